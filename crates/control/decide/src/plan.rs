@@ -184,7 +184,8 @@ impl<'a> Draft<'a> {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             let literals = want.literals();
             let one = literals.first().filter(|one| literals.iter().all(|other| other == *one)).cloned();
-            return self.skip(knob, &knob.path, one, verdict);
+            self.skip(knob, &knob.path, one, verdict);
+            return self.is_not_allowed();
         }
         match want {
             Want::Int(_) | Want::Text(_) => {
@@ -313,7 +314,12 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         if let Some(verdict) = cards::refusal(knob, reading, &word, self.observation, self.options) {
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            let is_blocked = verdict.verdict == VerdictKind::Blocked;
+            self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            if is_blocked {
+                self.is_not_allowed();
+            }
+            return;
         }
         let now = reading.value.clone().unwrap_or_default();
         let made_otherwise = self.made_otherwise(knob, &reading.place, &now, wanted);
@@ -327,7 +333,8 @@ impl<'a> Draft<'a> {
         let unsafe_way = unsure.or_else(|| bounds::unsafe_way(knob.bound, &now, &word));
         if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !self.allows(knob, *class)) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            return self.is_not_allowed();
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
@@ -446,6 +453,7 @@ impl<'a> Draft<'a> {
                     }
                     What::Pool { .. } => self.skip(knob, &knob.path, None, verdict),
                 }
+                self.is_not_allowed();
                 continue;
             }
             match what {
@@ -576,6 +584,13 @@ impl<'a> Draft<'a> {
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
         self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
+    }
+
+    /// Notes of the row that was left out last that it waits for whoever allows it.
+    fn is_not_allowed(&mut self) {
+        if let Some(row) = self.skipped.last_mut() {
+            row.not_allowed = true;
+        }
     }
 
     /// Notes of the row that was left out last that an entry asked for it already.

@@ -23,6 +23,8 @@ pub enum DriftState {
     PendingReboot,
     /// Cannot exist here: never a failure.
     NotHere,
+    /// Here, not as wanted, and left so since nobody allowed it: `because` says what to type. No failure, either.
+    NotAllowed,
     /// Could not be read.
     Unknown,
 }

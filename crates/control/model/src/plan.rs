@@ -233,10 +233,13 @@ pub struct Skipped {
     /// may take its link down, and nobody named the knob. A rule would set it again at every boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_to_keep: Option<String>,
-    /// The open entry of this boot that asked for it, and to which the host gave less, or another value. It is not written
-    /// again, and `--persist` has the next boot give what was asked for.
+    /// The open entry of this boot that asked for it, and to which the host gave less, or another value. It is not
+    /// written again, and `--persist` has the next boot give what was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<EntryId>,
+    /// It is left as it is since nobody allowed its class, or named its knob: the reason says what to type.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_allowed: bool,
 }
 
 /// An open entry whose values a plan covers with others, or leaves as they are: an undo of what the plan becomes brings
@@ -346,6 +349,7 @@ impl Skipped {
     #[must_use]
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
         let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
+        let not_allowed = false;
         let (when, not_to_keep, asked_by) = (When::default(), None, None);
         Self {
             knob,
@@ -359,6 +363,7 @@ impl Skipped {
             hindered,
             not_to_keep,
             asked_by,
+            not_allowed,
         }
     }
 

@@ -139,6 +139,16 @@ impl Bench<'_> {
         }
     }
 
+    /// Whether a knob of many places, which a plan tells as one where nobody allowed it, is here at one that is not as
+    /// wanted.
+    fn waits_to_be_allowed(&self, knob: &Knob, wish: Option<&Wish>) -> bool {
+        let Some(Wish::Skipped { not_allowed: true, text, .. }) = wish else { return false };
+        let other = |value: &String| text.as_ref().is_none_or(|text| !knob.r#type.same(value, text));
+        let is_other =
+            |reading: &Reading| reading.access != Access::Absent && reading.value.as_ref().is_some_and(other);
+        self.observation.knobs.get(&knob.id).is_some_and(|readings| readings.iter().any(is_other))
+    }
+
     fn judge(
         &self,
         knob: &Knob,
@@ -148,7 +158,8 @@ impl Bench<'_> {
     ) -> Judgement {
         if reading.access == Access::Absent {
             let why = self.not_here(knob, wish);
-            return (DriftState::NotHere, Some(why));
+            let waits = self.waits_to_be_allowed(knob, wish);
+            return (if waits { DriftState::NotAllowed } else { DriftState::NotHere }, Some(why));
         }
         let Some(running) = reading.value.as_deref() else {
             return (DriftState::Unknown, reading.unread.clone());
@@ -160,15 +171,16 @@ impl Bench<'_> {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
             // It can be here, and is not: memory has no room for it as it is now, or nobody may write it.
-            Some(Wish::Skipped { verdict, text: Some(text), short_of_memory, hindered, impossible })
-                if (*short_of_memory || ((*hindered || *impossible) && knob.undo == Undo::Subtract))
-                    && number(running) < number(text) =>
+            Some(Wish::Skipped {
+                verdict, text: Some(text), short_of_memory, hindered, impossible, ..
+            }) if (*short_of_memory || ((*hindered || *impossible) && knob.undo == Undo::Subtract))
+                && number(running) < number(text) =>
             {
                 let why =
                     format!("{} of {} pages are there: {}", running.trim(), text.trim(), verdict.reason);
                 (DriftState::Drift, Some(why))
             }
-            Some(Wish::Skipped { verdict, text, hindered, impossible, .. }) => {
+            Some(Wish::Skipped { verdict, text, hindered, impossible, not_allowed, .. }) => {
                 if let Some(text) = text.as_deref().filter(|_| verdict.verdict == VerdictKind::Blocked)
                     && self.is_there_all_the_same(knob, reading, running, text)
                 {
@@ -199,6 +211,7 @@ impl Bench<'_> {
                             None => DriftState::Drift,
                         }
                     }
+                    _ if *not_allowed => DriftState::NotAllowed,
                     _ => DriftState::NotHere,
                 };
                 let lost = persisted.filter(|found| at_boot && in_vain(found).is_some());

@@ -31,6 +31,8 @@ pub(crate) enum Wish {
         hindered: bool,
         /// The machine cannot have it, or it would ruin this host.
         impossible: bool,
+        /// Nobody allowed it.
+        not_allowed: bool,
     },
 }
 
@@ -62,6 +64,7 @@ pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
                 short_of_memory: skipped.short_of_memory,
                 hindered: skipped.hindered,
                 impossible: skipped.impossible,
+                not_allowed: skipped.not_allowed,
             },
         };
         wishes.insert((skipped.knob.clone(), skipped.place.clone()), wish);

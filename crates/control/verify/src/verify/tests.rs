@@ -206,6 +206,8 @@ fn a_pool_for_a_service_is_judged_by_what_its_entry_asked_for() {
         hindered: false,
         when: When::Now,
         not_to_keep: None,
+        asked_by: None,
+        not_allowed: false,
     };
     let asked = |profile: &str, short: bool| {
         let mut step = applied("hugepages.2m", POOL, "0", "10");
@@ -439,6 +441,8 @@ fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
         hindered: false,
         when: When::Now,
         not_to_keep: None,
+        asked_by: None,
+        not_allowed: false,
     };
     let mut observation = host();
     for plan in [None, Some(&plan(vec![], vec![skipped]))] {
@@ -483,6 +487,8 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
         hindered: false,
         when: When::Now,
         not_to_keep: None,
+        asked_by: None,
+        not_allowed: false,
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
     assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
@@ -502,6 +508,8 @@ fn what_cannot_be_here_is_never_red() {
         hindered: false,
         when: When::Now,
         not_to_keep: None,
+        asked_by: None,
+        not_allowed: false,
     };
     let plan = plan(vec![], vec![skipped]);
     assert_eq!(check(Some(&plan), &[], &host(), pattern), (DriftState::NotHere, "a guest".to_owned()));
@@ -685,6 +693,8 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
         hindered: false,
         when: When::Now,
         not_to_keep: None,
+        asked_by: None,
+        not_allowed: true,
     };
     let plan =
         plan(vec![], vec![forbidden("vm.swappiness", SWAP, "10"), forbidden("boot.isolcpus", ISOLATED, "2")]);
@@ -693,8 +703,8 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
         |value: &str| Reading { value: Some(value.to_owned()), access: Access::Writable, ..gone(ISOLATED) };
     observation.knobs.insert(KnobId::new("boot.isolcpus"), vec![given("(not given)")]);
     // Never allowed, and not there: no drift.
-    assert_eq!(check(Some(&plan), &[], &observation, SWAP).0, DriftState::NotHere);
-    assert_eq!(check(Some(&plan), &[], &observation, ISOLATED).0, DriftState::NotHere);
+    assert_eq!(check(Some(&plan), &[], &observation, SWAP).0, DriftState::NotAllowed);
+    assert_eq!(check(Some(&plan), &[], &observation, ISOLATED).0, DriftState::NotAllowed);
     // It was allowed: the boot parameter comes, then runs, and the value that was written may drift.
     persist(&mut observation, ISOLATED, "2");
     assert_eq!(check(Some(&plan), &[], &observation, ISOLATED).0, DriftState::PendingReboot);
@@ -704,4 +714,28 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
     assert_eq!(check(Some(&plan), &open, &observation, SWAP).0, DriftState::Drift);
     set(&mut observation, "vm.swappiness", "10");
     assert_eq!(check(Some(&plan), &open, &observation, SWAP).0, DriftState::LostAtBoot);
+}
+
+/// A plan tells a knob of many places once where nobody allowed it.
+#[test]
+fn a_knob_of_many_places_that_nobody_allowed_is_told_where_it_is_here_and_otherwise() {
+    let knob = KnobId::new("cpu.governor");
+    let pattern = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
+    let verdict = Verdict::new(VerdictKind::Blocked, "may stall the host: --allow availability");
+    let row = Skipped::left(knob.clone(), pattern.to_owned(), Some("performance".to_owned()), verdict);
+    let state = |not_allowed: bool, values: &[&str]| {
+        let mut observation = host();
+        let reading = |value: &&str| Reading {
+            value: Some((*value).to_owned()),
+            access: Access::Writable,
+            ..gone("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+        };
+        observation.knobs.insert(knob.clone(), values.iter().map(reading).collect());
+        let plan = plan(vec![], vec![Skipped { not_allowed, ..row.clone() }]);
+        check(Some(&plan), &[], &observation, pattern).0
+    };
+    assert_eq!(state(true, &["performance", "powersave"]), DriftState::NotAllowed);
+    assert_eq!(state(true, &["performance"]), DriftState::NotHere, "there is nothing to allow");
+    assert_eq!(state(true, &[]), DriftState::NotHere);
+    assert_eq!(state(false, &["powersave"]), DriftState::NotHere);
 }

@@ -56,6 +56,7 @@ pub(crate) fn line(
         of(DriftState::PendingReboot),
         of(DriftState::Unknown),
     );
+    let not_allowed = of(DriftState::NotAllowed);
     let cut = interrupted.map(|cut| format!("{cut}: planish undo {}", cut.entry));
     let (level, told) = if !drift.is_empty() {
         let cut = cut.map(|cut| format!("; {cut}")).unwrap_or_default();
@@ -73,9 +74,12 @@ pub(crate) fn line(
     } else if let Some(boot) = report.trial_boots.iter().find(|boot| boot.is_finding()) {
         (Level::Warning, format!("a trial boot came to nothing: planish undo {}", boot.entry))
     } else if !pending.is_empty() {
-        (Level::Warning, format!("{} wait for a reboot: {}", counted(&pending), named(&pending)))
+        let waits = if pending.len() == 1 { "waits" } else { "wait" };
+        (Level::Warning, format!("{} {waits} for a reboot: {}", counted(&pending), named(&pending)))
     } else if !ok.is_empty() {
         (Level::Ok, format!("{} as wanted", counted(&ok)))
+    } else if let (Some(against), false) = (&report.against, not_allowed.is_empty()) {
+        (Level::Unknown, format!("nobody allowed what {against} wants here: {}", named(&not_allowed)))
     } else if let Some(against) = &report.against {
         (Level::Unknown, format!("nothing of {against} can be set here, so nothing was compared"))
     } else {
@@ -193,11 +197,14 @@ mod tests {
 
     #[test]
     fn the_gravest_decides_and_what_nobody_could_see_is_never_ok() {
-        use DriftState::{Drift, LostAtBoot, NotHere, Ok, OverwrittenAtBoot, PendingReboot, Unknown};
+        use DriftState::{
+            Drift, LostAtBoot, NotAllowed, NotHere, Ok, OverwrittenAtBoot, PendingReboot, Unknown,
+        };
         for (states, hidden, level) in [
             (&[][..], false, Level::Ok),
             (&[Ok, NotHere], false, Level::Ok),
             (&[NotHere], false, Level::Ok),
+            (&[NotAllowed], false, Level::Ok),
             (&[Ok], true, Level::Unknown),
             (&[Ok, PendingReboot], false, Level::Warning),
             (&[LostAtBoot, PendingReboot], false, Level::Warning),

@@ -28,5 +28,6 @@ mod scripts;
 mod surface;
 mod text;
 mod text_cc;
+mod told;
 mod top;
 mod versions;

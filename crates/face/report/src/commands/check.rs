@@ -45,7 +45,7 @@ impl Report for CheckReport {
         let shown = |check: &&KnobCheck| match check.state {
             _ if page.is_detailed() => true,
             DriftState::Ok => asked(check),
-            DriftState::NotHere => is_not_allowed(check),
+            DriftState::NotHere => false,
             _ => true,
         };
         let rows: Vec<KnobCheck> = self.knobs.iter().filter(shown).cloned().collect();
@@ -83,15 +83,24 @@ impl CheckReport {
             DriftState::OverwrittenAtBoot,
             DriftState::PendingReboot,
             DriftState::NotHere,
+            DriftState::NotAllowed,
             DriftState::Unknown,
         ];
         let mut told = Vec::new();
         for state in states {
             let of_state = self.knobs.iter().filter(|check| check.state == state);
-            let is_apart = |check: &&KnobCheck| is_foreign(check) || is_not_allowed(check);
-            let (apart, ours): (Vec<_>, Vec<_>) = of_state.partition(is_apart);
+            let (apart, ours): (Vec<_>, Vec<_>) = of_state.partition(|check| is_foreign(check));
             for checks in [ours, apart] {
-                told.extend(checks.first().map(|check| format!("{} {}", checks.len(), said(check).0)));
+                let Some(first) = checks.first() else { continue };
+                // Without a profile most places are nobody's wish.
+                let wanted = checks.iter().filter(|check| check.wanted.is_some()).count();
+                let of_them = match state {
+                    DriftState::Ok if (1..checks.len()).contains(&wanted) => {
+                        format!(" ({wanted} of them wanted)")
+                    }
+                    _ => String::new(),
+                };
+                told.push(format!("{} {}{of_them}", checks.len(), said(first).0));
             }
         }
         told.join(", ")
@@ -132,20 +141,10 @@ fn is_foreign(check: &KnobCheck) -> bool {
     check.state == DriftState::Drift && check.wanted.is_none()
 }
 
-/// Whether a place is here and can be set, and is left as it is since nobody allowed its class or its knob.
-fn is_not_allowed(check: &KnobCheck) -> bool {
-    let is_asked = |because: &String| because.contains(": --allow") || because.contains(", --allow-knob");
-    check.state == DriftState::NotHere
-        && check.running.is_some()
-        && check.wanted.is_some()
-        && check.because.as_ref().is_some_and(is_asked)
-}
-
 /// The state of a place in a word.
 fn said(check: &KnobCheck) -> (&'static str, Style) {
     match check {
         check if is_foreign(check) => ("differs", styles::WARNING),
-        check if is_not_allowed(check) => ("not allowed", styles::WARNING),
         check => word(check.state),
     }
 }
@@ -158,6 +157,7 @@ fn word(state: DriftState) -> (&'static str, Style) {
         DriftState::OverwrittenAtBoot => ("overwritten at boot", styles::WARNING),
         DriftState::PendingReboot => ("pending reboot", styles::WARNING),
         DriftState::NotHere => ("not here", Style::new()),
+        DriftState::NotAllowed => ("not allowed", styles::WARNING),
         DriftState::Unknown => ("unknown", styles::WARNING),
     }
 }
@@ -193,25 +193,28 @@ mod tests {
 
     #[test]
     fn what_nobody_allowed_is_named_and_not_told_as_not_here() {
-        let check = |running: Option<&str>, because: &str| KnobCheck {
+        let check = |state: DriftState, because: &str| KnobCheck {
             knob: KnobId::new("vm.overcommit_memory"),
             place: "/proc/sys/vm/overcommit_memory".to_owned(),
-            running: running.map(str::to_owned),
+            running: Some("0".to_owned()),
             persisted: None,
             next_boot: None,
             overridden: Vec::new(),
             overwritten_by: None,
             wanted: Some("1".to_owned()),
-            state: DriftState::NotHere,
+            state,
             because: Some(because.to_owned()),
         };
         let catalogue = Catalogue::embedded().expect("sound");
         let mut page = Page::new(PageOptions { width: 200, detailed: false }, &catalogue);
         let knobs = vec![
-            check(Some("0"), "may stall the host: --allow availability"),
-            check(Some("0"), "weakens a protection: allow it by name, --allow-knob vm.overcommit_memory"),
-            check(None, "may stall the host: --allow availability"),
-            check(Some("0"), "means nothing here"),
+            check(DriftState::NotAllowed, "may stall the host: --allow availability"),
+            check(
+                DriftState::NotAllowed,
+                "weakens a protection: allow it by name, --allow-knob vm.overcommit_memory",
+            ),
+            check(DriftState::NotHere, "needs a newer kernel"),
+            check(DriftState::NotHere, "means nothing here"),
         ];
         CheckReport {
             against: None,

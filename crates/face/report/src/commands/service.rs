@@ -66,6 +66,9 @@ fn cpus(view: &ServiceView) -> String {
         all if all == cpus.allowed => "all isolated".to_owned(),
         some => format!("{some} isolated"),
     };
+    if cpus.allowed.is_empty() {
+        return "which it may use cannot be told here".to_owned();
+    }
     format!("{} ({}{nodes}), {isolated}", cpus.allowed, cpus.count)
 }
 

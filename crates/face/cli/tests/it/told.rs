@@ -1,0 +1,50 @@
+//! What is told beside a result: what it means, and what to type so that it becomes what was meant.
+
+use std::path::Path;
+
+use crate::exits::{message, monitored, on, sandbox};
+use crate::planish::{self, Run, command};
+use crate::recorded::{copy_tree, repository};
+
+const HERE: &str = "planish --root host --state state";
+
+/// All messages of an answer, as one text.
+fn messages(run: &Run) -> String {
+    run.envelope()["messages"].to_string()
+}
+
+/// The page, as people read it.
+fn page(sandbox: &Path, args: &[&str]) -> String {
+    let globals = ["--root", "host", "--state", "state"];
+    let run: Run = command(sandbox, [&globals, args].concat()).output().expect("it starts").into();
+    run.stdout
+}
+
+fn recorded(host: &str, args: &[&str]) -> Run {
+    let root = repository().join("hosts").join(host).display().to_string();
+    planish::run([&["--json", "--root", &root], args].concat())
+}
+
+fn own_profile(sandbox: &Path, want: &str) {
+    let own = format!("name = \"own\"\nsummary = \"s\"\n[want]\n{want}\n");
+    std::fs::write(sandbox.join("own.toml"), own).expect("a profile");
+}
+
+#[test]
+fn what_nobody_allowed_has_a_state_of_its_own() {
+    let sandbox = sandbox();
+    let checked = on(sandbox.path(), &["check", "redis"]);
+    let envelope = checked.envelope();
+    let row = |id: &str| {
+        let rows = envelope["result"]["knobs"].as_array().expect("rows");
+        rows.iter().find(|row| row["knob"] == id).expect("a row")["state"].clone()
+    };
+    assert_eq!(row("vm.overcommit_memory"), "not-allowed", "{}", checked.stdout);
+    assert_eq!(row("vm.swappiness"), "drift");
+    // Of a profile that wants nothing else there is nothing to be green for.
+    own_profile(sandbox.path(), "\"vm.overcommit_memory\" = 1");
+    let (code, line) = monitored(sandbox.path(), &["./own.toml"]);
+    assert!(code == 3 && line.contains("nobody allowed what ./own.toml wants here: vm.overcommit"), "{line}");
+    assert_eq!(on(sandbox.path(), &["apply", "./own.toml", "--allow", "availability", "--yes"]).exit, 0);
+    assert_eq!(monitored(sandbox.path(), &["./own.toml"]).0, 1, "nothing persists it");
+}
