@@ -69,7 +69,19 @@ pub fn findings(
         let may_cost = costs.and_then(|costs| may_cost(costs, observation));
         findings
             .extend(plan.placement.iter().flat_map(|placement| far_devices(placement, may_cost.as_ref())));
+        // What a rule has found, with what it may cost, the row of its knob would tell once more, and without that.
+        let told: Vec<&KnobId> = catalogue
+            .findings()
+            .iter()
+            .filter(|rule| findings.iter().any(|finding| finding.id == rule.id))
+            .flat_map(|rule| &rule.cured_by)
+            .filter(|by| {
+                plan.steps.iter().any(|step| step.knob == by.knob && cures(catalogue, by, &step.wanted))
+            })
+            .map(|by| &by.knob)
+            .collect();
         let by_knob = plan.steps.chunk_by(|a, b| a.knob == b.knob);
+        let by_knob = by_knob.filter(|steps| !told.contains(&&steps[0].knob));
         findings.extend(by_knob.map(|steps| missed(steps, against, catalogue)));
         findings.extend(not_allowed(catalogue, observation, against));
     }
@@ -663,6 +675,28 @@ source = "s"
         assert_eq!(cures(None), ["planish apply series", "planish apply series", size]);
     }
 
+    /// The rule has the cost, and the row of the knob would call it unknown, ten lines on.
+    #[test]
+    fn what_a_rule_has_found_the_profile_does_not_find_once_more() {
+        let mut catalogue = catalogue();
+        let cured_by =
+            "cured_by = [{ knob = \"vm.swappiness\", when = \"below\", value = 11 }]\nsource = \"s\"";
+        catalogue.add_findings("own.toml", &RULES.replace("source = \"s\"", cured_by)).expect("good rules");
+        let seen = facts("always", 3e6);
+        let ids = |swappiness: i64| {
+            let profile = profile(&[
+                ("vm.swappiness", Want::Int(swappiness)),
+                ("cpu.governor", Want::Text("performance".to_owned())),
+            ]);
+            let plan = crate::plan(&catalogue, &seen, &profile, &[], &Options::default()).expect("known");
+            let against = Against { plan: &plan, source: "series", service: None };
+            let found = findings(&catalogue, &seen, Some(against));
+            found.into_iter().map(|finding| finding.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(10), ["thp.stalls", "cpu.governor"]);
+        assert_eq!(ids(30), ["thp.stalls", "cpu.governor", "vm.swappiness"], "30 cures nothing of the rule");
+    }
+
     #[test]
     fn what_nobody_allowed_is_found_with_what_allows_it() {
         let catalogue = Catalogue::embedded().expect("sound");
@@ -677,6 +711,8 @@ source = "s"
         let profile = profile(&[(id.as_str(), Want::Int(1))]);
         let found = |seen: &Observation| {
             let plan = crate::plan(&catalogue, seen, &profile, &[], &Options::default()).expect("known");
+            let waits = plan.skipped.iter().any(|row| row.knob == id && row.not_allowed);
+            assert!(waits, "{:?}", plan.skipped);
             let against = Against { plan: &plan, source: "redis", service: Some("redis") };
             findings(&catalogue, seen, Some(against)).into_iter().find(|one| one.knob.as_ref() == Some(&id))
         };

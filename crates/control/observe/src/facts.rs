@@ -3,7 +3,7 @@
 //! A fact whose files are missing here is missing too, and a rule over it says nothing. Names end with their
 //! unit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::devices::{DMA_LATENCY, DMA_LATENCY_OTHERS};
 use planish_host::{Host, Pattern};
@@ -27,6 +27,7 @@ pub const FACTS: &[(&str, &str)] = &[
     ("cpu.latency_held_us", "that limit"),
     ("cpu.isolated_count", "CPUs that the scheduler leaves alone"),
     ("cpu.isolated_percent", "the same as a share of those that are online"),
+    ("cpu.slow_governor", "the governors of CPUs that have another than `performance`"),
     ("cpu.slow_governor_count", "CPUs whose governor is another than `performance`"),
     ("cpu.steal_percent", "CPU time since boot that the hypervisor kept for others"),
     ("disk.untrimmed", "mounts on disks that nobody tells what is free"),
@@ -354,8 +355,10 @@ fn rated(host: &Host, node: u32) -> String {
 fn cpus(facts: &mut Facts, host: &Host, observation: &Observation) {
     if let Some(readings) = observation.knobs.get(&KnobId::new("cpu.governor")) {
         let known: Vec<&str> = readings.iter().filter_map(|reading| reading.value.as_deref()).collect();
-        let slow = known.iter().filter(|governor| governor.trim() != "performance").count();
-        facts.number("cpu.slow_governor_count", (!known.is_empty()).then_some(slow as f64));
+        let slow = known.iter().map(|governor| governor.trim()).filter(|governor| *governor != "performance");
+        facts.number("cpu.slow_governor_count", (!known.is_empty()).then(|| slow.clone().count() as f64));
+        let names: Vec<&str> = slow.collect::<BTreeSet<_>>().into_iter().collect();
+        facts.text("cpu.slow_governor", (!names.is_empty()).then(|| names.join(" and ")));
     }
     facts.number("cpu.idle_exit_us", idle_exit_us(host));
     let held = host.read(DMA_LATENCY_OTHERS).unwrap_or_default();
@@ -399,7 +402,6 @@ fn idle_exit_us(host: &Host) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
 
     use planish_host::Host;
     use planish_model::{Catalogue, RuleCost, RuleCosts, RuleFigure};

@@ -48,3 +48,23 @@ fn what_nobody_allowed_has_a_state_of_its_own() {
     assert_eq!(on(sandbox.path(), &["apply", "./own.toml", "--allow", "availability", "--yes"]).exit, 0);
     assert_eq!(monitored(sandbox.path(), &["./own.toml"]).0, 1, "nothing persists it");
 }
+
+#[test]
+fn a_governor_is_found_once_and_without_the_figure_of_another_one() {
+    let sandbox = sandbox();
+    let found = |governor: &str| {
+        for cpu in 0..8 {
+            let place = format!("host/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+            std::fs::write(sandbox.path().join(place), format!("{governor}\n")).expect("a file");
+        }
+        let findings = on(sandbox.path(), &["doctor", "postgres"]).envelope()["result"]["findings"].clone();
+        let is_of_it = |finding: &&serde_json::Value| {
+            finding["id"].as_str().is_some_and(|id| id.starts_with("cpu.governor"))
+        };
+        let rows = findings.as_array().expect("rows").iter().filter(is_of_it);
+        rows.map(|row| (row["id"].clone(), row["may_cost"]["percent"].as_f64())).collect::<Vec<_>>()
+    };
+    assert_eq!(found("powersave"), [("cpu.governor_slow".into(), None)]);
+    assert_eq!(found("ondemand"), [("cpu.governor_ondemand".into(), Some(20.3))]);
+    assert_eq!(found("performance"), []);
+}
