@@ -17,6 +17,6 @@ pub mod units;
 pub use commands::*;
 pub use envelope::{Envelope, Level, Message};
 pub use html::{jitter_html, latency_html, map_html, trial_html};
-pub use page::{Page, PageOptions, Report, styles};
+pub use page::{Page, PageOptions, Report, counted, styles};
 pub use schema::schemas;
 pub use table::{Cell, Table};

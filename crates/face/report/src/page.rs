@@ -175,6 +175,23 @@ fn legal(kind: &ValueType) -> String {
     }
 }
 
+/// Knobs by their names, each once with the number of its places, and no more than a few.
+#[must_use]
+pub fn counted(knobs: &[&KnobId], named_max: usize) -> String {
+    let mut sorted = knobs.to_vec();
+    sorted.sort_unstable();
+    let name = |same: &[&KnobId]| match same.len() {
+        1 => same[0].to_string(),
+        places => format!("{} x{places}", same[0]),
+    };
+    let groups: Vec<String> = sorted.chunk_by(|a, b| a == b).map(name).collect();
+    let mut told: Vec<String> = groups.iter().take(named_max).cloned().collect();
+    if groups.len() > named_max {
+        told.push(format!("and {} more", units::count(groups.len() - named_max, "knob")));
+    }
+    told.join(", ")
+}
+
 /// The components of `place` that fill holes of `pattern`, joined by a slash; nothing for the pattern itself.
 fn filled_holes(pattern: &str, place: &str) -> String {
     if pattern == place {

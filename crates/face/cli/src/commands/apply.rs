@@ -2,9 +2,11 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use planish_model::{DriftState, Exit, KnobCheck, KnobId, Outcome, OutcomeKind, Plan, gone_at_boot, quoted};
+use planish_model::{
+    DriftState, EntryId, Exit, KnobCheck, KnobId, Outcome, OutcomeKind, Plan, gone_at_boot, quoted,
+};
 use planish_pipeline::{self as pipeline, Applied, ApplyOptions, Session, Source};
-use planish_report::{ApplyReport, Level, Message, units};
+use planish_report::{ApplyReport, Level, Message, counted, units};
 
 use crate::answer::Answer;
 use crate::commands::once;
@@ -38,8 +40,8 @@ pub(crate) struct Args {
     /// Write without asking
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Undo by itself unless `planish confirm` follows within SECS seconds, 30 days at most
-    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=CONFIRM_SECONDS_MAX))]
+    /// Undo by itself unless `planish confirm` follows within SECS seconds, or 90s, 5m, 2h; 30 days at most
+    #[arg(long, value_name = "SECS", value_parser = confirm_seconds)]
     confirm: Option<u64>,
     /// Also write the files that bring the values back after a reboot
     #[arg(long)]
@@ -52,6 +54,26 @@ pub(crate) struct Args {
     pub(crate) reason: Option<String>,
     #[command(flatten)]
     choice: Choice,
+}
+
+/// `300`, `300s` or `5m`.
+fn confirm_seconds(text: &str) -> Result<u64, String> {
+    let seconds = match text.parse::<u64>() {
+        Ok(seconds) => seconds,
+        Err(_) => {
+            let time = humantime::parse_duration(text).map_err(|_| {
+                format!("`{text}` is no time: seconds, or a number with its unit, such as 90s, 5m or 2h")
+            })?;
+            if time.subsec_nanos() > 0 {
+                return Err("whole seconds, please: the timer of an entry counts no less".to_owned());
+            }
+            time.as_secs()
+        }
+    };
+    match seconds {
+        1..=CONFIRM_SECONDS_MAX => Ok(seconds),
+        _ => Err("from 1 second to 30 days".to_owned()),
+    }
 }
 
 impl Args {
@@ -124,11 +146,17 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let persisting = args.persisting(context);
     let went = no_longer_persisted(args, &report, exit, &persisting);
-    answer = went.into_iter().chain(why(&report, exit, args.persist)).fold(answer, Answer::note);
+    let short = short_pools(args, &report, exit, context);
+    let short_of = short.as_ref().map(|(entry, _)| *entry);
+    let notes = went.into_iter().chain(short.map(|(_, told)| told));
+    answer = notes.chain(why(&report, exit, args.persist)).fold(answer, Answer::note);
     let next = match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
         (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),
-        (_, _, Exit::Findings) if !args.persist && !args.is_plan_file() && is_for_boot_loader(&report) => {
+        (_, _, Exit::Findings) if !args.persist && short_of.is_some() => {
+            context.root_line(&format!("undo {}", short_of.expect("it is there")))
+        }
+        (_, _, Exit::Findings) if !args.persist && !args.is_plan_file() && is_for_next_boot(&report) => {
             persisting
         }
         (Some(_), _, Exit::Done | Exit::Findings) | (None, ..) => {
@@ -156,11 +184,66 @@ fn no_longer_persisted(args: &Args, report: &ApplyReport, exit: Exit, persisting
     ))
 }
 
-/// Whether all that is not as wanted waits for the boot loader, which only --persist has give it.
-fn is_for_boot_loader(report: &ApplyReport) -> bool {
+/// What a pool that came short means for whoever it is for, and what can be done: with the entry that holds what there
+/// is of it. Half of a pool is memory that nobody else can have, and no service takes that asks for all of it at once.
+fn short_pools(
+    args: &Args,
+    report: &ApplyReport,
+    exit: Exit,
+    context: &Context,
+) -> Option<(EntryId, String)> {
+    let is_short =
+        |place: &str| report.outcomes.iter().any(|outcome| outcome.place == place && outcome.short.is_some());
+    let steps = || report.plan.steps.iter().filter(|step| step.raise_pages.is_some());
+    let knob = match exit {
+        Exit::Findings => &steps().find(|step| is_short(&step.place))?.knob,
+        _ => return None,
+    };
+    let (mut asked, mut granted, mut bytes) = (0, 0, 0);
+    for step in steps().filter(|step| step.knob == *knob) {
+        let outcome = report.outcomes.iter().find(|outcome| outcome.place == step.place);
+        let pages = outcome.and_then(|outcome| outcome.granted_pages).unwrap_or(0);
+        asked += step.raise_pages.unwrap_or(0);
+        granted += pages;
+        bytes += pages.saturating_mul(page_bytes(&step.place));
+    }
+    let (entry, bytes) = (report.entry?, units::bytes(bytes));
+    let postgres = match report.profile.starts_with("postgres") {
+        true => " (PostgreSQL does so: with huge_pages = try it starts on small pages, with on not at all)",
+        false => "",
+    };
+    let boot = match args.persist {
+        true => "the next boot reserves all of them, before anything else takes the memory".to_owned(),
+        false => format!(
+            "{} has the next boot reserve all of them, before anything else takes the memory",
+            args.persisting(context)
+        ),
+    };
+    let undo = context.root_line(&format!("undo {entry}"));
+    let told = format!(
+        "{granted} of {asked} pages of {knob} are there: a service that asks for all of them at once gets none\
+         {postgres}, and nobody else has these {bytes} meanwhile; {undo} gives them back; {boot}"
+    );
+    Some((entry, told))
+}
+
+/// The bytes of a page of a pool, by the name of its folder.
+fn page_bytes(place: &str) -> u64 {
+    let size = place.split_once("/hugepages-").and_then(|(_, rest)| rest.split_once("kB/"));
+    size.and_then(|(kib, _)| kib.parse::<u64>().ok()).map_or(0, |kib| kib * 1024)
+}
+
+/// Whether all that is not as wanted waits for a boot, and only --persist provides for that one: what the boot loader
+/// gives, and pools for which memory has no room now.
+fn is_for_next_boot(report: &ApplyReport) -> bool {
     let mut drift = report.knobs.iter().filter(|knob| knob.state == DriftState::Drift).peekable();
-    let is_parameter = |knob: &KnobCheck| report.plan.boot.iter().any(|step| step.place == knob.place);
-    drift.peek().is_some() && drift.all(is_parameter)
+    let is_for_boot = |knob: &KnobCheck| {
+        let asked = report.plan.skipped.iter().filter(|row| row.asked_by.is_some());
+        let mut asked = asked.filter(|row| page_bytes(&row.place) > 0).map(|row| &row.place);
+        report.plan.boot.iter().any(|step| step.place == knob.place)
+            || asked.any(|place| *place == knob.place)
+    };
+    drift.peek().is_some() && drift.all(is_for_boot)
 }
 
 /// Why an apply ended in exit code 1 whose steps may all be done.
@@ -171,7 +254,7 @@ fn why(report: &ApplyReport, exit: Exit, persist: bool) -> Option<String> {
     let of = |state: DriftState| {
         let rows = report.knobs.iter().filter(move |knob| knob.state == state);
         // What merely nobody persists makes no 1.
-        rows.filter(|knob| knob.state == DriftState::Drift || knob.next_boot.is_some())
+        rows.filter(|knob| knob.state != DriftState::LostAtBoot || knob.next_boot.is_some())
             .map(|knob| (&knob.knob, knob.place.as_str()))
     };
     let drift: Vec<_> = of(DriftState::Drift).collect();
@@ -182,7 +265,8 @@ fn why(report: &ApplyReport, exit: Exit, persist: bool) -> Option<String> {
     let other = report.outcomes.iter().filter(is_other);
     let other: Vec<_> = other.map(|outcome| (&outcome.knob, outcome.place.as_str())).collect();
     // The next boot counts where it was asked for.
-    let lost: Vec<_> = of(DriftState::LostAtBoot).filter(|_| persist).collect();
+    let of_next_boot = of(DriftState::LostAtBoot).chain(of(DriftState::OverwrittenAtBoot));
+    let lost: Vec<_> = of_next_boot.filter(|_| persist).collect();
     let told = [
         (drift, "not as wanted"),
         (other, "not what was written"),
@@ -199,19 +283,7 @@ fn why(report: &ApplyReport, exit: Exit, persist: bool) -> Option<String> {
 /// Knobs by their names, each once with the number of its places, and no more than a few.
 pub(crate) fn named(knobs: &[&KnobId]) -> String {
     const NAMED_MAX: usize = 3;
-    let mut sorted = knobs.to_vec();
-    sorted.sort_unstable();
-    let groups: Vec<String> = sorted
-        .chunk_by(|a, b| a == b)
-        .map(
-            |same| if same.len() == 1 { same[0].to_string() } else { format!("{} x{}", same[0], same.len()) },
-        )
-        .collect();
-    let mut told: Vec<String> = groups.iter().take(NAMED_MAX).cloned().collect();
-    if groups.len() > NAMED_MAX {
-        told.push(format!("and {} more", units::count(groups.len() - NAMED_MAX, "knob")));
-    }
-    told.join(", ")
+    counted(knobs, NAMED_MAX)
 }
 
 /// What came of a plan, as it is told.

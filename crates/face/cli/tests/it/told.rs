@@ -31,6 +31,36 @@ fn own_profile(sandbox: &Path, want: &str) {
 }
 
 #[test]
+fn a_pool_that_came_short_says_what_that_means_and_who_gives_it_back_or_whole() {
+    let sandbox = sandbox();
+    let apply = ["apply", "postgres", "--service", "postgres", "--yes"];
+    let short = on(sandbox.path(), &apply);
+    let told = messages(&short);
+    assert_eq!(short.exit, 1, "{told}");
+    for part in [
+        "10281 of 20081 pages of hugepages.2m are there: a service that asks for all of them at once gets none",
+        "with on not at all",
+        "20.1 GiB meanwhile; planish --root host --state state undo 1 gives them back",
+        "apply postgres --service postgres --persist has the next boot reserve all of them",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(message(&short, "next"), format!("{HERE} undo 1"));
+    // What is asked for again is not given now, and waits for the boot.
+    let again = on(sandbox.path(), &apply);
+    let next = format!("{HERE} apply postgres --service postgres --persist");
+    assert_eq!((again.exit, message(&again, "next")), (1, next), "{}", again.stdout);
+    let kept = on(sandbox.path(), &[&apply[..], &["--persist"]].concat());
+    assert_eq!(kept.exit, 1, "{}", kept.stdout);
+    let lines = std::fs::read_to_string(sandbox.path().join("host/etc/tmpfiles.d/90-planish.conf"));
+    let lines = lines.expect("a file");
+    for line in ["node0/hugepages/hugepages-2048kB/nr_hugepages - - - - 10041", "node1/hugepages"] {
+        assert!(lines.contains(line), "{line}: {lines}");
+    }
+    assert!(lines.contains("hugepages-2048kB/nr_hugepages - - - - 10040"), "{lines}");
+}
+
+#[test]
 fn what_nobody_allowed_has_a_state_of_its_own() {
     let sandbox = sandbox();
     let checked = on(sandbox.path(), &["check", "redis"]);
@@ -67,4 +97,17 @@ fn a_governor_is_found_once_and_without_the_figure_of_another_one() {
     assert_eq!(found("powersave"), [("cpu.governor_slow".into(), None)]);
     assert_eq!(found("ondemand"), [("cpu.governor_ondemand".into(), Some(20.3))]);
     assert_eq!(found("performance"), []);
+}
+
+#[test]
+fn a_time_to_confirm_has_a_unit_where_that_is_clearer() {
+    let sandbox = sandbox();
+    for (time, told) in [("5x", "`5x` is no time"), ("1500ms", "whole seconds"), ("31d", "30 days")] {
+        let refused = on(sandbox.path(), &["apply", "two", "--yes", "--confirm", time]);
+        assert_eq!(refused.exit, 2, "{}", refused.stdout);
+        assert!(refused.stdout.contains(told), "{time}: {}", refused.stdout);
+    }
+    let applied = on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "5m"]);
+    assert!(messages(&applied).contains("entry 1 is undone in 300 s unless"), "{}", applied.stdout);
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
 }
