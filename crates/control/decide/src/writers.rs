@@ -39,10 +39,22 @@ pub(crate) fn beside(
             places: theirs.iter().map(|step| step.place.clone()).collect(),
             hand_over: holes.fill_all(&writer.hand_over),
             exclude: holes.fill_all(&writer.exclude),
+            not_excluded: not_excluded(writer, &holes, &theirs),
             leave: format!("planish plan {} --exclude {}", quoted(profile), quoted(&writer.id)),
         });
     }
     found
+}
+
+/// The knobs, once for each of these places, that the way to exclude some of them says nothing of.
+fn not_excluded(writer: &Writer, holes: &Holes, theirs: &[&Step]) -> Vec<KnobId> {
+    let filled = || writer.exclude.iter().filter(|text| holes.fill(text).is_some());
+    let of_sysctls = || filled().all(|text| text.contains("{sysctls}"));
+    if filled().next().is_none() || !of_sysctls() {
+        return Vec::new();
+    }
+    let others = theirs.iter().filter(|step| !step.place.starts_with("/proc/sys/"));
+    others.map(|step| step.knob.clone()).collect()
 }
 
 /// The other programs that write places of a plan which was made before, as the host shows them now.

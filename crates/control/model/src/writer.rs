@@ -176,6 +176,10 @@ pub struct SecondWriter {
     pub hand_over: Vec<String>,
     /// What to type so that it leaves these places to planish; empty where it cannot.
     pub exclude: Vec<String>,
+    /// The knobs of these places that `exclude` has no words for, where it has words for others: it goes on writing
+    /// those, unless one of the two lets go of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_excluded: Vec<KnobId>,
     /// What to type so that planish leaves them to it.
     pub leave: String,
 }

@@ -100,6 +100,27 @@ fn a_governor_is_found_once_and_without_the_figure_of_another_one() {
 }
 
 #[test]
+fn what_a_second_writer_keeps_beside_its_exclusion_is_counted() {
+    let plan = recorded("metal-1s-amd", &["plan", "throughput"]);
+    let writers = plan.envelope()["result"]["second_writers"].clone();
+    let tuned =
+        writers.as_array().expect("rows").iter().find(|row| row["id"] == "tuned").expect("tuned").clone();
+    let places = tuned["places"].as_array().expect("places");
+    let governors = places.iter().filter(|place| place.to_string().contains("scaling_governor")).count();
+    let kept = tuned["not_excluded"].as_array().expect("rows");
+    assert!(governors == 16 && kept.len() == 16 && kept.iter().all(|id| id == "cpu.governor"), "{tuned}");
+    let sandbox = tempfile::tempdir().expect("a folder");
+    copy_tree(&repository().join("hosts/metal-1s-amd"), &sandbox.path().join("host"));
+    let text = page(sandbox.path(), &["plan", "throughput"]);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told =
+        format!("not in that, of the {}: 16 places (cpu.governor x16); tuned writes them", places.len());
+    assert!(text.contains(&told), "{text}");
+    let seen = page(sandbox.path(), &["doctor", "--service", "postgres"]);
+    assert!(seen.contains("cpus       which it may use cannot be told here"), "{seen}");
+}
+
+#[test]
 fn a_time_to_confirm_has_a_unit_where_that_is_clearer() {
     let sandbox = sandbox();
     for (time, told) in [("5x", "`5x` is no time"), ("1500ms", "whole seconds"), ("31d", "30 days")] {

@@ -1,12 +1,12 @@
 //! `planish plan`: before and after of every step, in the order in which they will be written.
 
 use planish_model::{
-    Instead, Part, PersistFile, Plan, PoolGoing, SecondWriter, Skipped, Step, Theirs, VerdictKind, When,
-    gone_at_boot,
+    Instead, KnobId, Part, PersistFile, Plan, PoolGoing, SecondWriter, Skipped, Step, Theirs, VerdictKind,
+    When, gone_at_boot,
 };
 
 use crate::commands::placement;
-use crate::page::{Page, Report, risk, verdict_text};
+use crate::page::{self, Page, Report, risk, verdict_text};
 use crate::table::Table;
 use crate::units;
 
@@ -172,6 +172,9 @@ fn written_too(writers: &[SecondWriter], places: &[&str]) -> Option<String> {
     (!names.is_empty()).then(|| format!("({} {verb} it too: see below.)", names.join(" and ")))
 }
 
+/// Knobs that are named before the others are only counted.
+const NOT_EXCLUDED_NAMED_MAX: usize = 4;
+
 /// Another program that writes places of the plan, and what makes one of the two their owner.
 fn second_writer(writer: &SecondWriter, page: &mut Page<'_>) {
     let count = units::count(writer.places.len(), "place");
@@ -186,6 +189,16 @@ fn second_writer(writer: &SecondWriter, page: &mut Page<'_>) {
     }
     for text in &writer.exclude {
         page.fact("exclude", text);
+    }
+    if !writer.not_excluded.is_empty() {
+        let (places, rest) = (units::count(writer.not_excluded.len(), "place"), writer.places.len());
+        let knobs: Vec<&KnobId> = writer.not_excluded.iter().collect();
+        let knobs = page::counted(&knobs, NOT_EXCLUDED_NAMED_MAX);
+        let told = format!(
+            "not in that, of the {rest}: {places} ({knobs}); {} writes them until it is handed over, or left to it",
+            writer.id
+        );
+        page.fact("", &told);
     }
     page.fact("leave it", &writer.leave);
 }
