@@ -6,6 +6,7 @@ use planish_report::{DoctorReport, KnobCounts, units};
 use planish_trial::Proofs;
 
 use crate::answer::Answer;
+use crate::commands::plan::asks_for_huge_pages;
 use crate::commands::{once, service, without_journal};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -54,6 +55,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if report.profile.is_none() {
         let names: Vec<&str> = session.catalogue().profile_names().collect();
         answer = answer.note(format!("profiles: {}", names.join(", ")));
+    }
+    let is_postgres = report.service.as_ref().is_some_and(|service| service.name == "postgres");
+    let is_of_pools = |id: &str| id.starts_with("hugetlb.") || id == "service.base_pages";
+    if is_postgres && report.findings.iter().any(|finding| is_of_pools(&finding.id)) {
+        answer = answer.note(asks_for_huge_pages(context));
     }
     // What was applied may be hidden from this user: doctor tells of the machine all the same.
     answer = without_journal(answer, &session);

@@ -231,7 +231,8 @@ pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
         if !knobs.is_empty() {
             let named = named(knobs);
             told.push(format!(
-                "entry {entry} ({profile}) is open and has set {named}: what it set there is covered until an undo"
+                "entry {entry} ({profile}) is open and has set {named}: what it set there is covered until an undo; to \
+                 take its place: --instead-of {entry}"
             ));
         }
         if !stays.is_empty() {
@@ -291,13 +292,16 @@ fn huge_pages_of_postgres(plan: &Plan, context: &Context) -> Option<String> {
     let is_pool = |knob: &KnobId| knob.as_str().starts_with("hugepages.");
     let has_pool =
         plan.steps.iter().map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob)).any(is_pool);
-    (has_pool && plan.profile.starts_with("postgres")).then(|| {
-        format!(
-            "PostgreSQL takes a pool at its start, with huge_pages = try or on in postgresql.conf, and needs as many \
-             pages as SHOW shared_memory_size_in_huge_pages tells (from 15 on); what yours says: {}",
-            context.line("prove postgres --conn CONNECTION")
-        )
-    })
+    (has_pool && plan.profile.starts_with("postgres")).then(|| asks_for_huge_pages(context))
+}
+
+/// The same, of any server of PostgreSQL.
+pub(crate) fn asks_for_huge_pages(context: &Context) -> String {
+    format!(
+        "PostgreSQL takes a pool at its start, with huge_pages = try or on in postgresql.conf, and needs as many \
+         pages as SHOW shared_memory_size_in_huge_pages tells (from 15 on); what yours says: {}",
+        context.line("prove postgres --conn CONNECTION")
+    )
 }
 
 /// Whether the cure of a refusal is no smaller apply: nearly all of these are refused without files as well.

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Catalogue, KnobId, Nodes, Profile, Sizing, Want, quoted};
+use planish_model::{Catalogue, Exit, KnobId, Nodes, Profile, Sizing, Want, quoted};
 use planish_pipeline::{self as pipeline, Service, SizeRequest};
 use planish_workload::parse_bytes;
 
 use crate::answer::Answer;
-use crate::commands::plan::file_argument;
+use crate::commands::plan::{asks_for_huge_pages, file_argument};
 use crate::commands::{service, write_new_file};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -60,8 +60,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         }
     };
     let program = sizing.service.as_deref().unwrap_or(&named);
+    if let Some(note) = of_postgres(program, context) {
+        answer = answer.note(note);
+    }
     let profile = session.catalogue().profile_for(program, None).unwrap_or("PROFILE");
     Ok(answer.next(context.line(&format!("plan {profile} --service {}", quoted(&named)))))
+}
+
+/// Who tells exactly what PostgreSQL would take, and what has it take that.
+fn of_postgres(program: &str, context: &Context) -> Option<String> {
+    (program == "postgres").then(|| asks_for_huge_pages(context))
 }
 
 /// What a profile must say to have the pool of a need that no running service has, since no plan takes bytes.
@@ -76,6 +84,16 @@ fn unnamed(
         return Ok(answer.note("planish sets no pool of this host").next(context.line("topo")));
     };
     if let Some(path) = &args.output {
+        if let Some(why) = &pool.refused {
+            let told = format!("{} is not written, since a plan of it is refused: {why}", path.display());
+            let refused = Failure::refused(told).hint("ask for less, or on a machine with more memory");
+            let refused = refused.message(&context.again(""), "planish size --help");
+            return Ok(answer.exit(Exit::Refused).message(refused).next(context.line("topo")));
+        }
+        let answer = match &args.postgres {
+            Some(_) => answer.note(asks_for_huge_pages(context)),
+            None => answer,
+        };
         let parent = args.postgres.as_ref().and_then(|_| catalogue.profile_for("postgres", None));
         write_profile(path, &pool, sizing, parent)?;
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
@@ -86,7 +104,8 @@ fn unnamed(
         pool.want.toml_line(pool.knob)
     ));
     // A plan of what the host cannot give would be refused: less, or more memory, is for the user to decide.
-    let next = if pool.is_refused { context.line("topo") } else { context.again("--output ./mine.toml") };
+    let next =
+        if pool.refused.is_some() { context.line("topo") } else { context.again("--output ./mine.toml") };
     Ok(answer.next(next))
 }
 
@@ -95,7 +114,8 @@ struct Pool<'a> {
     knob: &'a KnobId,
     /// All its pages, headroom included: a plan adds nothing to what a profile needs.
     want: Want,
-    is_refused: bool,
+    /// Why the host cannot give it, so that a plan would be refused.
+    refused: Option<String>,
 }
 
 impl<'a> Pool<'a> {
@@ -112,10 +132,10 @@ impl<'a> Pool<'a> {
             Some(Self {
                 knob: &catalogue.knobs().find(|knob| knob.path == path)?.id,
                 want: Want::Need { need_bytes, nodes: Nodes::Spread },
-                is_refused: rows().any(|row| row.refused.is_some()),
+                refused: rows().find_map(|row| row.refused.clone()),
             })
         });
-        pools.min_by_key(|pool| pool.is_refused)
+        pools.min_by_key(|pool| pool.refused.is_some())
     }
 }
 

@@ -121,6 +121,31 @@ fn what_a_second_writer_keeps_beside_its_exclusion_is_counted() {
 }
 
 #[test]
+fn size_writes_no_file_that_a_plan_refuses() {
+    let sandbox = sandbox();
+    let sized = on(sandbox.path(), &["size", "--bytes", "500G", "-o", "./big.toml"]);
+    assert_eq!(sized.exit, 3, "{}", sized.stdout);
+    assert!(
+        message(&sized, "error")
+            .starts_with("./big.toml is not written, since a plan of it is refused: 600 GiB")
+    );
+    assert!(!sandbox.path().join("big.toml").exists());
+    assert_eq!(on(sandbox.path(), &["size", "--bytes", "50G", "-o", "./big.toml"]).exit, 0);
+}
+
+#[test]
+fn the_way_to_what_postgres_itself_says_is_told_by_plan_size_and_doctor() {
+    let sandbox = sandbox();
+    let way = format!("what yours says: {HERE} prove postgres --conn CONNECTION");
+    for args in [&["plan", "postgres"][..], &["size", "postgres"], &["doctor", "--service", "postgres"]] {
+        assert!(messages(&on(sandbox.path(), args)).contains(&way), "{args:?}");
+    }
+    assert!(!messages(&on(sandbox.path(), &["size", "--bytes", "1G"])).contains(&way));
+    let low = page(sandbox.path(), &["doctor", "--service", "postgres"]);
+    assert!(low.contains("unit.nofile"), "{low}");
+}
+
+#[test]
 fn a_time_to_confirm_has_a_unit_where_that_is_clearer() {
     let sandbox = sandbox();
     for (time, told) in [("5x", "`5x` is no time"), ("1500ms", "whole seconds"), ("31d", "30 days")] {
@@ -131,4 +156,21 @@ fn a_time_to_confirm_has_a_unit_where_that_is_clearer() {
     let applied = on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "5m"]);
     assert!(messages(&applied).contains("entry 1 is undone in 300 s unless"), "{}", applied.stdout);
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+}
+
+#[test]
+fn a_plan_over_an_open_entry_names_what_takes_its_place() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    own_profile(sandbox.path(), "\"vm.swappiness\" = 7\n\"vm.stat_interval\" = 10");
+    let over = messages(&on(sandbox.path(), &["plan", "./own.toml"]));
+    assert!(over.contains("covered until an undo; to take its place: --instead-of 1"), "{over}");
+    assert_eq!(on(sandbox.path(), &["plan", "./own.toml", "--instead-of", "1"]).exit, 0);
+    assert_eq!(
+        on(sandbox.path(), &["apply", "two", "--persist", "--yes"]).exit,
+        1,
+        "another file is read later"
+    );
+    let summary = page(sandbox.path(), &["check"]);
+    assert!(summary.contains(" ok (1 of them wanted), 1 lost at boot"), "{summary}");
 }
