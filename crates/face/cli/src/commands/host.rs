@@ -144,7 +144,10 @@ type Values = BTreeMap<(String, String), String>;
 /// By what they are in, place by place.
 fn differences(left: &Values, right: &Values) -> Vec<Difference> {
     let names: BTreeSet<&(String, String)> = left.keys().chain(right.keys()).collect();
-    let differing = names.into_iter().filter(|name| left.get(name) != right.get(name));
+    let differing = names.into_iter().filter(|name| match (left.get(name), right.get(name)) {
+        (Some(left), Some(right)) => !is_same(left, right),
+        (left, right) => left != right,
+    });
     differing
         .map(|name| Difference {
             what: name.0.clone(),
@@ -154,6 +157,16 @@ fn differences(left: &Values, right: &Values) -> Vec<Difference> {
         })
         .collect()
 }
+
+/// Whether two values are one as far as a recording tells: of what it left out nothing is known to differ.
+fn is_same(left: &str, right: &str) -> bool {
+    let (left, right): (Vec<&str>, Vec<&str>) = (left.split(' ').collect(), right.split(' ').collect());
+    let same = |(left, right): (&&str, &&str)| left == right || [*left, *right].contains(&REDACTED);
+    left.len() == right.len() && left.iter().zip(&right).all(same)
+}
+
+/// What a recording has in the place of a word that could tell which machine it is.
+const REDACTED: &str = "redacted";
 
 /// Everything that is compared, by what it is and where. Identities differ always and say nothing.
 fn values(seen: &Observation) -> Values {

@@ -146,6 +146,26 @@ fn the_way_to_what_postgres_itself_says_is_told_by_plan_size_and_doctor() {
 }
 
 #[test]
+fn what_a_recording_left_out_is_no_difference() {
+    let sandbox = sandbox();
+    copy_tree(&sandbox.path().join("host"), &sandbox.path().join("other"));
+    let with = |side: &str, argument: &str| {
+        let path = sandbox.path().join(side).join("proc/cmdline");
+        std::fs::write(path, format!("root=UUID=1 ro quiet{argument}\n")).expect("a file");
+    };
+    let differs = |left: &str, right: &str| {
+        with("host", left);
+        with("other", right);
+        let run: Run =
+            command(sandbox.path(), ["--json", "diff", "host", "other"]).output().expect("it starts").into();
+        run.exit
+    };
+    assert_eq!(differs(" rdinit=/a", " rdinit=redacted"), 0);
+    assert_eq!(differs(" rdinit=/a", " rdinit=/b"), 1);
+    assert_eq!(differs("", " rdinit=redacted"), 1, "one has no such argument at all");
+}
+
+#[test]
 fn a_time_to_confirm_has_a_unit_where_that_is_clearer() {
     let sandbox = sandbox();
     for (time, told) in [("5x", "`5x` is no time"), ("1500ms", "whole seconds"), ("31d", "30 days")] {
