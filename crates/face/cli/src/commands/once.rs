@@ -1,7 +1,7 @@
 //! `planish apply --persist --once`, and what is told of a trial boot ever after.
 
 use planish_model::{Exit, Plan, TrialBoot, TrialBootState};
-use planish_pipeline::{self as pipeline, Session};
+use planish_pipeline::{self as pipeline, PipelineError, Session};
 use planish_report::{Level, Message, units};
 
 use crate::answer::Answer;
@@ -14,11 +14,13 @@ use crate::signals;
 pub(crate) fn run(args: &Args, plan: &Plan, session: &Session, context: &Context) -> Result<Answer, Failure> {
     let mut once = pipeline::boot_alone(plan);
     if !args.yes {
-        once.persist = Some(pipeline::once_preview(session, &once)?);
+        let shown = pipeline::once_preview(session, &once).map_err(|error| told_where(error, context))?;
+        once.persist = Some(shown);
         agreed(&once, session, context)?;
     }
     signals::hold();
-    let applied = pipeline::apply_once(session, &once, args.reason.as_deref())?;
+    let applied = pipeline::apply_once(session, &once, args.reason.as_deref())
+        .map_err(|error| told_where(error, context))?;
     let (exit, hints) = (applied.exit, applied.hints.clone());
     let report = told_of(applied, once);
     let mut answer = context.answer(&report, session.catalogue()).exit(exit);
@@ -31,6 +33,18 @@ pub(crate) fn run(args: &Args, plan: &Plan, session: &Session, context: &Context
         answer = answer.note(format!("left for later, needing no boot: {steps}; {}", args.without_once()));
     }
     Ok(answer.next(context.line("check")))
+}
+
+/// Why no trial boot can be made, with where one can be tried by whoever looks at a recorded host.
+fn told_where(error: PipelineError, context: &Context) -> Failure {
+    let is_recorded = context.globals.root.is_some() && matches!(error, PipelineError::Once { .. });
+    let failure = Failure::from(error);
+    if !is_recorded {
+        return failure;
+    }
+    failure.hint(
+        "no recorded host has a boot loader that takes an entry once: hosts/README.md says where to try it",
+    )
 }
 
 /// What a trial boot has come to, and what to do about it.

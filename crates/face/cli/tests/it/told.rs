@@ -30,6 +30,7 @@ fn own_profile(sandbox: &Path, want: &str) {
     std::fs::write(sandbox.join("own.toml"), own).expect("a profile");
 }
 
+/// Half of a pool is of use to nobody, and the next boot can give all of it.
 #[test]
 fn a_pool_that_came_short_says_what_that_means_and_who_gives_it_back_or_whole() {
     let sandbox = sandbox();
@@ -79,6 +80,7 @@ fn what_nobody_allowed_has_a_state_of_its_own() {
     assert_eq!(monitored(sandbox.path(), &["./own.toml"]).0, 1, "nothing persists it");
 }
 
+/// A figure of another governor is none of this one, and the row of the knob would contradict the rule.
 #[test]
 fn a_governor_is_found_once_and_without_the_figure_of_another_one() {
     let sandbox = sandbox();
@@ -145,6 +147,7 @@ fn the_way_to_what_postgres_itself_says_is_told_by_plan_size_and_doctor() {
     assert!(low.contains("unit.nofile"), "{low}");
 }
 
+/// A recording leaves out what could tell which machine it is.
 #[test]
 fn what_a_recording_left_out_is_no_difference() {
     let sandbox = sandbox();
@@ -193,4 +196,13 @@ fn a_plan_over_an_open_entry_names_what_takes_its_place() {
     );
     let summary = page(sandbox.path(), &["check"]);
     assert!(summary.contains(" ok (1 of them wanted), 1 lost at boot"), "{summary}");
+}
+
+#[test]
+fn a_trial_boot_that_no_recorded_host_takes_is_told_where_it_is_tried() {
+    let sandbox = sandbox();
+    let args = ["apply", "realtime", "--allow", "availability", "--persist", "--once", "--yes"];
+    let refused = on(sandbox.path(), &args);
+    assert_eq!(refused.exit, 3, "{}", refused.stdout);
+    assert!(messages(&refused).contains("hosts/README.md"), "{}", refused.stdout);
 }
