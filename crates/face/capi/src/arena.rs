@@ -272,15 +272,20 @@ pub unsafe extern "C" fn planish_arena_alloc(
         let (place, arena) = unsafe { (Place::new(memory, "memory")?, housed(arena, ARENA)) };
         place.put(ptr::null_mut());
         let arena = arena?;
-        some(bytes)?;
-        let align = if align == 0 { LINE_BYTES } else { align };
-        if !align.is_power_of_two() {
-            return Err(Fault::invalid(format!("align is {align}, no power of two")));
-        }
-        let layout = Layout::from_size_align(bytes, align).map_err(|_| too_large(bytes))?;
+        let layout = layout(bytes, align, LINE_BYTES)?;
         place.put(arena.arena.alloc_bytes(layout)?.as_mut_ptr().cast());
         Ok(())
     })
+}
+
+/// Memory as it is asked for: `usual` is the alignment of whoever names none.
+pub(crate) fn layout(bytes: usize, align: usize, usual: usize) -> Result<Layout, Fault> {
+    some(bytes)?;
+    let align = if align == 0 { usual } else { align };
+    if !align.is_power_of_two() {
+        return Err(Fault::invalid(format!("align is {align}, no power of two")));
+    }
+    Layout::from_size_align(bytes, align).map_err(|_| too_large(bytes))
 }
 
 pub(crate) fn some(bytes: usize) -> Result<(), Fault> {

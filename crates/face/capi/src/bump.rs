@@ -1,6 +1,5 @@
 //! `planish_bump_*`: memory that one thread fills, behind a handle.
 
-use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
@@ -8,8 +7,8 @@ use std::sync::Arc;
 
 use ::planish_arena::{Arena, Bump, Growth};
 
-use crate::arena::{ARENA, planish_arena, some, too_large};
-use crate::guard::{Fault, guard};
+use crate::arena::{ARENA, layout, planish_arena, too_large};
+use crate::guard::guard;
 use crate::pointer::{Home, Housed, Place, free, housed};
 use crate::result::planish_result;
 
@@ -90,12 +89,7 @@ pub unsafe extern "C" fn planish_bump_alloc(
         let (place, bump) = unsafe { (Place::new(memory, "memory")?, housed(bump, BUMP)) };
         place.put(ptr::null_mut());
         let bump = bump?;
-        some(bytes)?;
-        let align = if align == 0 { ALIGN } else { align };
-        if !align.is_power_of_two() {
-            return Err(Fault::invalid(format!("align is {align}, no power of two")));
-        }
-        let layout = Layout::from_size_align(bytes, align).map_err(|_| too_large(bytes))?;
+        let layout = layout(bytes, align, ALIGN)?;
         // SAFETY: the caller's promise: no other thread is at work on it. What was given out before is none of ours.
         let bump = unsafe { &*bump.bump.get() };
         place.put(bump.alloc_bytes(layout)?.as_mut_ptr().cast());
