@@ -1,7 +1,7 @@
 //! Boot parameters: given to the boot loader of the machine, and taken back to the byte.
 
 use planish_boot::Format;
-use planish_model::{DriftState, EntryId, EntryState, Exit, KnobId, Nodes, Outcome, Want};
+use planish_model::{DriftState, EntryId, EntryState, Exit, KnobId, Nodes, Outcome, Unpersisted, Want};
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan,
     undo,
@@ -716,7 +716,7 @@ fn a_parameter_on_trial_is_persisted_by_nobody_else() {
 fn a_parameter_that_no_loader_gives_is_said_at_the_apply_and_at_the_confirm() {
     let tree = Tree::new();
     let applied = try_out(&tree, &wants());
-    let left = |unpersisted: &[planish_model::Unpersisted]| -> Vec<String> {
+    let left = |unpersisted: &[Unpersisted]| -> Vec<String> {
         unpersisted.iter().map(|left| left.place.clone()).collect()
     };
     assert_eq!(
@@ -750,9 +750,8 @@ fn a_confirm_that_brings_its_parameters_at_the_next_boot_is_done() {
     tree.put("/etc/default/grub.d/99-local.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
     let confirmed = confirm(&tree.session()).expect("confirmed");
     assert_eq!(confirmed.exit, Exit::Findings);
-    let is_told = |left: &planish_model::Unpersisted| {
-        left.place == "cmdline:skew_tick" && left.reason.contains("99-local.cfg:1")
-    };
+    let is_told =
+        |left: &Unpersisted| left.place == "cmdline:skew_tick" && left.reason.contains("99-local.cfg:1");
     assert!(confirmed.unpersisted.iter().any(is_told), "{:?}", confirmed.unpersisted);
 }
 
