@@ -97,7 +97,9 @@ impl<'a> Units<'a> {
     }
 }
 
-/// The commands of a unit's files: a path that is a condition, or that it may write, sets nothing. An empty
+/// The commands of a unit's files: a path that is a condition, or that it may write, sets nothing. Whether a condition
+/// will hold is known at the boot alone, so that its commands count as if it did: better one too many told than a value
+/// called safe that goes. An empty
 /// `ExecStart=` takes back those before it.
 fn commands(files: &[(String, String)]) -> Vec<(String, String)> {
     let mut lines: Vec<(&str, String, String)> = Vec::new();
@@ -153,6 +155,15 @@ mod tests {
         assert_eq!(source(older).map(|(_, variable)| variable).as_deref(), Some("OPTIONS"));
         assert_eq!(source("ExecStart=/usr/bin/x $ARGS\n"), None, "no file to write it into");
         assert_eq!(source("EnvironmentFile=/etc/x\nExecStart=/usr/bin/x --all\n"), None);
+    }
+
+    /// A boot asks them, and no file tells what it will find.
+    #[test]
+    fn a_condition_sets_nothing_and_takes_no_command_away() {
+        let text = "[Unit]\nConditionPathExists=/proc/sys/vm/swappiness\n[Service]\n\
+                    ExecCondition=/bin/false\nExecStart=/bin/sh -c 'echo 1 > /proc/sys/vm/stat_interval'\n";
+        let told = commands(&[("/etc/systemd/system/a.service".to_owned(), text.to_owned())]);
+        assert!(told[0].1.contains("vm/stat_interval") && !told[0].1.contains("swappiness"), "{told:?}");
     }
 
     #[test]
