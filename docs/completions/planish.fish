@@ -654,7 +654,7 @@ complete -c planish -n "__fish_planish_using_subcommand plan" -s q -l quiet -d '
 complete -c planish -n "__fish_planish_using_subcommand plan" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand plan" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand plan" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand apply" -l confirm -d 'Undo by itself unless `planish confirm` follows within SECS seconds, 30 days at most' -r
+complete -c planish -n "__fish_planish_using_subcommand apply" -l confirm -d 'Undo by itself unless `planish confirm` follows within SECS seconds, or 90s, 5m, 2h; 30 days at most' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l reason -d 'Note in the journal why' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l allow -d 'Allow steps of these classes besides safe ones: availability, durability' -r -f -a "availability\t''
 durability\t''"
