@@ -314,27 +314,19 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         if let Some(verdict) = cards::refusal(knob, reading, &word, self.observation, self.options) {
-            let is_blocked = verdict.verdict == VerdictKind::Blocked;
-            self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
-            if is_blocked {
-                self.is_not_allowed();
-            }
-            return;
+            return self.skip_refused(knob, &reading.place, wanted, verdict);
         }
         let now = reading.value.clone().unwrap_or_default();
         let made_otherwise = self.made_otherwise(knob, &reading.place, &now, wanted);
         // Of the entry that goes it is written once more: what becomes of the plan must hold it.
         if let Some(entry) = made_otherwise.filter(|entry| self.options.instead_of != Some(*entry)) {
-            let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, &now));
-            self.skip_unsettable(knob, &reading.place, wanted.to_owned(), verdict);
-            return self.was_asked_by(entry);
+            return self.skip_made_otherwise(knob, &reading.place, wanted, &now, entry);
         }
         let unsure = unsure.map(|reason| (Class::Availability, reason));
         let unsafe_way = unsure.or_else(|| bounds::unsafe_way(knob.bound, &now, &word));
         if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !self.allows(knob, *class)) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
-            self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
-            return self.is_not_allowed();
+            return self.skip_refused(knob, &reading.place, wanted, verdict);
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
@@ -584,6 +576,22 @@ impl<'a> Draft<'a> {
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
         self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
+    }
+
+    /// Leaves out what this host made another value of already.
+    fn skip_made_otherwise(&mut self, knob: &Knob, place: &str, wanted: &str, now: &str, entry: EntryId) {
+        let verdict = Verdict::new(VerdictKind::Blocked, EntryStep::told_otherwise(entry, now));
+        self.skip_unsettable(knob, place, wanted.to_owned(), verdict);
+        self.was_asked_by(entry);
+    }
+
+    /// Leaves out what the machine cannot have at this place, or what whoever asks has to allow.
+    fn skip_refused(&mut self, knob: &Knob, place: &str, wanted: &str, verdict: Verdict) {
+        let is_blocked = verdict.verdict == VerdictKind::Blocked;
+        self.skip(knob, place, Some(wanted.to_owned()), verdict);
+        if is_blocked {
+            self.is_not_allowed();
+        }
     }
 
     /// Notes of the row that was left out last that it waits for whoever allows it.

@@ -274,8 +274,9 @@ pub(crate) fn kept_by_no_file(host: &Host, check: &KnobCheck) -> Option<Unpersis
 }
 
 /// What this plan adds to the line of a pool: the pages that it raises the pool by, those that the same profile
-/// holds already, and those that it asked for and memory did not give, as far as no file has them yet. Nobody else's pages: what others reserved by hand is gone at the next
-/// boot, with or without us. `None` where the profile has none there at all.
+/// holds already, and those that it asked for and memory did not give, as far as no file has them yet. Nobody else's
+/// pages: what others reserved by hand is gone at the next boot, with or without us. `None` where the profile has none
+/// there at all.
 fn pool_line(
     session: &Session,
     plan: &Plan,

@@ -139,14 +139,16 @@ impl Bench<'_> {
         }
     }
 
-    /// Whether a knob of many places, which a plan tells as one where nobody allowed it, is here at one that is not as
-    /// wanted.
-    fn waits_to_be_allowed(&self, knob: &Knob, wish: Option<&Wish>) -> bool {
-        let Some(Wish::Skipped { not_allowed: true, text, .. }) = wish else { return false };
+    /// What a place is that is not there: a knob of many places, which a plan tells as one where nobody allowed it, may
+    /// be here at one that is not as wanted.
+    fn absent(&self, knob: &Knob, wish: Option<&Wish>) -> DriftState {
+        let Some(Wish::Skipped { not_allowed: true, text, .. }) = wish else { return DriftState::NotHere };
         let other = |value: &String| text.as_ref().is_none_or(|text| !knob.r#type.same(value, text));
         let is_other =
             |reading: &Reading| reading.access != Access::Absent && reading.value.as_ref().is_some_and(other);
-        self.observation.knobs.get(&knob.id).is_some_and(|readings| readings.iter().any(is_other))
+        let readings = self.observation.knobs.get(&knob.id);
+        let waits = readings.is_some_and(|readings| readings.iter().any(is_other));
+        if waits { DriftState::NotAllowed } else { DriftState::NotHere }
     }
 
     fn judge(
@@ -157,9 +159,7 @@ impl Bench<'_> {
         persisted: Option<&Persisted>,
     ) -> Judgement {
         if reading.access == Access::Absent {
-            let why = self.not_here(knob, wish);
-            let waits = self.waits_to_be_allowed(knob, wish);
-            return (if waits { DriftState::NotAllowed } else { DriftState::NotHere }, Some(why));
+            return (self.absent(knob, wish), Some(self.not_here(knob, wish)));
         }
         let Some(running) = reading.value.as_deref() else {
             return (DriftState::Unknown, reading.unread.clone());

@@ -2,9 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use planish_model::{
-    DriftState, EntryId, Exit, KnobCheck, KnobId, Outcome, OutcomeKind, Plan, gone_at_boot, quoted,
-};
+use planish_model::{DriftState, Exit, KnobCheck, KnobId, Outcome, OutcomeKind, Plan, gone_at_boot, quoted};
 use planish_pipeline::{self as pipeline, Applied, ApplyOptions, Session, Source};
 use planish_report::{ApplyReport, Level, Message, counted, units};
 
@@ -145,16 +143,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(sentence);
     }
     let persisting = args.persisting(context);
-    let went = no_longer_persisted(args, &report, exit, &persisting);
     let short = short_pools(args, &report, exit, context);
-    let short_of = short.as_ref().map(|(entry, _)| *entry);
-    let notes = went.into_iter().chain(short.map(|(_, told)| told));
+    let notes = no_longer_persisted(args, &report, exit, &persisting).into_iter().chain(short.clone());
     answer = notes.chain(why(&report, exit, args.persist)).fold(answer, Answer::note);
     let next = match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
         (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),
-        (_, _, Exit::Findings) if !args.persist && short_of.is_some() => {
-            context.root_line(&format!("undo {}", short_of.expect("it is there")))
+        (Some(entry), _, Exit::Findings) if !args.persist && short.is_some() => {
+            context.root_line(&format!("undo {entry}"))
         }
         (_, _, Exit::Findings) if !args.persist && !args.is_plan_file() && is_for_next_boot(&report) => {
             persisting
@@ -184,14 +180,9 @@ fn no_longer_persisted(args: &Args, report: &ApplyReport, exit: Exit, persisting
     ))
 }
 
-/// What a pool that came short means for whoever it is for, and what can be done: with the entry that holds what there
-/// is of it. Half of a pool is memory that nobody else can have, and no service takes that asks for all of it at once.
-fn short_pools(
-    args: &Args,
-    report: &ApplyReport,
-    exit: Exit,
-    context: &Context,
-) -> Option<(EntryId, String)> {
+/// What a pool that came short means for whoever it is for, and what can be done. Half of a pool is memory that nobody
+/// else can have, and that no service takes which asks for all of it at once.
+fn short_pools(args: &Args, report: &ApplyReport, exit: Exit, context: &Context) -> Option<String> {
     let is_short =
         |place: &str| report.outcomes.iter().any(|outcome| outcome.place == place && outcome.short.is_some());
     let steps = || report.plan.steps.iter().filter(|step| step.raise_pages.is_some());
@@ -220,11 +211,10 @@ fn short_pools(
         ),
     };
     let undo = context.root_line(&format!("undo {entry}"));
-    let told = format!(
+    Some(format!(
         "{granted} of {asked} pages of {knob} are there: a service that asks for all of them at once gets none\
          {postgres}, and nobody else has these {bytes} meanwhile; {undo} gives them back; {boot}"
-    );
-    Some((entry, told))
+    ))
 }
 
 /// The bytes of a page of a pool, by the name of its folder.
