@@ -15,9 +15,9 @@
 //! | saptune note | yes | |
 //! | Ansible tasks, Node Tuning object | yes | yes |
 //!
-//! Non-goals: variables, conditions and programs of the foreign file. A line that needs them is refused, since what
-//! it would do is not in the text. A file that is none of its format is refused whole: of a unit that was read as lines
-//! of tmpfiles.d, six of them might fit, and a profile of six lines would be left.
+//! Non-goals: conditions and programs of the foreign file. A line that needs them is refused, since what it would do is
+//! not in the text. A file that is none of its format is refused whole: of a unit that was read as lines of tmpfiles.d,
+//! six of them might fit, and a profile of six lines would be left.
 
 #![forbid(unsafe_code)]
 

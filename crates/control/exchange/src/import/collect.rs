@@ -1,7 +1,7 @@
 //! What the lines of a file come to: a later line wins over an earlier one that means the same places, as it does
 //! where the file is at home, and the earlier one says so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::cards::{self, Said};
 use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Nodes, Want, is_by_size, place};
@@ -40,6 +40,10 @@ pub(crate) struct Collector<'a> {
     default_page: Option<String>,
     /// What the file says it is for.
     summary: Option<String>,
+    /// Whether lines are come by several times, as in a loop: then each of them is told once.
+    is_repeating: bool,
+    /// Rows that a later round told anew.
+    repeated: BTreeSet<usize>,
 }
 
 impl<'a> Collector<'a> {
@@ -51,7 +55,25 @@ impl<'a> Collector<'a> {
             lines: Vec::new(),
             default_page: None,
             summary: None,
+            is_repeating: false,
+            repeated: BTreeSet::new(),
         }
+    }
+
+    /// Says whether the lines that follow may be come by several times.
+    pub(crate) fn repeats(&mut self, is_repeating: bool) {
+        self.is_repeating = is_repeating;
+    }
+
+    /// How many lines there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there are lines behind so many, and all of them were accepted.
+    pub(crate) fn all_accepted(&self, behind: usize) -> bool {
+        let lines = &self.lines[behind..];
+        !lines.is_empty() && lines.iter().all(ImportedLine::is_accepted)
     }
 
     /// What the file says it is for; nothing of it is set. That it was imported before is said anew.
@@ -173,6 +195,10 @@ impl<'a> Collector<'a> {
     /// A line that sets nothing we know.
     pub(crate) fn refuse(&mut self, line: usize, text: &str, reason: impl Into<String>) {
         let (text, reason) = (text.trim().to_owned(), Some(reason.into()));
+        let is_same = |row: &ImportedLine| row.line == line && row.text == text && row.reason == reason;
+        if self.is_repeating && self.lines.iter().any(is_same) {
+            return;
+        }
         self.lines.push(ImportedLine { line, text, knob: None, overridden_by: None, reason });
     }
 
@@ -204,6 +230,10 @@ impl<'a> Collector<'a> {
             own = format!("{};{own}", before.text);
         }
         for lost in values.extract_if(.., |value| covers(address.only.as_deref(), value.only.as_deref())) {
+            let before = &self.lines[lost.row];
+            if self.is_repeating && before.line == line && before.text == text {
+                self.repeated.insert(lost.row);
+            }
             lose(&mut self.lines, lost.row, line, &format!("sets it to {own}"));
         }
         values.push(Value { only: address.only, text: own, row: self.lines.len() });
@@ -221,6 +251,10 @@ impl<'a> Collector<'a> {
         }
         let why = if node.is_some() { "sets it again" } else { "sets the pool of all nodes" };
         for lost in pools.extract_if(.., |pool| node.is_none() || pool.node == node) {
+            let before = &self.lines[lost.row];
+            if self.is_repeating && before.line == line && before.text == text {
+                self.repeated.insert(lost.row);
+            }
             lose(&mut self.lines, lost.row, line, why);
         }
         pools.push(Pool { node, need_bytes, row });
@@ -234,7 +268,8 @@ impl<'a> Collector<'a> {
         let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, need(pools)?)));
         let want = wants.chain(pools).collect();
         // Lines that count in another order are told in their own.
-        let mut lines = self.lines;
+        let rows = self.lines.into_iter().enumerate().filter(|(row, _)| !self.repeated.contains(row));
+        let mut lines: Vec<ImportedLine> = rows.map(|(_, line)| line).collect();
         lines.sort_by_key(|row| row.line);
         (want, lines)
     }

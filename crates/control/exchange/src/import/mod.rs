@@ -10,6 +10,7 @@ mod node_tuning;
 mod recognise;
 mod saptune;
 mod script;
+mod shell;
 mod sysctl;
 mod tmpfiles;
 mod tuned;

@@ -1,39 +1,14 @@
-//! A shell script, as far as it sets values by plain lines: `sysctl -w`, `echo VALUE > FILE`, `echo VALUE | tee FILE`,
-//! and loops over words around them.
-//!
-//! Nothing is run. Words of a loop and plain assignments are put in for their variables; what would need a shell (a
-//! command substitution, a condition, another program) is refused.
-
-use std::collections::BTreeMap;
+//! A shell script, as far as it sets values by programs that are known: `sysctl -w`, `echo VALUE > FILE`, `ethtool` and
+//! their like. Nothing is run: what a shell would come by, and with which words, `shell` tells.
 
 use super::collect::Collector;
 use super::drop_in;
+use super::shell::{Field, Place, Plain, walk};
 use crate::threads;
-use planish_model::{cards, mounts};
-
-/// Statements that the loops around one line may come to: no tuning script has more, and a hostile one must end.
-const EXPANSIONS_MAX: usize = 4096;
-
-/// A loop that is open, or a block that is.
-struct Block {
-    /// The variable and its words, for a loop over words.
-    words: Option<(String, Vec<String>)>,
-}
-
-/// What is known of the script at a line.
-#[derive(Default)]
-struct Shell {
-    variables: BTreeMap<String, String>,
-    blocks: Vec<Block>,
-}
+use planish_model::{cards, mounts, place};
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
-    let mut shell = Shell::default();
-    for (number, line) in logical_lines(text) {
-        for statement in statements(&line) {
-            shell.statement(number, statement.trim(), collector);
-        }
-    }
+    walk(text, collector);
 }
 
 /// Programs whose lines are read, or refused for what they are known to do.
@@ -146,140 +121,151 @@ fn statements(line: &str) -> Vec<&str> {
     found
 }
 
-impl Shell {
-    fn statement(&mut self, line: usize, text: &str, collector: &mut Collector<'_>) {
-        let text = text.strip_prefix("do ").unwrap_or(text).trim();
-        match text.split_whitespace().next().unwrap_or_default() {
-            "" | "do" | "set" | "exit" | "true" | ":" => {}
-            "for" => self.open_loop(line, text, collector),
-            "while" | "until" | "if" | "case" => {
-                self.blocks.push(Block { words: None });
-                collector.refuse(line, text, "a condition: what it does depends on the host");
+/// Words without the folder of their program, and without `sudo` and what else only changes how it is run.
+pub(super) fn bare(mut words: Vec<Field>) -> Vec<Field> {
+    loop {
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        let Some(first) = texts.first().map(|first| program(first)) else { return words };
+        let is_one = |options: &[&str], word: &str| options.contains(&word);
+        let skipped = match (first, &texts[1..]) {
+            ("sudo" | "doas", rest) => {
+                let options = ["-n", "-E", "-H", "-S", "-b", "-k", "--"];
+                let skipped = rest.iter().take_while(|word| is_one(&options, word)).count();
+                let is_root = rest.get(skipped..skipped + 2) == Some(&["-u", "root"]);
+                1 + skipped + if is_root { 2 } else { 0 }
             }
-            "done" | "fi" | "esac" => drop(self.blocks.pop()),
-            "then" | "else" | "elif" => {}
-            _ if self.blocks.iter().any(|block| block.words.is_none()) => {
-                collector.refuse(line, text, "inside a condition or a loop that depends on the host");
-            }
-            _ if self.assign(text) => {}
-            _ => self.expand(line, text, collector),
+            ("env", rest) => 1 + rest.iter().take_while(|word| word.contains('=')).count(),
+            ("nice" | "ionice", ["-n" | "-c", _, ..]) => 3,
+            ("nice" | "ionice", [option, ..]) if option.starts_with('-') => 2,
+            ("nice" | "nohup" | "time", _) => 1,
+            ("command", [next, ..]) if !next.starts_with('-') => 1,
+            _ => 0,
+        };
+        // What comes then is an option that says who runs it, or nothing.
+        let is_plain = texts.get(skipped).is_some_and(|word| !word.starts_with('-'));
+        if skipped == 0 || !is_plain {
+            let bare = first.to_owned();
+            words[0].text = bare;
+            return words;
         }
-    }
-
-    /// `for place in /sys/block/sd*/queue/scheduler`: over words, or over what only a shell can tell.
-    fn open_loop(&mut self, line: usize, text: &str, collector: &mut Collector<'_>) {
-        let rest = text.strip_prefix("for ").unwrap_or_default().trim();
-        if let Some((name, Some(threads))) =
-            rest.split_once(" in ").map(|(name, words)| (name, threads::of_pgrep(words)))
-        {
-            let words = Some((name.trim().to_owned(), vec![threads]));
-            return self.blocks.push(Block { words });
-        }
-        let words = rest.split_once(" in ").filter(|(_, words)| !words.contains(['$', '`', '(']));
-        let words = words.map(|(name, words)| {
-            (name.trim().to_owned(), words.split_whitespace().map(|word| unquoted(word).to_owned()).collect())
-        });
-        if words.is_none() {
-            collector.refuse(line, text, "a loop over what only a shell can tell");
-        }
-        self.blocks.push(Block { words });
-    }
-
-    /// `name=value` with a plain value.
-    fn assign(&mut self, text: &str) -> bool {
-        let Some((name, value)) = text.split_once('=') else { return false };
-        if !is_name(name) || value.contains(['$', '`', '(', ' ']) {
-            return false;
-        }
-        self.variables.insert(name.to_owned(), unquoted(value).to_owned());
-        true
-    }
-
-    /// The statement once for each word of the loops around it whose variable it names.
-    fn expand(&self, line: usize, text: &str, collector: &mut Collector<'_>) {
-        let mut texts = vec![text.to_owned()];
-        for (name, words) in self.blocks.iter().filter_map(|block| block.words.as_ref()) {
-            if texts.len().saturating_mul(words.len()) > EXPANSIONS_MAX {
-                return collector.refuse(line, text, "loops over more words than any script of settings has");
-            }
-            if texts.iter().any(|text| names(text, name)) {
-                let each = |text: String| words.iter().map(move |word| put_in(&text, name, word));
-                texts = texts.into_iter().flat_map(each).collect();
-            }
-        }
-        for text in texts {
-            let text = self.variables.iter().fold(text, |text, (name, value)| put_in(&text, name, value));
-            command(line, &text, collector);
-        }
+        words.drain(..skipped);
     }
 }
 
-fn names(text: &str, name: &str) -> bool {
-    put_in(text, name, "") != text
-}
-
-/// `$name`, `${name}` and `${name##*/}`, what follows its last slash, replaced by a value.
-fn put_in(text: &str, name: &str, value: &str) -> String {
-    let last = value.rsplit('/').next().unwrap_or_default();
-    let text = &text.replace(&format!("${{{name}##*/}}"), last);
-    let text = text.replace(&format!("${{{name}}}"), value);
-    let pattern = format!("${name}");
-    let mut out = String::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find(&pattern) {
-        let after = &rest[at + pattern.len()..];
-        let longer = after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-        out += &rest[..at];
-        out += if longer { &pattern } else { value };
-        rest = after;
-    }
-    out + rest
-}
-
-/// One line of commands without variables that are known: those that do something, without their guards.
-fn command(line: usize, text: &str, collector: &mut Collector<'_>) {
-    let parts: Vec<&str> = text.split("&&").flat_map(|part| part.split("||")).map(str::trim).collect();
-    let doing: Vec<&str> = parts.iter().copied().filter(|part| !is_guard(part)).collect();
-    match doing.as_slice() {
-        [] if text.contains("echo ") => collector.refuse(line, text, "only talks"),
-        [] => {}
-        [one] => single(line, text, one, collector),
-        _ if text.contains("||") => {
-            collector.refuse(line, text, "one of several commands: which, a shell tells")
+/// Whether a program sets or does something, and asks nothing: a script is written for it to succeed.
+pub(super) fn is_doing(words: &[&str]) -> bool {
+    const DOING: [&str; 34] = [
+        "awk",
+        "basename",
+        "cat",
+        "chmod",
+        "chown",
+        "chrt",
+        "cp",
+        "cut",
+        "date",
+        "dirname",
+        "echo",
+        "free",
+        "getconf",
+        "hostname",
+        "id",
+        "ln",
+        "logger",
+        "lscpu",
+        "mkdir",
+        "modprobe",
+        "mount",
+        "mv",
+        "nproc",
+        "printf",
+        "rm",
+        "sed",
+        "sleep",
+        "swapoff",
+        "swapon",
+        "sync",
+        "touch",
+        "tuned-adm",
+        "udevadm",
+        "uname",
+    ];
+    let Some((first, rest)) = words.split_first() else { return false };
+    match program(first) {
+        "sysctl" => {
+            rest.iter().any(|word| word.contains('=') || word.starts_with("-p") || *word == "--system")
         }
-        several => several.iter().for_each(|one| single(line, one, one, collector)),
+        "systemctl" => {
+            let verbs = [
+                "daemon-reload",
+                "disable",
+                "enable",
+                "mask",
+                "reload",
+                "restart",
+                "start",
+                "stop",
+                "unmask",
+            ];
+            rest.iter().any(|word| verbs.contains(word))
+        }
+        "service" => rest.iter().any(|word| ["reload", "restart", "start", "stop"].contains(word)),
+        "ethtool" => rest.first().is_some_and(|option| cards::option(option).is_some()),
+        "blockdev" => rest.first().is_some_and(|option| option.starts_with("--set")),
+        "ulimit" => rest.iter().any(|word| !word.starts_with('-')),
+        "cpupower" => rest.first() == Some(&"frequency-set"),
+        "ip" | "tc" => rest.iter().any(|word| ["set", "add", "replace", "change", "del"].contains(word)),
+        first => DOING.contains(&first),
     }
 }
 
-/// A test, a word of the shell, or a message: what stands around the command that counts.
-fn is_guard(part: &str) -> bool {
-    let part = part.strip_prefix("! ").unwrap_or(part);
-    let first = program(part.split_whitespace().next().unwrap_or_default());
-    let talk = first == "echo" && !part.contains(['>', '|']);
-    let assignment = part.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.contains(' '));
-    talk || assignment
-        || ["", "[", "[[", "test", "mountpoint", "true", ":", "exit", "continue", "break"].contains(&first)
+/// The places that a command sets; `None` where its words do not tell them.
+pub(super) fn places(plain: &Plain<'_>) -> Option<Vec<Place>> {
+    let words: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
+    let path = |path: &str| Place::File(path.trim_end_matches('/').to_owned());
+    Some(match words[0] {
+        "sysctl" => {
+            let keys = words.iter().filter_map(|word| word.split_once('='));
+            keys.map(|(key, _)| path(&place::of_sysctl(key.trim()))).collect()
+        }
+        "echo" | "printf" => plain.to.iter().map(|to| path(&to.text)).collect(),
+        "ethtool" => vec![path(&format!("/sys/class/net/{}/device", words.get(2)?))],
+        "blockdev" => words.iter().skip(3).map(|device| path(device)).collect(),
+        "chrt" => vec![path(words.last()?)],
+        "mkdir" => {
+            words.iter().skip(1).filter(|word| !word.starts_with('-')).map(|word| path(word)).collect()
+        }
+        "mount" => vec![Place::Mount(super::shell::bare_path(words.last()?))],
+        // It sets nothing by itself.
+        "systemctl" => Vec::new(),
+        _ => return None,
+    })
 }
 
-/// One command, what becomes of its messages left out.
-fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>) {
-    let bare = ["2>/dev/null", "2> /dev/null", "2>&1", ">/dev/null", "> /dev/null"]
-        .iter()
-        .fold(command.to_owned(), |text, talk| text.replace(talk, ""));
-    let bare = plain_command(&bare);
-    let bare = bare.as_str();
-    if bare.contains(['$', '`']) {
-        return collector.refuse(line, text, "a variable or command that only a shell can tell");
-    }
-    let words: Vec<&str> = bare.split_whitespace().collect();
+/// Reads one command; whether all of it became values.
+pub(super) fn program_line(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) -> bool {
+    let before = collector.count();
+    single(plain, is_bash, collector);
+    collector.all_accepted(before)
+}
+
+fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
+    let (line, text) = (plain.line, plain.text);
+    let words: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
     match words.first().copied().unwrap_or_default() {
-        "sysctl" => sysctl(line, text, &bare["sysctl".len()..], collector),
-        "echo" | "printf" => echo(line, text, bare, collector),
+        "echo" | "printf" => echo(plain, is_bash, collector),
+        // What they say goes to a place in another form than the words have.
+        _ if plain.to.iter().any(|to| is_of_kernel(&to.text) && to.text != "/dev/null") => {
+            collector.refuse(line, text, "writes what it says to a place: only a shell can tell")
+        }
+        "sysctl" => sysctl(plain, collector),
         "cpupower" if words.get(1) == Some(&"frequency-set") => match words.as_slice() {
-            [.., "-g" | "--governor", governor] => collector.knob(line, text, "cpu.governor", None, governor),
+            [_, _, "-g" | "--governor", governor] => {
+                collector.knob(line, text, "cpu.governor", None, governor)
+            }
             _ => collector.refuse(line, text, "only cpupower frequency-set -g GOVERNOR is known"),
         },
-        "ethtool" => ethtool(line, text, bare, collector),
+        "ethtool" => ethtool(plain, collector),
         "chrt" => match threads::of_chrt(&words) {
             Ok((id, only, value)) => collector.knob(line, text, id, only.as_deref(), &value),
             Err(why) => collector.refuse(line, text, why),
@@ -288,7 +274,7 @@ fn single(line: usize, text: &str, command: &str, collector: &mut Collector<'_>)
         "mkdir" if drop_in::makes_folder(&words) => {}
         "systemctl" if drop_in::reloads(&words) => {}
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
-        "mount" => mount(line, text, bare, collector),
+        "mount" => mount(line, text, &words, collector),
         "swapoff" | "swapon" => collector.refuse(line, text, "turns swap on or off"),
         "blockdev" => blockdev(line, text, &words[1..], collector),
         "ulimit" => collector.refuse(
@@ -350,30 +336,34 @@ fn is_partition(name: &str) -> bool {
 }
 
 /// `sysctl -w a.b=1 c.d="2 3"`.
-fn sysctl(line: usize, text: &str, rest: &str, collector: &mut Collector<'_>) {
-    // Where its output goes, and what comes behind it, is none of it.
-    let ends = |word: &String| {
-        word.starts_with(['|', '&', '>']) || ["1>", "2>"].iter().any(|stream| word.starts_with(stream))
-    };
-    let words: Vec<String> = quoted_words(rest).into_iter().take_while(|word| !ends(word)).collect();
+fn sysctl(plain: &Plain<'_>, collector: &mut Collector<'_>) {
+    let (line, text) = (plain.line, plain.text);
+    let words = &plain.words[1..];
     let mut settings = 0;
     // `sysctl -w vm.swappiness = 3` sets nothing, and `tcp_rmem=4096 87380` the first of its numbers.
-    let is_key = |word: &String| word.split_once('=').is_some_and(|(key, _)| !key.is_empty());
-    let is_odd = |word: &&String| !word.starts_with('-') && !is_key(word);
-    if let Some(odd) = words.iter().find(is_odd).filter(|_| words.iter().any(|word| word.contains('='))) {
-        let why = format!("sysctl takes `name=value` as one word, or in quotes: `{odd}` is none");
+    let is_key = |word: &Field| word.text.split_once('=').is_some_and(|(key, _)| !key.is_empty());
+    let is_odd = |word: &&Field| !word.text.starts_with('-') && !is_key(word);
+    if let Some(odd) = words.iter().find(is_odd).filter(|_| words.iter().any(|word| word.text.contains('=')))
+    {
+        let why = format!("sysctl takes `name=value` as one word, or in quotes: `{}` is none", odd.text);
         return collector.refuse(line, text, why);
     }
-    for word in words {
-        if word.starts_with('-') {
-            if ["-p", "--load", "--system"].iter().any(|load| word.starts_with(load)) {
-                return collector.refuse(line, text, "reads other files: import those");
-            }
-            continue;
+    for word in words.iter().filter(|word| word.text.starts_with('-')) {
+        let option = word.text.as_str();
+        if ["-p", "--load", "--system", "-f"].iter().any(|load| option.starts_with(load)) {
+            return collector.refuse(line, text, "reads other files: import those");
         }
-        if let Some((key, value)) = word.split_once('=') {
+        if ["--dry-run", "--help", "--version", "-h", "-V", "-r", "--pattern"].contains(&option) {
+            return collector.refuse(line, text, format!("sets nothing, or other places: {option}"));
+        }
+    }
+    for word in words.iter().filter(|word| !word.text.starts_with('-')) {
+        let Some((key, value)) = word.text.split_once('=') else { continue };
+        settings += 1;
+        if word.is_pattern && value.contains(['*', '?', '[']) {
+            collector.refuse(line, text, NAMES);
+        } else {
             collector.sysctl(line, key.trim(), value.trim());
-            settings += 1;
         }
     }
     if settings == 0 {
@@ -381,29 +371,32 @@ fn sysctl(line: usize, text: &str, rest: &str, collector: &mut Collector<'_>) {
     }
 }
 
+/// Why a value is refused that is a name of a loop over files.
+const NAMES: &str = "the names of files are values here, which only a shell can tell";
+
 /// `ethtool -G eth0 rx 4096 tx 4096`.
-fn ethtool(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
-    let words = quoted_words(bare);
+fn ethtool(plain: &Plain<'_>, collector: &mut Collector<'_>) {
+    let (line, text) = (plain.line, plain.text);
+    let words: Vec<String> = plain.words.iter().map(|word| word.text.clone()).collect();
     let (Some(given), Some(card)) = (words.get(1), words.get(2)) else {
         return collector.refuse(line, text, "sets nothing");
     };
     let Some(option) = cards::option(given) else {
         return collector.refuse(line, text, "of ethtool only -A, -C, -G, -K and -L are known");
     };
+    if plain.words[2].is_glob {
+        return collector.refuse(line, text, "a shell puts in names of files, and ethtool takes one card");
+    }
     let told = format!("ethtool {option} {card}");
     collector.cards(line, &told, option, std::slice::from_ref(card), &words[3..]);
 }
 
 /// `mount -o remount,noatime /data`: each option that a knob is for. Nothing else is taken of it: what a remount names
 /// besides stays as it is, or is lost by it.
-fn mount(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
-    let words = quoted_words(bare);
+fn mount(line: usize, text: &str, words: &[&str], collector: &mut Collector<'_>) {
     let (mut options, mut points, mut rest) = (Vec::new(), Vec::new(), words.iter().skip(1));
     while let Some(word) = rest.next() {
-        if word.starts_with(['|', '&', '>']) || word.starts_with("1>") || word.starts_with("2>") {
-            break;
-        }
-        match word.as_str() {
+        match *word {
             "-o" | "--options" => options.extend(rest.next().into_iter().flat_map(|given| given.split(','))),
             "-t" | "--types" | "--options-source" => drop(rest.next()),
             word => match word.strip_prefix("-o").or_else(|| word.strip_prefix("--options=")) {
@@ -435,28 +428,64 @@ fn mount(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
 }
 
 /// `echo VALUE > FILE`, `echo VALUE | tee FILE`, `printf '%s\n' VALUE > FILE`.
-fn echo(line: usize, text: &str, bare: &str, collector: &mut Collector<'_>) {
-    if bare.contains(">>") || bare.contains("tee -a") {
+fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
+    let (line, text) = (plain.line, plain.text);
+    if plain.appends {
         return collector.refuse(line, text, "appends to a file: import that one");
     }
-    let parts = bare.rsplit_once('>').map(|(value, path)| (value, path.to_owned())).or_else(|| {
-        let (value, tee) = bare.rsplit_once('|')?;
-        Some((value, plain_command(tee).strip_prefix("tee ")?.to_owned()))
-    });
-    let Some((value, path)) = parts else {
-        return collector.refuse(line, text, "only talks");
+    let words: Vec<String> = plain.words.iter().map(|word| word.text.clone()).collect();
+    if let [to] = plain.to.as_slice()
+        && drop_in::is_one(&to.text)
+    {
+        return drop_in::written(line, &to.text, &words, collector);
+    }
+    let Some(value) = said(&words, is_bash) else {
+        return collector.refuse(line, text, "says signs that shells do not agree about");
     };
-    let path = unquoted(path.trim());
-    if drop_in::is_one(path) {
-        return drop_in::written(line, path, &quoted_words(value), collector);
+    let is_name = |word: &Field| word.is_glob || word.is_pattern && word.text.contains(['*', '?', '[']);
+    let is_named = plain.words.iter().any(is_name);
+    for to in &plain.to {
+        let path = to.text.as_str();
+        if !is_of_kernel(path) {
+            collector.refuse(line, text, "writes to a file that is none of the kernel's");
+        } else if to.is_glob {
+            collector.refuse(
+                line,
+                text,
+                "a shell writes to one file, and to none where a pattern names several",
+            );
+        } else if is_named {
+            collector.refuse(line, text, NAMES);
+        } else {
+            collector.path(line, path, value.trim());
+        }
     }
-    if !(path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) {
-        return collector.refuse(line, text, "writes to a file that is none of the kernel's");
+}
+
+fn is_of_kernel(path: &str) -> bool {
+    path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")
+}
+
+/// What echo or printf says; nothing where that depends on the shell.
+fn said(words: &[String], is_bash: bool) -> Option<String> {
+    let (program, mut rest) = words.split_first()?;
+    let is_plain = |words: &[String]| !words.iter().any(|word| word.contains(['\\', '\n']));
+    if program == "printf" {
+        let (form, values) = rest.split_first()?;
+        let form = form.strip_suffix("\\n").unwrap_or(form);
+        return match form {
+            "%s" | "%d" | "%s " | "%u" => is_plain(values).then(|| values.join(" ")),
+            form => (values.is_empty() && !form.contains(['%', '\\', '\n'])).then(|| form.to_owned()),
+        };
     }
-    let mut words = quoted_words(value).into_iter().skip(1).peekable();
-    while words.next_if(|word| word == "-n" || word == "-e" || word.contains("%s")).is_some() {}
-    let value: Vec<String> = words.collect();
-    collector.path(line, path, value.join(" ").trim());
+    while let Some(option) = rest.first().filter(|word| ["-n", "-e", "-ne", "-en"].contains(&word.as_str())) {
+        // Of others than bash it is the first word.
+        if option != "-n" && !is_bash {
+            return None;
+        }
+        rest = &rest[1..];
+    }
+    is_plain(rest).then(|| rest.join(" "))
 }
 
 /// Words as a shell takes them: quotes hold blanks together and fall away.
@@ -480,8 +509,4 @@ pub(super) fn quoted_words(text: &str) -> Vec<String> {
         words.push(word);
     }
     words
-}
-
-fn unquoted(text: &str) -> &str {
-    text.trim_matches(['"', '\''])
 }

@@ -90,7 +90,7 @@ fn a_line_that_another_one_overrides_does_not_count_and_says_by_which() {
 
     // A disk of a pattern that follows, and not one of a pattern that precedes.
     let disks = |names: &[&str]| {
-        let line = |name: &&str| format!("echo none > /sys/block/{name}/queue/scheduler\n");
+        let line = |name: &&str| format!("echo none | tee /sys/block/{name}/queue/scheduler\n");
         overridden(&read(&names.iter().map(line).collect::<String>(), ImportFormat::Script))
     };
     assert_eq!(disks(&["sda", "sd*"]), [(1, 2)]);
@@ -215,7 +215,7 @@ fn a_script_is_read_line_by_line() {
             "9 - no knob has this place; the nearest is /proc/sys/kernel/numa_balancing",
             "10 thp.enabled",
             "11 - a loop over what only a shell can tell",
-            "12 - inside a condition or a loop that depends on the host",
+            "12 - inside a loop over what only a shell can tell: take it by hand if it is meant",
             "14 - acts when written and has no old value to put back",
             "15 - starts or stops a service",
             "16 - appends to a file: import that one",
@@ -952,5 +952,103 @@ fn a_script_that_writes_a_drop_in_is_read_line_by_line() {
     for (id, value) in [("unit.nofile", "64000"), ("unit.nice", "-5")] {
         let Want::Case(case) = want(&imported, id) else { panic!("{id}") };
         assert_eq!((case.only.as_deref(), case.value.as_str()), (Some("mongod"), value));
+    }
+}
+
+/// Scripts, and of each line that is told the knob, or `-` where it is refused.
+const SCRIPTS: &[(&str, &[&str])] = &[
+    // Functions that are not called, and one that is.
+    ("stop() {\n sysctl -w vm.swappiness=60\n}\nsysctl -w vm.swappiness=1\n", &["-", "vm.swappiness"]),
+    ("start() { sysctl -w vm.swappiness=1; }\nstart\n", &["vm.swappiness"]),
+    ("a() { sysctl -w vm.swappiness=1; }\ncase $1 in a) a;; esac\n", &["-"]),
+    ("sysctl() { :; }\nsysctl -w vm.swappiness=1\n", &[]),
+    // Texts.
+    ("cat <<EOF > /tmp/x\nsysctl -w vm.swappiness=100\nEOF\n", &["-", "-"]),
+    ("cat <<-'E'\n\techo 1\n\tE\nsysctl -w vm.swappiness=3\n", &["-", "-", "vm.swappiness"]),
+    // What is never run, or only if.
+    ("exit 0\nsysctl -w vm.swappiness=1\n", &["-"]),
+    ("[ -f /x ] || exit 0\nsysctl -w vm.swappiness=1\n", &["-"]),
+    ("false && sysctl -w vm.swappiness=100\n", &["-"]),
+    ("true || sysctl -w vm.swappiness=100\n", &["-"]),
+    ("[ \"$(nproc)\" -gt 64 ] && sysctl -w vm.swappiness=1\n", &["-"]),
+    ("test -f /x || sysctl -w vm.swappiness=1\n", &["-"]),
+    (
+        "if grep -q x /y; then sysctl -w vm.swappiness=7\nelse sysctl -w vm.swappiness=8; fi\n",
+        &["-", "-", "-"],
+    ),
+    ("if [ -d /x ]\nthen sysctl -w vm.swappiness=7\nfi\n", &["-"]),
+    ("set -e\ngrep -q x /y\nsysctl -w vm.swappiness=7\n", &["-", "-"]),
+    ("sysctl -w vm.swappiness=7 &\n", &["-"]),
+    (
+        "sysctl -w vm.stat_interval=3\neval sysctl -w vm.swappiness=7\n. /etc/x\ntrap 'echo 1' EXIT\n",
+        &["vm.stat_interval", "-", "-", "-"],
+    ),
+    // Variables.
+    ("V=10\nV=$((V+1))\nsysctl -w vm.swappiness=$V\n", &["vm.swappiness"]),
+    ("V=10\nunset V\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    ("V=10\nread V\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    ("V=10\nV=$(nproc)\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    ("V=10\n( V=20 )\nsysctl -w vm.swappiness=$V\n", &["vm.swappiness"]),
+    ("V=10\n[ -f /x ] && V=20\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    // What asks for no more than the write itself, and what comes behind a write.
+    ("[ -w /proc/sys/vm/swappiness ] && echo 1 > /proc/sys/vm/swappiness\n", &["vm.swappiness"]),
+    ("[[ -f /proc/sys/vm/swappiness ]] && sysctl -w vm.swappiness=1 || exit 1\n", &["vm.swappiness"]),
+    ("if test -f /proc/sys/vm/swappiness; then\n echo 1 > /proc/sys/vm/swappiness\nfi\n", &["vm.swappiness"]),
+    ("if [ -f /proc/sys/vm/swappiness ]; then sysctl -w vm.stat_interval=9; fi\n", &["-"]),
+    ("[ \"$(id -u)\" -ne 0 ] && exit 1\nsysctl -w vm.swappiness=1\n", &["vm.swappiness"]),
+    ("! mountpoint -q / || mount -o remount,noatime / || failed=1\n", &["mount.atime"]),
+    ("sudo sh -c 'echo 1 > /proc/sys/vm/swappiness'\n", &["vm.swappiness"]),
+    ("/usr/bin/env LC_ALL=C sysctl -w vm.swappiness=1\n", &["vm.swappiness"]),
+    ("sudo -u nobody sysctl -w vm.swappiness=1\n", &["-"]),
+    ("echo -e 1 > /proc/sys/vm/swappiness\n", &["-"]),
+    ("#!/bin/bash\necho -e 1 > /proc/sys/vm/swappiness\n", &["vm.swappiness"]),
+    // What no shell can read to its end.
+    (
+        "sysctl -w vm.swappiness=1\nif true; then\nsysctl -w vm.stat_interval=9\n",
+        &["vm.swappiness", "-", "-"],
+    ),
+];
+
+#[test]
+fn a_script_is_taken_by_what_a_shell_does_and_each_line_is_told() {
+    let unsure = "take it by hand if it is meant";
+    for (script, rows) in SCRIPTS {
+        let imported = read(script, ImportFormat::Script);
+        let knobs: Vec<&str> =
+            imported.lines.iter().map(|row| row.knob.as_ref().map_or("-", KnobId::as_str)).collect();
+        assert_eq!(knobs, *rows, "{script}\n{:#?}", imported.lines);
+    }
+    let why = |script: &str| told(&read(script, ImportFormat::Script)).join("\n");
+    let reason = format!("1 - runs only if `test -f /x` fails: {unsure}");
+    assert_eq!(why("test -f /x || sysctl -w vm.swappiness=1\n"), reason);
+    assert!(why("f() {\nsysctl -w vm.swappiness=1\n}\n").starts_with("2 - in the body of function f, "));
+    assert_eq!(
+        why("exit 0\nsysctl -w vm.swappiness=1\n"),
+        "2 - never runs: `exit 0` of line 1 stands before it"
+    );
+    let sum = read("V=10\nV=$(((V+1)*2))\nsysctl -w vm.swappiness=$V\n", ImportFormat::Script);
+    assert_eq!(*want(&sum, "vm.swappiness"), Want::Int(22));
+}
+
+/// A loop, a function or a quote that never ends must not end the program.
+#[test]
+fn scripts_of_any_depth_and_length_come_to_an_end() {
+    let many = "a ".repeat(100);
+    let loops =
+        format!("for x in {many}; do for y in {many}; do for z in {many}; do sysctl -w vm.swappiness=1; ");
+    let calls: String = (0..30).map(|n| format!("f{}() {{ f{n}; f{n}; }}\n", n + 1)).collect();
+    for script in [
+        format!("{loops}done; done; done\n"),
+        format!("f0() {{ sysctl -w vm.swappiness=1; }}\n{calls}f12\n"),
+        "for x in /sys/*; do ".repeat(30) + "sysctl -w vm.swappiness=1" + &"; done".repeat(30),
+        "(".repeat(5000),
+        "{ ".repeat(5000),
+        "\"$(".repeat(5000),
+        "if ".repeat(5000),
+        "V=$(( ".to_owned() + &"(".repeat(5000) + "1" + &")".repeat(5000) + " ))\n",
+        "f() { f; }\nf\n".to_owned(),
+    ] {
+        let imported = read(&script, ImportFormat::Script);
+        assert!(imported.lines.iter().all(|row| row.is_accepted() || row.reason.is_some()));
     }
 }
