@@ -171,6 +171,11 @@ fn other_kind(lines: &[&str], is_script: bool) -> Option<ExchangeError> {
         ("YAML", OTHER_YAML)
     } else if is_script {
         return None;
+    } else if is_limits(lines) {
+        (
+            "a file of limits.conf, whose limits are those of logins and not of services",
+            "of a service want unit.nofile and unit.memlock, which are a drop-in of its unit",
+        )
     } else if has(&["[want]"]) {
         (
             "a profile of planish",
@@ -187,6 +192,16 @@ fn other_kind(lines: &[&str], is_script: bool) -> Option<ExchangeError> {
         return None;
     };
     Some(ExchangeError::OtherKind { what, cure })
+}
+
+/// `@dba hard memlock unlimited` (`limits.conf(5)`): every line has four words, the second of which says which limit.
+fn is_limits(lines: &[&str]) -> bool {
+    let mut limits = plain(lines, &['#']).peekable();
+    let is_one = |line: &str| {
+        let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+        matches!(words.as_slice(), [_, "soft" | "hard" | "-", _, _])
+    };
+    limits.peek().is_some() && limits.all(is_one)
 }
 
 fn plain<'a>(lines: &'a [&'a str], comments: &'static [char]) -> impl Iterator<Item = &'a str> {

@@ -45,6 +45,12 @@ fn setting(section: &str, entry: &Entry<'_>, value: &str, told: &str, collector:
         ("block", "read_ahead_kb") => "block.read_ahead_kb",
         ("block", "max_sectors_kb") => "block.max_sectors_kb",
         ("cpu", "force_latency") => "cpu.dma_latency_us",
+        ("mem", "shmfilesystemsizemb") => return shared_memory(line, value, told, collector),
+        ("mem", "vsz_tmpfs_percent") => {
+            let why =
+                "a share of memory and swap, which a host has: want tmpfs.size with `only = \"/dev/shm\"`";
+            return collector.refuse(line, told, why);
+        }
         _ => return collector.refuse(line, told, "no setting of the kernel that planish has a knob for"),
     };
     // Alternatives in the order of preference: `none, noop`.
@@ -52,4 +58,17 @@ fn setting(section: &str, entry: &Entry<'_>, value: &str, told: &str, collector:
     let words: Vec<&str> =
         if id == "cpu.energy_perf_bias" { words.map(energy_perf_bias).collect() } else { words.collect() };
     collector.one_of(line, told, id, None, &words);
+}
+
+/// The size of /dev/shm in MiB; zero leaves it to a share of what the host has.
+fn shared_memory(line: usize, value: &str, told: &str, collector: &mut Collector<'_>) {
+    match value.parse::<u64>().ok().and_then(|mib| mib.checked_mul(1 << 20)) {
+        Some(0) => collector.refuse(
+            line,
+            told,
+            "leaves the size of /dev/shm to VSZ_TMPFS_PERCENT, a share of what a host has",
+        ),
+        Some(bytes) => collector.knob(line, told, "tmpfs.size", Some("/dev/shm"), &bytes.to_string()),
+        None => collector.refuse(line, told, "no number of MiB"),
+    }
 }

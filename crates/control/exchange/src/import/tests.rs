@@ -521,6 +521,21 @@ fn a_note_of_saptune_gives_what_it_sets() {
 }
 
 #[test]
+fn the_size_of_shared_memory_in_a_note_of_saptune_is_that_of_a_mount() {
+    let note = |line: &str| read(&format!("[version]\nV=1\n[mem]\n{line}\n"), ImportFormat::Saptune);
+    let size = note("ShmFileSystemSizeMB=24576");
+    assert_eq!(cases(&size, "tmpfs.size"), [(Some("/dev/shm".to_owned()), (24_576_u64 << 20).to_string())]);
+    for (line, why) in [
+        ("ShmFileSystemSizeMB=0", "VSZ_TMPFS_PERCENT"),
+        ("ShmFileSystemSizeMB=x", "no number of MiB"),
+        ("VSZ_TMPFS_PERCENT=75", "tmpfs.size"),
+    ] {
+        let rows = told(&note(line));
+        assert!(rows.len() == 1 && rows[0].starts_with("4 - ") && rows[0].contains(why), "{rows:?}");
+    }
+}
+
+#[test]
 fn of_several_values_the_first_that_there_is_counts_and_the_others_are_told() {
     let note = read("[version]\nV=1\n[block]\nIO_SCHEDULER=noop,none\n", ImportFormat::Saptune);
     assert_eq!(*want(&note, "block.scheduler"), Want::Text("none".to_owned()));
@@ -642,9 +657,23 @@ fn a_file_is_recognised_by_its_ending_or_its_text_and_else_by_nothing() {
     }
     let limits = "*        soft nofile 65536\n@dba     hard memlock unlimited\n";
     let error = recognise_file(limits, "/etc/security/limits.conf").expect_err("of no format");
+    assert!(error.to_string().contains("a file of limits.conf"), "{error}");
+    let odd = recognise_file("Dear all,\nplease tune it.\n", "letter").expect_err("of no format");
     let told = "no format was recognised: read as script, the likeliest, 0 of 2 lines that say something fit";
-    assert_eq!(error.to_string(), told);
-    assert!(error.cure().ends_with("--from FORMAT"));
+    assert_eq!(odd.to_string(), told);
+    assert!(odd.cure().ends_with("--from FORMAT"));
+    for format in [None, Some(ImportFormat::Script), Some(ImportFormat::Sysctl)] {
+        let refused = match format {
+            None => recognise_file("# limits\n*  soft  nofile  65536\n@dba hard memlock unlimited\n", "-")
+                .map(drop),
+            Some(format) => recognise("*\tsoft\tnofile\t65536\n", format),
+        };
+        let error = refused.expect_err("limits of logins");
+        assert!(
+            error.to_string().contains("a file of limits.conf") && error.cure().contains("unit.nofile"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
