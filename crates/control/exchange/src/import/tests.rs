@@ -1076,6 +1076,10 @@ fn scripts_of_any_depth_and_length_come_to_an_end() {
         "if ".repeat(5000),
         "V=$(( ".to_owned() + &"(".repeat(5000) + "1" + &")".repeat(5000) + " ))\n",
         "f() { f; }\nf\n".to_owned(),
+        "export V=0123456789\n".to_owned()
+            + &"V=$V$V\n".repeat(60)
+            + &"export V=$V$V\n".repeat(60)
+            + "sysctl -w vm.swappiness=$V\n",
     ] {
         let imported = read(&script, ImportFormat::Script);
         assert!(imported.lines.iter().all(|row| row.is_accepted() || row.reason.is_some()));

@@ -49,6 +49,10 @@ const OF_ALL: [&str; 16] = [
     "USER",
 ];
 
+/// Bytes of a value: no setting has more, and one that is made of itself twice, again and again, must not fill the
+/// memory.
+const VALUE_MAX: usize = 4096;
+
 /// Fills in words with the variables of a moment.
 pub(super) struct Filler<'v> {
     pub(super) variables: &'v mut Variables,
@@ -104,6 +108,7 @@ impl Filler<'_> {
         if any {
             fields.push(field);
         }
+        fields.iter_mut().for_each(|field| field.is_known &= field.text.len() <= VALUE_MAX);
         fields
     }
 
@@ -113,6 +118,9 @@ impl Filler<'_> {
         for part in &word.parts {
             let Some((text, of_loop)) = self.part(part) else { return Value::Set };
             whole += &text;
+            if whole.len() > VALUE_MAX {
+                return Value::Set;
+            }
             is_pattern |= of_loop;
         }
         // A tilde is a folder that only a shell can tell.
