@@ -141,12 +141,18 @@ pub(crate) fn of_mount(options: &str, with_size: bool) -> String {
     options.split(',').filter(is_kept).collect::<Vec<_>>().join(",")
 }
 
-/// /etc/fstab without anybody's disks, servers and folders: the lines of the root and of /dev/shm.
+/// Where boot loaders have their files: whether they are mounted is what an edit of them hangs on.
+pub(crate) const BOOT_MOUNTS: [&str; 3] = ["/boot", "/boot/efi", "/efi"];
+
+/// /etc/fstab without anybody's disks, servers and folders: the lines of the root, of /dev/shm and of boot loaders.
 pub(crate) fn of_fstab(text: &str) -> String {
     let told = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
-            [source, folder @ ("/" | "/dev/shm"), kind, options, ..] if !source.starts_with('#') => {
+            [source, folder, kind, options, ..]
+                if !source.starts_with('#')
+                    && (["/", "/dev/shm"].contains(folder) || BOOT_MOUNTS.contains(folder)) =>
+            {
                 let options = of_mount(options, *folder == "/dev/shm");
                 // A line without options would be none.
                 let options = if options.is_empty() { "defaults" } else { &options };

@@ -378,8 +378,8 @@ fn as_long_as(before: &str, redacted: &str) -> String {
     format!("{used}{}{end}", "#".repeat(fill))
 }
 
-/// /proc/mounts without anybody's disks, servers and folders: the root, /dev/shm, and what the kernel itself provides.
-/// Of the first two stays that they are there, of which kind, and those of their options that name nobody and that
+/// /proc/mounts without anybody's disks, servers and folders: the root, /dev/shm, where boot loaders have their files,
+/// and what the kernel itself provides. Of the first ones stays that they are there, of which kind, and those of their options that name nobody and that
 /// facts are told from: a source is a disk, a volume that the installer called after the machine, or a server, and
 /// other options name more of them.
 fn kernel_mounts(text: &str) -> String {
@@ -389,7 +389,9 @@ fn kernel_mounts(text: &str) -> String {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
             [_, _, kind, ..] if KERNEL.contains(kind) => Some(format!("{line}\n")),
-            [_, folder @ ("/" | "/dev/shm"), kind, options, end @ ..] => {
+            [_, folder, kind, options, end @ ..]
+                if ["/", "/dev/shm"].contains(folder) || kept::BOOT_MOUNTS.contains(folder) =>
+            {
                 let options = kept::of_mount(options, *folder == "/dev/shm");
                 Some(format!("redacted {folder} {kind} {options} {}\n", end.join(" ")))
             }
@@ -605,12 +607,15 @@ mod tests {
             "what facts are told from stays, and names nobody"
         );
         let fstab = "# of Ann\nUUID=1 / ext4 noatime,resuid=7 0 1\n//nas/ann /home/ann cifs password=hunter2 0 0\n\
-                     orion\t/dev/shm tmpfs size=50%,huge=advise,uid=7 0 0\n/dev/sdb / xfs errors=x 0 0\n";
+                     orion\t/dev/shm tmpfs size=50%,huge=advise,uid=7 0 0\n/dev/sdb / xfs errors=x 0 0\n\
+                     UUID=2 /boot ext4 uid=7 0 2\n";
         assert_eq!(
             redact("/etc/fstab", fstab),
             "\nredacted / ext4 noatime 0 0\n\nredacted /dev/shm tmpfs size=50%,huge=advise 0 0\n\
-             redacted / xfs defaults 0 0\n"
+             redacted / xfs defaults 0 0\nredacted /boot ext4 defaults 0 0\n"
         );
+        let boot = "/dev/sda1 /boot/efi vfat rw,uid=7 0 0\n";
+        assert_eq!(redact("/proc/mounts", boot), "redacted /boot/efi vfat rw 0 0\n");
         let unit = "[Mount]\nWhat=orion\nType=tmpfs\nOptions=mode=1777,size=1G,uid=7\n";
         assert_eq!(
             redact("/etc/systemd/system/dev-shm.mount", unit),

@@ -9,6 +9,7 @@ mod entries;
 pub(crate) mod grub;
 pub(crate) mod lines;
 pub(crate) mod once;
+mod others;
 
 use planish_host::{Host, ReadError};
 use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, OnceRefusal, bootline};
@@ -86,27 +87,20 @@ const BY_HAND: &str = "give the arguments to the boot loader by hand, as `planis
 const ROOTS: [&str; 3] = ["/efi", "/boot", "/boot/efi"];
 /// What loaders leave in the firmware: <https://systemd.io/BOOT_LOADER_INTERFACE>.
 const LOADER_INFO: &str = "/sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
-/// Files of loaders whose files are not changed here, and their names.
-const OTHERS: [(&str, &str); 7] = [
-    ("/boot/extlinux/extlinux.conf", "extlinux"),
-    ("/boot/extlinux.conf", "extlinux"),
-    ("/etc/zipl.conf", "zipl"),
-    ("/boot/limine.conf", "Limine"),
-    ("/boot/refind_linux.conf", "rEFInd"),
-    ("/boot/firmware/cmdline.txt", "the firmware of a Raspberry Pi"),
-    ("/boot/cmdline.txt", "the firmware of a Raspberry Pi"),
-];
-
 /// Looks for the boot loader. `cmdline` is the running kernel's, `container` the evidence for one.
 pub(crate) fn look(host: &Host, cmdline: &str, container: Option<&str>) -> Boot {
     if let Some(evidence) = container {
         let reason = format!("a container boots with its host ({evidence})");
         return Boot { loader: BootLoader::Outside { reason }, next: None };
     }
+    // Before any file is believed: what lies below an empty place of a mount is nothing that a boot reads.
+    if let Some(hidden) = others::unmounted(host, &["/boot"]).or_else(|| others::started_by_image(host)) {
+        return hidden;
+    }
     let grub = grub::MENUS.into_iter().find(|path| host.exists(path));
     let systemd = ROOTS.into_iter().find(|root| has_systemd_boot(host, root));
     match (grub, systemd) {
-        (Some(menu), None) => grub::look(host, menu),
+        (Some(menu), None) => only_grub(host, menu, cmdline),
         (None, Some(root)) => systemd_boot(host, root),
         (Some(menu), Some(root)) => match started_by_grub(host, cmdline) {
             Some(true) => grub::look(host, menu),
@@ -116,7 +110,21 @@ pub(crate) fn look(host: &Host, cmdline: &str, container: Option<&str>) -> Boot 
                 BY_HAND,
             ),
         },
-        (None, None) => neither(host),
+        (None, None) => neither(host, cmdline),
+    }
+}
+
+/// GRUB's menu is here and nothing of systemd-boot. The menu may be left over from a loader that was replaced.
+fn only_grub(host: &Host, menu: &str, cmdline: &str) -> Boot {
+    match started_by_grub(host, cmdline) {
+        Some(false) => others::unmounted(host, &ROOTS).unwrap_or_else(|| {
+            Boot::unknown(
+                format!("systemd-boot started this machine, and beside {menu} none of its files is here"),
+                "mount the partition of the firmware, on /efi or /boot/efi",
+            )
+        }),
+        Some(true) => grub::look(host, menu),
+        None => others::named(host).unwrap_or_else(|| grub::look(host, menu)),
     }
 }
 
@@ -137,17 +145,20 @@ fn started_by_grub(host: &Host, cmdline: &str) -> Option<bool> {
             return Some(true);
         }
     }
-    let names: Vec<&str> = bootline::arguments(cmdline).map(|argument| bootline::parts(argument).0).collect();
-    names.contains(&"BOOT_IMAGE").then_some(true)
+    // GRUB gives the path of the kernel, LILO a label.
+    let is_path = |argument: &str| {
+        let (name, value) = bootline::parts(argument);
+        name == "BOOT_IMAGE" && value.is_some_and(|value| value.contains('/'))
+    };
+    bootline::arguments(cmdline).any(is_path).then_some(true)
 }
 
 /// No loader that is known here.
-fn neither(host: &Host) -> Boot {
-    if let Some((path, name)) = OTHERS.into_iter().find(|(path, _)| host.exists(path)) {
-        return Boot::unknown(
-            format!("{name} starts this machine ({path}), which planish does not change"),
-            BY_HAND,
-        );
+fn neither(host: &Host, cmdline: &str) -> Boot {
+    let other = others::named(host).or_else(|| others::menu_of_firmware(host));
+    let other = other.or_else(|| others::unmounted(host, &ROOTS));
+    if let Some(other) = other.or_else(|| others::signs(host, cmdline)) {
+        return other;
     }
     let kernel = |name: &String| name.starts_with("vmlinuz") || name.starts_with("Image");
     if let Some(name) = host.list("/boot").into_iter().find(kernel) {
@@ -180,13 +191,14 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
         Ok(None) => {
             return Boot::unknown(
                 format!("systemd-boot has no entries of files in {root}/loader/entries that may be read"),
-                "a unified kernel image holds its arguments: change /etc/kernel/cmdline and build it anew",
+                others::UKI_CURE,
             );
         }
         Err(odd) => return *odd,
     };
     // What is called as none of them may be an image, or another system.
     let wanted = once::wanted_of_systemd(host, root).ok();
+    let wanted = wanted.filter(|wanted| wanted.is_some() || others::images(host).is_empty());
     let next = wanted.and_then(|wanted| entries::by_systemd(&entries, wanted.as_deref()));
     let next = next.map(|entry| NextBoot {
         given: entry.given(|_| None),

@@ -209,16 +209,126 @@ fn what_started_the_machine_decides_between_two() {
     );
 }
 
+/// `/proc/cmdline` of a kernel that nobody gave the word of GRUB.
+fn without_image(files: &[(&str, &str)]) -> BootLoader {
+    let (_folder, host) = tree(files);
+    look(&host, "root=UUID=1 ro quiet", None).loader
+}
+
+fn reason(loader: &BootLoader) -> &str {
+    let BootLoader::Unknown { reason, cure } = loader else { panic!("{loader:?}") };
+    assert!(!cure.is_empty());
+    reason
+}
+
+#[test]
+fn a_loader_is_named_by_its_own_files_also_without_firmware() {
+    for (path, name) in [
+        ("/boot/extlinux.conf", "extlinux"),
+        ("/boot/extlinux/extlinux.conf", "extlinux"),
+        ("/boot/syslinux/syslinux.cfg", "Syslinux"),
+        ("/boot/efi/EFI/syslinux/syslinux.cfg", "Syslinux"),
+        ("/etc/lilo.conf", "LILO"),
+        ("/boot/limine.conf", "Limine"),
+        ("/boot/limine/limine.cfg", "Limine"),
+        ("/efi/EFI/BOOT/limine.conf", "Limine"),
+        ("/boot/refind_linux.conf", "rEFInd"),
+        ("/boot/efi/EFI/refind/refind.conf", "rEFInd"),
+        ("/boot/boot.scr", "U-Boot"),
+        ("/boot/armbianEnv.txt", "U-Boot"),
+        ("/etc/zipl.conf", "zipl"),
+        ("/boot/firmware/cmdline.txt", "the firmware of a Raspberry Pi"),
+        ("/boot/grub/menu.lst", "GRUB 1"),
+        ("/boot/EFI/Linux/debian-6.12.efi", "a unified kernel image"),
+        ("/etc/kernel/uki.conf", "a unified kernel image"),
+    ] {
+        let told = format!("{name} starts this machine ({path}), which planish does not change");
+        assert_eq!(reason(&without_image(&[(path, "")])), told);
+        // LILO gives a label, Syslinux a path: the files say more.
+        for cmdline in ["BOOT_IMAGE=Linux ro", "BOOT_IMAGE=/vmlinuz ro"] {
+            let (_folder, host) = tree(&[(path, ""), (DEFAULTS, "")]);
+            assert_eq!(reason(&look(&host, cmdline, None).loader), told);
+        }
+    }
+}
+
+#[test]
+fn a_menu_that_is_left_over_is_not_believed() {
+    let mut files = debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
+    assert!(matches!(without_image(&files), BootLoader::Known(_)), "nothing speaks against it");
+    files.push(("/etc/lilo.conf", ""));
+    assert!(matches!(loader(&files), BootLoader::Known(_)), "GRUB gave the path of the kernel");
+    assert!(reason(&without_image(&files)).starts_with("LILO starts"));
+    let (_folder, host) = tree(&files);
+    assert!(reason(&look(&host, "BOOT_IMAGE=Linux ro", None).loader).starts_with("LILO starts"));
+    let left = "\u{7}\0\0\0s\0y\0s\0t\0e\0m\0d\0-\0b\0o\0o\0t\0 \x002\x005\x002\0";
+    files.push((super::LOADER_INFO, left));
+    assert!(why(&files).starts_with("systemd-boot started this machine, and beside /boot/grub/grub.cfg"));
+    files.push(("/sys/firmware/efi/efivars/StubInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f", left));
+    assert!(why(&files).starts_with("a unified kernel image started this machine"));
+}
+
+#[test]
+fn a_loader_whose_files_are_not_mounted_is_named() {
+    let mounts = |text| ("/proc/mounts", text);
+    let root = mounts("/dev/sda2 / ext4 rw 0 0\n");
+    let table = ("/etc/fstab", "# boot\n/dev/sda2 / ext4 defaults 0 1\n/dev/sda1 /boot/ ext4 noauto 0 2\n");
+    let (_folder, host) = tree(&[root, table]);
+    let BootLoader::Unknown { reason: told, cure } = look(&host, "", None).loader else { panic!("unknown") };
+    assert_eq!(told, "/boot is in /etc/fstab:3 and not mounted, so that its files are not here");
+    assert_eq!(cure, "mount /boot");
+    // What lies below the place of the mount is an old copy.
+    let mut files = debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
+    files.extend([root, table]);
+    assert!(why(&files).starts_with("/boot is in /etc/fstab:3"));
+    let last = files.len() - 2;
+    files[last] = mounts("/dev/sda2 / ext4 rw 0 0\n/dev/sda1 /boot ext4 rw 0 0\n");
+    assert!(matches!(loader(&files), BootLoader::Known(_)));
+    files.remove(last);
+    assert!(matches!(loader(&files), BootLoader::Known(_)), "nobody tells what is mounted");
+    let firmware = ("/etc/fstab", "/dev/sda1 /boot/efi vfat umask=0077 0 1\n");
+    assert!(reason(&without_image(&[root, firmware])).starts_with("/boot/efi is in /etc/fstab:1 and not"));
+    let mut files = debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
+    files.extend([root, firmware]);
+    assert!(matches!(loader(&files), BootLoader::Known(_)), "the menu of GRUB is not on it");
+}
+
+#[test]
+fn signs_of_a_loader_are_enough_to_refuse() {
+    assert!(why(&[(DEFAULTS, "")]).starts_with("GRUB started this machine (BOOT_IMAGE= on its command line"));
+    assert!(why(&[]).starts_with("a boot loader started this machine, GRUB as it seems"));
+    assert!(reason(&without_image(&[(DEFAULTS, "")])).starts_with("GRUB is set up here (/etc/default/grub)"));
+    let menu = ("/boot/efi/EFI/fedora/grub.cfg", "");
+    assert!(why(&[menu]).starts_with("GRUB starts this machine by /boot/efi/EFI/fedora/grub.cfg"));
+    assert!(matches!(without_image(&[]), BootLoader::Outside { .. }));
+}
+
+#[test]
+fn an_image_may_be_what_systemd_boot_takes_where_nothing_names_an_entry() {
+    let mut files = vec![
+        ("/efi/EFI/systemd/systemd-bootx64.efi", ""),
+        ("/efi/loader/entries/arch.conf", "title Arch\nlinux /vmlinuz\noptions ro nosmt\n"),
+    ];
+    let line = "/efi/loader/entries/arch.conf:3";
+    assert_eq!(persisted(&files, "boot.nosmt"), said("1", line, None));
+    files.push(("/efi/EFI/Linux/arch.efi", ""));
+    assert_eq!(persisted(&files, "boot.nosmt"), None);
+    files.push(("/efi/loader/loader.conf", "default arch.conf\n"));
+    assert_eq!(persisted(&files, "boot.nosmt"), said("1", line, None));
+}
+
 #[test]
 fn what_is_not_known_is_said() {
     assert!(why(&[("/boot/extlinux.conf", "")]).starts_with("extlinux starts this machine"));
-    assert!(why(&[("/boot/vmlinuz-6.12", "")]).starts_with("/boot has vmlinuz-6.12"));
+    let kernel = without_image(&[("/boot/vmlinuz-6.12", "")]);
+    assert!(reason(&kernel).starts_with("/boot has vmlinuz-6.12"));
     assert!(why(&[("/boot/grub/grub.cfg", "set timeout=5\n")]).contains("has no entry of this system"));
     assert!(why(&[("/boot/grub/grub.cfg", MENU)]).ends_with("and /etc/default/grub is not"));
     assert!(why(&[("/boot/grub/grub.cfg", MENU), (DEFAULTS, "")]).starts_with("no program here makes"));
     assert!(why(&[("/boot/grub2/grub.cfg", READS)]).contains("has none that may be read"));
-    assert!(why(&[("/sys/firmware/efi/efivars/x", "")]).starts_with("the firmware starts"));
-    assert!(matches!(loader(&[]), BootLoader::Outside { .. }));
+    let firmware = without_image(&[("/sys/firmware/efi/efivars/x", "")]);
+    assert!(reason(&firmware).starts_with("the firmware starts"));
+    assert!(matches!(without_image(&[]), BootLoader::Outside { .. }));
     let (_folder, host) = tree(&debian(""));
     let inside = look(&host, "", Some("/.dockerenv is there")).loader;
     assert!(matches!(inside, BootLoader::Outside { .. }), "a container changes no boot loader: {inside:?}");

@@ -468,6 +468,35 @@ fn an_unknown_loader_refuses_and_a_host_without_one_is_told() {
 }
 
 #[test]
+fn a_machine_without_the_files_of_its_loader_is_refused_whole() {
+    let without_menu = |file: Option<&str>| {
+        let tree = Tree::copy_of("metal-2s");
+        tree.remove("/boot/grub/grub.cfg");
+        file.into_iter().for_each(|path| tree.put(path, "# somebody's\n"));
+        tree
+    };
+    let error = refused(&without_menu(None), &wants());
+    assert!(error.to_string().contains("GRUB started this machine"), "{error}");
+    assert!(error.hints().iter().any(|hint| hint.contains("mount /boot")), "{:?}", error.hints());
+    for (path, name) in [
+        ("/etc/lilo.conf", "LILO"),
+        ("/boot/limine.conf", "Limine"),
+        ("/boot/efi/EFI/refind/refind.conf", "rEFInd"),
+        ("/boot/efi/EFI/Linux/linux.efi", "a unified kernel image"),
+        ("/boot/syslinux/syslinux.cfg", "Syslinux"),
+        ("/boot/boot.scr", "U-Boot"),
+    ] {
+        let error = refused(&without_menu(Some(path)), &wants());
+        assert!(error.to_string().contains(&format!("{name} starts this machine ({path})")), "{error}");
+    }
+    // A menu that lies below the place of a mount is an old one.
+    let tree = Tree::copy_of("metal-2s");
+    tree.put("/etc/fstab", "UUID=1 / ext4 defaults 0 1\nUUID=2 /boot ext4 defaults 0 2\n");
+    let error = refused(&tree, &wants());
+    assert!(error.to_string().contains("/boot is in /etc/fstab:2 and not mounted"), "{error}");
+}
+
+#[test]
 fn confirm_comes_before_the_boot_loader() {
     let (start, tree) = (rocky().snapshot(), on_trial(rocky));
     let untouched = |place: &&String| place.starts_with("/boot") || place.starts_with("/etc/default");
