@@ -19,17 +19,26 @@ pub fn value<'a>(text: &'a str, name: &str) -> Option<(&'a str, usize)> {
 
 /// The block without its padding.
 pub(crate) fn body(text: &str) -> Result<&str, Odd> {
+    refuse_cut_off(text)?;
+    let body = text.trim_end_matches('#');
+    if !body.ends_with('\n') {
+        return Err(Odd::CutOff { what: "its last line has no end" });
+    }
+    Ok(body)
+}
+
+/// Why a text is no environment block: GRUB reads nothing out of it, or would have no place to write.
+///
+/// # Errors
+/// One without its head, and one of an odd size.
+pub fn refuse_cut_off(text: &str) -> Result<(), Odd> {
     if !text.starts_with(HEAD) {
         return Err(Odd::CutOff { what: "it does not begin as an environment block of GRUB" });
     }
     if !text.len().is_multiple_of(BLOCK_BYTES) {
         return Err(Odd::CutOff { what: "its size is no multiple of 1024 bytes" });
     }
-    let body = text.trim_end_matches('#');
-    if !body.ends_with('\n') {
-        return Err(Odd::CutOff { what: "its last line has no end" });
-    }
-    Ok(body)
+    Ok(())
 }
 
 /// What a disk writes whole or not at all.

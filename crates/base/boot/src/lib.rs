@@ -34,7 +34,10 @@ mod shell;
 
 pub use defaults::{added_by, drop_in_line};
 pub use entry::{Entry, fields};
-pub use env::{as_noted as as_grub_noted, is_torn as is_env_torn, value as env_value};
+pub use env::{
+    as_noted as as_grub_noted, is_torn as is_env_torn, refuse_cut_off as refuse_cut_off_env,
+    value as env_value,
+};
 pub use odd::Odd;
 pub use run::count_besides;
 pub use shell::{Shell, Word, refuse_unfinished};

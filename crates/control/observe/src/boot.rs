@@ -11,7 +11,7 @@ pub(crate) mod lines;
 pub(crate) mod once;
 mod others;
 
-use planish_host::{Host, ReadError};
+use planish_host::{Access, Host, ReadError};
 use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, OnceRefusal, bootline};
 
 /// What the source of an argument of the running kernel begins with.
@@ -223,6 +223,10 @@ const CMDLINES: [&str; 2] = ["/etc/kernel/cmdline", "/usr/lib/kernel/cmdline"];
 /// The same, where one is there.
 fn cmdline_file(host: &Host) -> Vec<BootFile> {
     let there = CMDLINES.into_iter().find(|path| host.exists(path));
+    // Where /usr is read-only nobody changes what the package brought: the entries that are there get them all the same.
+    let is_fixed =
+        |path: &&str| path.starts_with("/usr/") && matches!(host.access(path), Access::ReadOnlyMount);
+    let there = there.filter(|path| !is_fixed(path));
     let file = |path: &str| BootFile { path: path.to_owned(), format: BootFormat::KernelCmdline };
     there.map(file).into_iter().collect()
 }

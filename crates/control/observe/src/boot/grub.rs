@@ -1,6 +1,6 @@
 //! GRUB: a menu that a program makes from `/etc/default/grub`, or one that reads entries at boot.
 
-use planish_boot::{Odd, Shell, Word, env_value, generated, once, refuse_unfinished};
+use planish_boot::{Odd, Shell, Word, env_value, generated, once, refuse_cut_off_env, refuse_unfinished};
 use planish_host::Host;
 use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, Generator, Persisted};
 
@@ -55,7 +55,10 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
         );
     }
     let env = block_beside(host, menu);
-    let block = host.read(&env).unwrap_or_default();
+    // Without one nothing is saved, and who may not read it is told no more than the entries say.
+    let block = host.read(&env).ok();
+    let odd = block.as_deref().and_then(|block| refuse_cut_off_env(block).err());
+    let block = block.unwrap_or_default();
     let mut edited = Vec::new();
     if host.exists(DEFAULTS) {
         edited.push(BootFile { path: DEFAULTS.to_owned(), format: BootFormat::GrubDefaults });
@@ -85,7 +88,18 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
     let is_next_untold = next.is_none();
     let name = "GRUB with entries".to_owned();
     let files = BootFiles { name, own: None, edited, generator: None, is_next_untold };
-    Boot { loader: BootLoader::Known(files), next }
+    match odd {
+        None => Boot { loader: BootLoader::Known(files), next },
+        // Nothing is written, and what the entries say is told all the same.
+        Some(odd) => Boot { next, ..damaged(&env, &odd) },
+    }
+}
+
+/// An environment block that GRUB reads nothing out of, the name of the entry to boot least of all.
+fn damaged(env: &str, odd: &Odd) -> Boot {
+    let cure =
+        "look at it, and have it made anew: grub2-editenv create, then name the entry with grub2-set-default";
+    Boot::unknown(format!("{env}: {odd}"), cure)
 }
 
 /// A menu that a program of the distribution makes: its sources are changed, and it is made anew.

@@ -102,13 +102,17 @@ const RESCUE: &str =
     "title Rocky (0-rescue)\nversion 0-rescue\nlinux /vmlinuz-0-rescue\noptions root=/dev/rl ro\n";
 const READS: &str = "insmod blscfg\nblscfg\n";
 
+/// An environment block of GRUB that says so.
+fn block(text: &str) -> &'static str {
+    format!("# GRUB Environment Block\n{text}{}", "#".repeat(1024 - 25 - text.len())).leak()
+}
+
 fn rocky(entry: &'static str) -> Vec<(&'static str, &'static str)> {
     vec![
         ("/boot/grub2/grub.cfg", READS),
         (
             "/boot/grub2/grubenv",
-            "# GRUB Environment Block\nsaved_entry=\ntuned_params=isolcpus=3\n\
-            kernelopts=root=/dev/rl ro skew_tick=1\n####",
+            block("saved_entry=\ntuned_params=isolcpus=3\nkernelopts=root=/dev/rl ro skew_tick=1\n"),
         ),
         ("/boot/loader/entries/m-5.14.0-70.conf", "title Rocky\nversion 5.14.0-70\nlinux /v\noptions ro\n"),
         ("/boot/loader/entries/m-5.14.0-570.conf", entry),
@@ -139,15 +143,28 @@ fn grub_with_entries_has_all_but_those_for_repairs_changed() {
     let line = "/boot/loader/entries/m-5.14.0-570.conf:4";
     assert_eq!(persisted(&files, "boot.nohz_full"), said("2-3", line, None));
     assert_eq!(persisted(&files, "boot.isolcpus"), said("3", "/boot/grub2/grubenv:3", None), "by a variable");
-    files[1].1 = "# GRUB Environment Block\nsaved_entry=m-5.14.0-70\n";
+    files[1].1 = block("saved_entry=m-5.14.0-70\n");
     assert_eq!(persisted(&files, "boot.nohz_full"), None, "another entry was chosen");
     let known = |files: &[(&str, &str)]| {
         let (_folder, host) = tree(files);
         look(&host, "BOOT_IMAGE=/boot/vmlinuz quiet", None).next.map(|next| next.source)
     };
     assert_eq!(known(&files).as_deref(), Some("/boot/loader/entries/m-5.14.0-70.conf"));
-    files[1].1 = "# GRUB Environment Block\nsaved_entry=Windows\n";
+    files[1].1 = block("saved_entry=Windows\n");
     assert_eq!(known(&files), None, "it may be another system");
+}
+
+#[test]
+fn a_block_that_is_cut_off_is_named_before_anything_is_written() {
+    let mut files = rocky(ENTRY);
+    let whole = files[1].1;
+    assert!(matches!(loader(&files), BootLoader::Known(_)));
+    for odd in ["", &whole[..30], &whole[..400], &whole[24..]] {
+        files[1].1 = odd;
+        assert!(why(&files).starts_with("/boot/grub2/grubenv: it is cut off: it"), "{}", why(&files));
+    }
+    files.remove(1);
+    assert!(matches!(loader(&files), BootLoader::Known(_)), "nothing is saved");
 }
 
 #[test]
