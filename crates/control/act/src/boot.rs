@@ -5,7 +5,7 @@
 
 use planish_boot::{Format, generated};
 use planish_model::{
-    BootFormat, Entry, EntryId, EntryStep, Generator, OnceFormat, Outcome, OutcomeKind, Undo,
+    BootFormat, Entry, EntryId, EntryStep, Generator, OnceFormat, Outcome, OutcomeKind, Undo, bootline,
 };
 
 use crate::error::SinkError;
@@ -212,6 +212,13 @@ pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
         None if step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed) => {
             return generate(outcome, step.generator, None, sink);
         }
+        // The file is as this undo would leave it: by an undo that a kill cut short, or by somebody. The menu may still
+        // be the old one.
+        None if !force && original.is_some_and(|original| holds_nothing(&now, original, &step.wanted)) => {
+            outcome.outcome = OutcomeKind::Satisfied;
+            outcome.detail = Some(DIFFERS.to_owned());
+            return generate(outcome, step.generator, None, sink);
+        }
         // A kill before the write, and somebody else's edit since: nothing of ours is there.
         None if step.outcome.is_none() => {
             outcome.outcome = OutcomeKind::Satisfied;
@@ -256,18 +263,47 @@ pub fn generate(
     let (Some(given), menu) = (given, generator.output()) else { return outcome };
     match sink.read_file(menu) {
         Ok(Some(text)) => match generated::given(&text, given) {
-            (_, 0) => {
-                failed(outcome, &format!("{menu} has no entry of this system after {}", generator.line()))
-            }
-            (some, all) if some == all => outcome,
-            (some, all) => failed(
+            (_, 0) => failed(
                 outcome,
-                &format!("{some} of {all} entries of {menu} give `{given}` after {}", generator.line()),
+                &format!(
+                    "{menu} has no entry of this system after {}: type it and read what it says; /etc/default/grub and \
+                     /etc/grub.d are what it reads",
+                    generator.line()
+                ),
             ),
+            (some, all) if some == all => outcome,
+            (some, all) => failed(outcome, &untaken(menu, &text, (some, all), given, generator)),
         },
         Ok(None) => failed(outcome, &format!("{} made no {menu}", generator.line())),
         Err(error) => refused(outcome, &error),
     }
+}
+
+/// What a menu has in the place of what its sources say, and what to look at.
+fn untaken(menu: &str, text: &str, (some, all): (usize, usize), given: &str, generator: Generator) -> String {
+    let holds =
+        |entry: &generated::MenuEntry| format!(" {} ", entry.arguments).contains(&format!(" {given} "));
+    let lacks = |entry: &generated::MenuEntry| !entry.recovery && !holds(entry);
+    let first = generated::entries(text).into_iter().find(lacks);
+    let first = first.map(|entry| format!(": {menu}:{} gives `{}`", entry.line, entry.arguments.trim()));
+    format!(
+        "{some} of {all} entries of {menu} give `{given}` after {}{}; look at what sets GRUB_CMDLINE_LINUX_DEFAULT after \
+         ours, /etc/default/grub.d/*.cfg and the scripts of /etc/grub.d, and type `{}` to see what it says",
+        generator.line(),
+        first.unwrap_or_default(),
+        generator.line()
+    )
+}
+
+/// Whether a text names no parameter of some arguments more often than it did before they were put in.
+fn holds_nothing(now: &str, original: &str, arguments: &str) -> bool {
+    let count = |text: &str, name: &str| {
+        let words = text.split(|c: char| c.is_whitespace() || "\"'".contains(c));
+        words.filter(|word| bootline::same_name(bootline::parts(word).0, name)).count()
+    };
+    bootline::arguments(arguments)
+        .map(|argument| bootline::parts(argument).0)
+        .all(|name| count(now, name) <= count(original, name))
 }
 
 /// How often a text holds an insertion.

@@ -62,7 +62,14 @@ fn arguments_come_and_go_and_theirs_stays() {
     assert_eq!(back.outcome, OutcomeKind::Done);
     assert!(back.detail.as_deref().is_some_and(|detail| detail.contains("that was kept")), "{back:?}");
     assert_eq!(kernel.get(ENTRY), BEFORE.replace("title A", "title B") + "grub_class kernel\n");
-    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Theirs, "gone, and not by this undo");
+    let again = remove(&step, false, &kernel);
+    assert_eq!(
+        again.outcome,
+        OutcomeKind::Satisfied,
+        "as this undo leaves it, whoever took it out: {again:?}"
+    );
+    kernel.put(ENTRY, &kernel.get(ENTRY).replace(" ro\n", " ro nosmt=force\n"));
+    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Theirs, "somebody gave it another value");
     assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Done);
     assert_eq!(kernel.get(ENTRY), BEFORE, "force brings the whole file back");
     assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Satisfied);
@@ -175,4 +182,40 @@ fn a_step_of_another_planish_is_left_alone() {
     assert_eq!(add(&unknown, &kernel).outcome, OutcomeKind::Failed);
     assert_eq!(remove(&unknown, true, &kernel).outcome, OutcomeKind::Failed);
     assert_eq!(kernel.get(ENTRY), BEFORE);
+}
+
+#[test]
+fn an_undo_that_was_cut_short_behind_its_edit_makes_the_menu() {
+    let before = "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n";
+    let kernel = Kernel { menu: Some(menu), ..Kernel::new(&[(DEFAULTS, before)]) };
+    let step = step(BootFormat::GrubDefaults, DEFAULTS, before, "nosmt");
+    let step = applied(&EntryStep { generator: Some(Generator::UpdateGrub), ..step }, &kernel);
+    let theirs = format!("# ours\n{before}");
+    kernel.put(DEFAULTS, &theirs);
+    assert!(kernel.get("/boot/grub/grub.cfg").contains("nosmt"), "the kill came before the program ran");
+    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Satisfied);
+    assert_eq!(kernel.get(DEFAULTS), theirs);
+    assert!(!kernel.get("/boot/grub/grub.cfg").contains("nosmt"));
+}
+
+#[test]
+fn a_menu_that_does_not_take_them_is_told_with_its_line_and_what_to_look_at() {
+    let before = "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n";
+    let stubborn = |_: &Kernel| -> Result<String, Errno> {
+        Ok("### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'A' {\n linux /vmlinuz ro quiet\n}\n\
+            ### END /etc/grub.d/10_linux ###\n"
+            .to_owned())
+    };
+    let kernel = Kernel { menu: Some(stubborn), ..Kernel::new(&[(DEFAULTS, before)]) };
+    let step = step(BootFormat::GrubDefaults, DEFAULTS, before, "nosmt");
+    let outcome = add(&EntryStep { generator: Some(Generator::UpdateGrub), ..step }, &kernel);
+    assert_eq!(outcome.outcome, OutcomeKind::Failed);
+    let told = outcome.detail.expect("why");
+    assert!(
+        told.starts_with(
+            "0 of 1 entries of /boot/grub/grub.cfg give `nosmt` after update-grub: /boot/grub/grub.cfg:3 gives `ro quiet`; \
+             look at what sets GRUB_CMDLINE_LINUX_DEFAULT"
+        ),
+        "{told}"
+    );
 }

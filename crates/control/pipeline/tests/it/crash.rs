@@ -160,6 +160,49 @@ fn an_undo_that_is_killed_anywhere_comes_back() {
     assert_none(&tally);
 }
 
+/// Files that somebody else has changed, too, since arguments were put in: what a kill leaves of an undo is ours all the
+/// same.
+#[test]
+fn an_undo_of_files_that_others_edited_too_is_finished_wherever_the_kill_comes() {
+    const ENTRY: &str = crate::boot::ENTRY;
+    const DEFAULTS: &str = crate::boot::DEFAULTS;
+    const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
+    let edited = [
+        (crate::boot::rocky as fn() -> Tree, ENTRY, "title R", "title Renamed"),
+        (crate::boot::suse, DEFAULTS, "GRUB_", "# theirs\nGRUB_"),
+        (crate::boot::debian, OWN, "GRUB_", "# theirs\nGRUB_"),
+    ];
+    for (make, path, from, to) in edited {
+        let prepared = || {
+            let tree = make();
+            let start = tree.snapshot();
+            crate::boot::persist(&tree, &crate::boot::wants());
+            tree.put(path, &tree.get(path).replacen(from, to, 1));
+            (tree, start)
+        };
+        let counter = Fuse::counting();
+        let (tree, start) = prepared();
+        undo_everything(&fused(tree.options(), &counter));
+        let after = tree.snapshot();
+        assert!(differences(&start, &after).contains(&path.to_owned()), "their line stays in {path}");
+        for operation in 0..counter.operations() {
+            for moment in MOMENTS {
+                let (tree, _) = prepared();
+                let session = fused(tree.options(), &Fuse::at(operation, moment));
+                assert!(until_killed(|| undo_everything(&session)).is_none());
+                drop(session);
+                let when = format!("{path}, killed {moment:?} operation {operation}");
+                let undone = undo(&tree.session(), Target::All, false).expect("undone");
+                assert_eq!(differences(&after, &tree.snapshot()), [""; 0], "{when}");
+                let theirs = |step: &EntryStep| step.place == path && step.left_theirs();
+                let entries = tree.entries();
+                let left = entries.iter().flat_map(|entry| &entry.steps).find(|step| theirs(step));
+                assert!(left.is_none() || path == OWN, "{when}: {left:?} {:?}", undone.hints);
+            }
+        }
+    }
+}
+
 #[test]
 fn folders_that_were_made_go_too_wherever_the_kill_comes() {
     let tally = kill_everywhere(&Tree::without_folders, &|_| {}, &apply_everything);
