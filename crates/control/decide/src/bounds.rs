@@ -18,6 +18,9 @@ const WATERMARK_MAX: u64 = 1000;
 const ROOM_MIN: u64 = 1024;
 /// As many ports stay for connections that go out.
 const PORTS_MIN: usize = 1024;
+/// Percent of memory that may wait to be written where nobody allows more: the most that distributions set themselves
+/// (tuned, `throughput-performance`).
+const UNWRITTEN_PERCENT_MAX: u64 = 40;
 
 /// Why these steps, as they stand on this host, must not be written; `None` for each that may.
 pub(crate) fn refusals(
@@ -64,9 +67,17 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
                 format!("it is raised from {}, so that a power cut loses more: --allow durability", shown());
             (Class::Durability, reason)
         }),
+        Bound::UnwrittenShare => (wanted > now && wanted[0] > UNWRITTEN_PERCENT_MAX).then(|| {
+            let reason = format!(
+                "more than {UNWRITTEN_PERCENT_MAX} % of memory could wait to be written, to be lost at a power cut and \
+                 to stall every writer until the disk has it: --allow durability"
+            );
+            (Class::Durability, reason)
+        }),
         Bound::FreeReserve
         | Bound::Watermarks
         | Bound::Promises
+        | Bound::Unwritten
         | Bound::Kept
         | Bound::Surplus
         | Bound::BootCpu
@@ -130,9 +141,15 @@ impl After<'_> {
             Bound::OpenFiles => too_few(wanted, demand.open_files, "open files"),
             Bound::Tracked => too_few(wanted, demand.tracked, "connections"),
             Bound::Promises => self.promises(),
+            Bound::Unwritten => self.unwritten(wanted).filter(|_| !is_lowered),
             Bound::Surplus => self.surplus(step),
             Bound::CpusLeft => self.cpus_left(step, wanted),
-            Bound::Limit | Bound::Age | Bound::Ports | Bound::BootCpu | Bound::Kept => None,
+            Bound::Limit
+            | Bound::Age
+            | Bound::UnwrittenShare
+            | Bound::Ports
+            | Bound::BootCpu
+            | Bound::Kept => None,
         }
     }
 
@@ -165,6 +182,16 @@ impl After<'_> {
         (wanted > WATERMARK_MAX || kept > host.available_bytes / 2).then(|| {
             let [kept, available] = [kept, host.available_bytes].map(bytes);
             format!("reclaim would keep up to {kept} free, and {available} are available")
+        })
+    }
+
+    /// What may wait to be written. Beyond what memory can hold it is no limit at all: writers are stopped only where
+    /// nothing is left to anybody.
+    fn unwritten(&self, wanted: u64) -> Option<String> {
+        let memory = self.observation.host.memory_bytes;
+        (memory > 0 && wanted > memory / 2).then(|| {
+            let [wanted, memory] = [wanted, memory].map(bytes);
+            format!("{wanted} of {memory} could wait to be written, and half of memory is the most that is left to it")
         })
     }
 

@@ -6,7 +6,8 @@
 //! back, and is there.
 
 use planish_model::{
-    Access, BootCpus, Case, Conditions, CpuForm, Cpus, Knob, Observation, ValueType, Want, place,
+    Access, BootCpus, Case, Conditions, CpuForm, Cpus, Knob, MachineCpu, Observation, Plan, Step, ValueType,
+    Want, place,
 };
 
 use crate::error::DecideError;
@@ -77,6 +78,32 @@ pub(crate) fn named_by(knob: &Knob, value: &str, here: &Cpus) -> Cpus {
         _ => None,
     };
     named.unwrap_or_default()
+}
+
+/// Cores of which a list for the command line isolates one thread and leaves another: what runs on either slows the
+/// other down. A placement refuses that; who writes the list by hand is told.
+pub(crate) fn split_cores(observation: &Observation, plan: &Plan) -> Vec<String> {
+    let Some(machine) = &observation.machine else { return Vec::new() };
+    let last = observation.cpus_present.iter().last().or_else(|| machine.online().iter().last()).unwrap_or(0);
+    let of = |step: &Step| {
+        let list: Cpus = BootCpus::parse(&step.wanted)?.cpus(last).into_iter().collect();
+        let is_split = |cpu: &&MachineCpu| {
+            let within = cpu.threads.intersection(&list);
+            cpu.online && !within.is_empty() && within != cpu.threads
+        };
+        let split = machine.cpus.iter().filter(is_split);
+        let threads = split.fold(Cpus::default(), |all, cpu| all.union(&cpu.threads));
+        (!threads.is_empty()).then(|| {
+            format!(
+                "{} = {} takes CPU {} and leaves {}, other threads of the same cores: each slows the other down",
+                step.knob,
+                step.wanted,
+                threads.intersection(&list),
+                threads.without(&list)
+            )
+        })
+    };
+    plan.boot.iter().filter(|step| step.knob.as_str() == "boot.isolcpus").filter_map(of).collect()
 }
 
 #[cfg(test)]

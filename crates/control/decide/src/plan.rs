@@ -55,6 +55,7 @@ pub fn plan(
         catalogue.knob_or_writer(name)?;
     }
     let mut draft = Draft::new(catalogue, observation, profile, open, options);
+    let mut remarks = Vec::new();
     let (placement, asks) = match &profile.placement {
         Some(request) => placement::place(observation, request).map(|(placed, asks)| (Some(placed), asks))?,
         None => (None, Vec::new()),
@@ -70,7 +71,9 @@ pub fn plan(
         match (asks.iter().any(|ask| ask.knob == *id), knob.undo) {
             (false, _) => draft.add(knob, want),
             // Pools are sized for the services that are placed, and not for the one that was named.
-            (true, Undo::Subtract) => {}
+            (true, Undo::Subtract) => remarks.push(format!(
+                "{id} of [want] gives way to `pools` of [placement], which are sized for the services that are placed"
+            )),
             (true, _) => return Err(PlacementError::Twice { knob: id.clone() }.into()),
         }
     }
@@ -89,10 +92,12 @@ pub fn plan(
         placement::refuse_unpinned(&plan)?;
     } else if allowed {
         placement::refuse_half(&asks, &plan)?;
+        remarks.extend(placement::left(&asks, &plan));
     }
+    remarks.extend(cpus::split_cores(observation, &plan));
     let mut overlays = overlays(open, &observation.host.boot_id, &plan);
     overlays.retain(|overlay| Some(overlay.entry) != options.instead_of);
-    Ok(Plan { placement, overlays, ..plan })
+    Ok(Plan { placement, overlays, remarks, ..plan })
 }
 
 /// The entries of this boot that a plan covers with other values, or leaves something of. Pools are raised beside each
@@ -194,10 +199,16 @@ impl<'a> Draft<'a> {
             }
             Want::Case(case) => self.add_cases(knob, std::slice::from_ref(case.as_ref())),
             Want::Cases(cases) => self.add_cases(knob, cases),
-            Want::Need { need_bytes, nodes } => self.add_pool(knob, Need::Bytes(*need_bytes, nodes)),
-            Want::Needs { need_bytes, nodes } => self.add_pool(knob, Need::Each(need_bytes, nodes)),
+            Want::Need { need_bytes, nodes } => {
+                let _ = self.add_pool(knob, Need::Bytes(*need_bytes, nodes));
+            }
+            Want::Needs { need_bytes, nodes } => {
+                let _ = self.add_pool(knob, Need::Each(need_bytes, nodes));
+            }
             Want::From { from: Computation::ServicePool } => match &self.options.sizing {
-                Some(sizing) => self.add_pool(knob, Need::Service(sizing)),
+                Some(sizing) => {
+                    let _ = self.add_pool(knob, Need::Service(sizing));
+                }
                 None => {
                     let verdict = Verdict::new(
                         VerdictKind::Blocked,
@@ -450,7 +461,10 @@ impl<'a> Draft<'a> {
             }
             match what {
                 What::Pool { node, bytes } => {
-                    self.add_pool(knob, Need::Bytes(*bytes, &Nodes::Each(vec![*node])))
+                    let hindrance = self.add_pool(knob, Need::Bytes(*bytes, &Nodes::Each(vec![*node])));
+                    if let Some((place, reason)) = hindrance {
+                        return Err(PlacementError::Half { knob: knob.id.clone(), place, reason }.into());
+                    }
                 }
                 What::Later { place, value, reason } => {
                     let verdict = Verdict::new(VerdictKind::Absent, reason.clone());
@@ -493,14 +507,20 @@ impl<'a> Draft<'a> {
         Own { profile: &self.profile.name, instead_of: self.options.instead_of, open: self.open }
     }
 
-    /// Pools are only noted here: what they may take is decided when all are known, the largest pages first.
-    fn add_pool(&mut self, knob: &'a Knob, need: Need<'_>) {
+    /// Pools are only noted here: what they may take is decided when all are known, the largest pages first. Returns
+    /// the first place that is left as it is whatever the memory has, and why.
+    fn add_pool(&mut self, knob: &'a Knob, need: Need<'_>) -> Option<(String, String)> {
+        let mut hindrance = None;
         let found = raises(knob, need, self.own(), self.catalogue, self.observation);
         match found {
-            Err(reason) => self.skip(knob, &knob.path, None, Verdict::new(VerdictKind::Absent, reason)),
+            Err(reason) => {
+                hindrance = Some((knob.path.clone(), reason.clone()));
+                self.skip(knob, &knob.path, None, Verdict::new(VerdictKind::Absent, reason));
+            }
             Ok(raises) => {
                 for raise in raises {
                     if let Some(reason) = self.left_out(raise.knob, &raise.pool.place) {
+                        hindrance = hindrance.or_else(|| Some((raise.pool.place.clone(), reason.clone())));
                         let verdict = Verdict::new(VerdictKind::Blocked, reason);
                         self.skip(raise.knob, &raise.pool.place, Some(raise.wanted().to_string()), verdict);
                         continue;
@@ -509,10 +529,15 @@ impl<'a> Draft<'a> {
                         Some(reading) => verdict(raise.knob, self.observation, reading),
                         None => Verdict::new(VerdictKind::Absent, "was not looked for on this host"),
                     };
+                    if verdict.verdict != VerdictKind::Settable && raise.pages() > 0 {
+                        let why = || (raise.pool.place.clone(), verdict.reason.clone());
+                        hindrance = hindrance.or_else(|| Some(why()));
+                    }
                     self.pools.push((raise, verdict));
                 }
             }
         }
+        hindrance
     }
 
     /// Turns pools into steps as far as the host's memory goes. A need is granted on all its nodes or on

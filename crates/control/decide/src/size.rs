@@ -6,7 +6,7 @@
 
 use planish_model::{Observation, SizeRow, Sizing, fitting, units::bytes, units::counted};
 
-use crate::budget::Budget;
+use crate::budget::{Budgets, ByNode};
 use crate::pool::{spread, spread_nodes, without_pools};
 
 /// Headroom where none is asked for: what a service maps besides its main region, and small growth.
@@ -96,7 +96,11 @@ fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) ->
     let nodes = spread_nodes(&nodes, observation);
     let (shares, used_shares) = (spread(pages, &nodes), spread(used, &nodes));
     let total = pages.saturating_mul(page_bytes);
-    let refused = Budget::of(&observation.host).refusal((pages - used).saturating_mul(page_bytes));
+    // A node that is full cannot give its share, however much the others have: as a plan reckons it.
+    let besides =
+        |node: &Option<u32>, pages: u64| pages.saturating_sub(used_shares[node]).saturating_mul(page_bytes);
+    let wanted: ByNode = shares.iter().map(|(node, pages)| (*node, besides(node, *pages))).collect();
+    let refused = Budgets::of(observation).refusal(&wanted);
     let rows: Vec<SizeRow> = shares
         .iter()
         .map(|(node, pages)| SizeRow {
@@ -194,6 +198,21 @@ mod tests {
         let sizing = size(&observation(), &request(&[(1, 15 << 30)], 0));
         let refused = sizing.rows[0].refused.as_deref().expect("the host has 16 GiB");
         assert!(refused.contains("the host keeps 1.6 GiB"), "{refused}");
+    }
+
+    #[test]
+    fn a_node_that_is_full_refuses_what_the_host_could_give() {
+        let mut observation = observation();
+        let node = |node, available_bytes| planish_model::NodeMemory {
+            node,
+            memory_bytes: 8 << 30,
+            available_bytes,
+        };
+        observation.node_memory = vec![node(0, 7 << 30), node(1, 2 << 30)];
+        assert_eq!(size(&observation, &request(&[(1, 2 << 30)], 0)).rows[0].refused, None);
+        let sizing = size(&observation, &request(&[(1, 4 << 30)], 0));
+        let refused = sizing.rows[0].refused.as_deref().expect("the half of it is too much for node 1");
+        assert!(refused.starts_with("node 1: 2 GiB would leave 0 B of"), "{refused}");
     }
 
     #[test]

@@ -24,6 +24,10 @@ pub enum Bound {
     Ports,
     /// How long written data may wait: more of it is lost at a power cut.
     Age,
+    /// Bytes that may wait to be written: no more than half of memory.
+    Unwritten,
+    /// The same in percent: above what distributions set, more of it is lost at a power cut.
+    UnwrittenShare,
     /// How much memory may be promised: more than is promised now, where promises are held to it.
     Promises,
     /// Bytes that units keep whatever the host needs: together no more than memory can give.

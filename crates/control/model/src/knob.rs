@@ -103,8 +103,10 @@ impl Undo {
 #[serde(deny_unknown_fields, default)]
 pub struct Conditions {
     /// Moot in a guest: the hypervisor decides.
+    #[serde(skip_serializing_if = "is_false")]
     pub bare_metal: bool,
     /// Moot on bare metal: it spares the hypervisor work.
+    #[serde(skip_serializing_if = "is_false")]
     pub guest: bool,
     /// Architectures that have it, as `uname -m` says them; all when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -136,7 +138,14 @@ pub struct Conditions {
     /// First kernel that still shows the file and ignores what is written there.
     pub dead_since: Option<String>,
     /// On bare metal, a place that is missing is most likely hidden by the firmware.
+    #[serde(skip_serializing_if = "is_false")]
     pub firmware: bool,
+}
+
+/// What is not said of a host is not written, as nobody would write it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+fn is_false(condition: &bool) -> bool {
+    !condition
 }
 
 /// A knob that the kernel keeps at one word while another has some value: the energy hint under the governor

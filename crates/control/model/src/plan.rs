@@ -324,6 +324,10 @@ pub struct Plan {
     /// has, where that can be told. It tells, and is no part of the hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsuited: Option<String>,
+    /// What is to be known before such a plan is applied: what of a placement stays as it is, what gives way. It tells,
+    /// and is no part of the hash.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// What was allowed besides what is safe: a check asks for no more, and for no less. It tells, and is no part of
     /// the hash.
     #[serde(default, skip_serializing_if = "Allowed::is_nothing")]
@@ -387,7 +391,7 @@ impl Plan {
     ) -> Self {
         let hash = hash(&steps, &[], &host_id, &boot_id, None);
         let (boot, second_writers) = (Vec::new(), Vec::new());
-        let (overlays, allowed) = (Vec::new(), Allowed::default());
+        let (overlays, remarks, allowed) = (Vec::new(), Vec::new(), Allowed::default());
         let (instead_of, unsuited, placement, persist) = (None, None, None, None);
         Self {
             hash,
@@ -401,6 +405,7 @@ impl Plan {
             overlays,
             instead_of,
             unsuited,
+            remarks,
             allowed,
             placement,
             persist,

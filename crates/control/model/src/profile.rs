@@ -41,7 +41,8 @@ pub enum Computation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// The wanted value.
+    /// The wanted value; a number may stand without quotes.
+    #[serde(deserialize_with = "read::of_word")]
     pub value: String,
     /// A shell pattern for the first hole of the knob's path, or `hole=pattern` for another one. All places without.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -468,3 +468,35 @@ fn every_bound_is_the_bound_of_a_row() {
     let surplus = |knob: &&planish_model::Knob| knob.path.ends_with("/nr_overcommit_hugepages");
     assert!(catalogue.knobs().filter(surplus).all(|knob| knob.bound == Some(Bound::Surplus)));
 }
+
+#[test]
+fn what_waits_to_be_written_is_bounded_by_memory() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut observation = host();
+    for (id, name, value) in [
+        ("vm.dirty_background_bytes", "dirty_background_bytes", "0"),
+        ("vm.dirty_background_ratio", "dirty_background_ratio", "10"),
+    ] {
+        let place = format!("/proc/sys/vm/{name}");
+        observation.knobs.entry(KnobId::new(id)).or_default().push(reading(&place, value));
+    }
+    let made = |id: &str, wanted: i64, options: &Options| {
+        let profile = profile(&[(id, Want::Int(wanted))]);
+        plan(&catalogue, &observation, &profile, &[], options).expect("a plan")
+    };
+    let none = Options::default();
+    for id in ["vm.dirty_bytes", "vm.dirty_background_bytes"] {
+        assert_eq!(made(id, 8 << 30, &none).steps.len(), 1, "half of 16 GiB");
+        let plan = made(id, 999_999_999_999_999, &none);
+        assert!(plan.steps.is_empty() && plan.skipped[0].impossible, "{id}: {:?}", plan.skipped);
+        assert!(plan.skipped[0].verdict.reason.contains("could wait to be written"), "{:?}", plan.skipped);
+    }
+    let durability = Options { allow_classes: vec![Class::Durability], ..Options::default() };
+    for id in ["vm.dirty_ratio", "vm.dirty_background_ratio"] {
+        assert_eq!(made(id, 40, &none).steps.len(), 1);
+        let plan = made(id, 100, &none);
+        assert!(plan.steps.is_empty(), "{:?}", plan.steps);
+        assert!(plan.skipped[0].verdict.reason.ends_with("--allow durability"), "{:?}", plan.skipped);
+        assert_eq!(made(id, 100, &durability).steps.len(), 1, "whoever says so gets it");
+    }
+}

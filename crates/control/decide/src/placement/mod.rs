@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use planish_model::{
     Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Others, Persisted, PlacedService,
-    Placement, PlacementRequest, Plan, Undo, VerdictKind, place,
+    Placement, PlacementRequest, Plan, Skipped, Undo, VerdictKind, place,
 };
 
 pub use error::PlacementError;
@@ -47,7 +47,8 @@ pub(crate) enum What {
         place: String,
         /// The value.
         value: String,
-        /// Whether the rest makes no sense without it. Else it is left out where a kernel does not have it.
+        /// Whether the rest makes no sense without it. Else it is left as it is where this kernel does not have it or
+        /// lets nobody write it, and told; who leaves it out himself is refused all the same.
         required: bool,
     },
     /// A value at a place that is not there yet.
@@ -232,16 +233,41 @@ pub(crate) fn fixed<'a>(observation: &'a Observation, knob: &Knob, place: &str) 
     irqs.iter().find(|irq| irq.id == number)?.fixed.as_deref()
 }
 
+/// What of a placement this host does not let be set, and what it comes to: each of it the next boot brings by the boot
+/// parameters of the same placement, so that it is no reason to place nothing.
+pub(crate) fn left(asks: &[Ask], plan: &Plan) -> Vec<String> {
+    let told = |ask: &Ask| {
+        let What::Value { place, required: false, .. } = &ask.what else { return None };
+        let (until, then) = match ask.knob.as_str() {
+            "irq.default_affinity" => ("devices that come later may interrupt any CPU", "boot.irqaffinity"),
+            "workqueue.cpumask" => ("unbound work of the kernel runs on isolated CPUs, too", "boot.isolcpus"),
+            _ => return None,
+        };
+        let row = plan.skipped.iter().find(|row| row.knob == ask.knob && row.place == *place)?;
+        let is_left = !row.satisfied && row.verdict.verdict != VerdictKind::Reboot;
+        let comes = asks.iter().any(|ask| ask.knob.as_str() == then);
+        let end = if comes { format!(", until a boot with {then}") } else { String::new() };
+        is_left.then(|| {
+            format!("{} of the placement stays as it is ({}): {until}{end}", ask.knob, row.verdict.reason)
+        })
+    };
+    asks.iter().filter_map(told).collect()
+}
+
 /// Refuses a plan that holds only a part of what a placement needs.
 pub(crate) fn refuse_half(asks: &[Ask], plan: &Plan) -> Result<(), PlacementError> {
     for ask in asks {
-        let What::Value { place, required: true, .. } = &ask.what else { continue };
+        let What::Value { place, required, .. } = &ask.what else { continue };
         let planned = plan.steps.iter().chain(&plan.boot);
         if planned.into_iter().any(|step| step.knob == ask.knob && step.place == *place) {
             continue;
         }
         let skipped = plan.skipped.iter().find(|row| row.knob == ask.knob && row.place == *place);
         if skipped.is_some_and(|row| row.satisfied || row.verdict.verdict == VerdictKind::Reboot) {
+            continue;
+        }
+        let is_of_host = |row: &Skipped| row.hindered || row.verdict.verdict != VerdictKind::Blocked;
+        if !required && skipped.is_none_or(is_of_host) {
             continue;
         }
         let reason = skipped.map_or("it is not on this host", |row| row.verdict.reason.as_str()).to_owned();

@@ -337,6 +337,88 @@ fn a_placement_is_planned_whole_or_not_at_all() {
 }
 
 #[test]
+fn pools_are_a_part_of_their_placement() {
+    let mut seen = observation(machine(&[4, 4], 2));
+    let of_pools = crate::testing::observation();
+    seen.pools = of_pools.pools.clone();
+    let pools = KnobId::new("hugepages.2m");
+    seen.knobs.insert(pools.clone(), of_pools.knobs[&pools].clone());
+    let service = ServiceRequest {
+        pools: BTreeMap::from([(pools.clone(), 64 << 20)]),
+        ..on_node("a.service", 0, None)
+    };
+    let catalogue = Catalogue::embedded().expect("sound");
+    let want = [(
+        "hugepages.2m",
+        planish_model::Want::Need { need_bytes: 1 << 30, nodes: planish_model::Nodes::Spread },
+    )];
+    let placement = Some(request(vec![service]));
+    let profile = planish_model::Profile { placement, ..crate::testing::profile(&want) };
+    let made = |seen: &Observation, options: &Options| plan(&catalogue, seen, &profile, &[], options);
+    let whole = made(&seen, &all_allowed()).expect("a plan");
+    let raised: Vec<&str> =
+        whole.steps.iter().filter(|step| step.knob == pools).map(|step| step.place.as_str()).collect();
+    assert_eq!(raised, [seen.pools[0].place.as_str()]);
+    assert_eq!(whole.remarks.len(), 1, "{:?}", whole.remarks);
+    assert!(
+        whole.remarks[0].starts_with("hugepages.2m of [want] gives way to `pools`"),
+        "{:?}",
+        whole.remarks
+    );
+    let half = |seen: &Observation, options: &Options| {
+        let error = made(seen, options).expect_err("a service without its memory");
+        let DecideError::Placement(half @ PlacementError::Half { .. }) = error else { panic!("{error:?}") };
+        half.to_string()
+    };
+    let without = Options { exclude: vec!["hugepages.2m".to_owned()], ..all_allowed() };
+    assert!(half(&seen, &without).contains("hugepages.2m at"), "{}", half(&seen, &without));
+    let mut locked = seen.clone();
+    for reading in locked.knobs.get_mut(&pools).expect("seen") {
+        reading.access = planish_model::Access::ReadOnly("mounted read-only".to_owned());
+    }
+    assert!(half(&locked, &all_allowed()).contains("mounted read-only"));
+    locked.pools.clear();
+    half(&locked, &all_allowed());
+}
+
+#[test]
+fn what_the_kernel_lets_nobody_write_is_told_and_what_is_left_out_by_hand_is_refused() {
+    let mut seen = observation(machine(&[4, 4], 2));
+    let work = "/sys/devices/virtual/workqueue/cpumask";
+    seen.knobs.insert(KnobId::new("workqueue.cpumask"), vec![crate::testing::reading(work, "ffff")]);
+    assert_eq!(planned(&seen, &all_allowed()).expect("a plan").remarks, [""; 0]);
+    for id in ["irq.default_affinity", "workqueue.cpumask"] {
+        let mut locked = seen.clone();
+        for reading in locked.knobs.get_mut(&KnobId::new(id)).expect("seen") {
+            reading.access = planish_model::Access::ReadOnly("the kernel lets nobody write it".to_owned());
+        }
+        let plan = planned(&locked, &all_allowed()).expect("the rest");
+        assert_eq!(plan.remarks.len(), 1, "{:?}", plan.remarks);
+        assert!(plan.remarks[0].starts_with(&format!("{id} of the placement stays as it is (")), "{plan:?}");
+        assert!(plan.remarks[0].contains(", until a boot with boot."), "{:?}", plan.remarks);
+        let without = Options { exclude: vec![id.to_owned()], ..all_allowed() };
+        let error = planned(&seen, &without).expect_err("half of it");
+        let DecideError::Placement(PlacementError::Half { knob, .. }) = error else { panic!("{error:?}") };
+        assert_eq!(knob.as_str(), id);
+    }
+}
+
+#[test]
+fn cores_that_a_list_by_hand_splits_are_told() {
+    let seen = observation(machine(&[4, 4], 2));
+    let told = |list: &str| {
+        let profile =
+            crate::testing::profile(&[("boot.isolcpus", planish_model::Want::Text(list.to_owned()))]);
+        let catalogue = Catalogue::embedded().expect("sound");
+        plan(&catalogue, &seen, &profile, &[], &all_allowed()).expect("a plan").remarks
+    };
+    let split = "boot.isolcpus = 1-3,9 takes CPU 2-3 and leaves 10-11, other threads of the same cores: each slows \
+                 the other down";
+    assert_eq!(told("1-3,9"), [split]);
+    assert_eq!(told("managed_irq,1-3,9-11"), [""; 0]);
+}
+
+#[test]
 fn what_takes_the_cpus_of_a_service_or_brings_others_to_them_is_refused_with_both() {
     let mut seen = observation(machine(&[4, 4], 2));
     let online = seen.machine.as_ref().expect("seen").online();

@@ -86,7 +86,10 @@ fn what_toml_says_is_told_in_words_of_people() {
     assert_eq!(lots, "`lots` is no whole number (weight)");
     for (lines, words) in [
         ("[want]\n\"vm.swappiness\" = [1, 2]", "integer `1`, expected { value = WORD, only = PATTERN"),
-        ("[want]\n\"cpu.online\" = { value = 0, only = \"cpu1\" }", "expected a word in quotes"),
+        (
+            "[want]\n\"cpu.online\" = { value = 0.5, only = \"cpu1\" }",
+            "expected a number or a word in quotes",
+        ),
         ("[placement]\nhousekeeping_cores = \"zero\"", "expected a whole number from 0"),
         (
             "[want]\n\"vm.swappiness\" = 1\n\"vm.stat_interval\" = 9\n\"vm.swappiness\" = 2",
@@ -607,4 +610,50 @@ fn no_profile_of_a_user_breaks_one_that_we_ship() {
             }
         }
     }
+}
+
+#[test]
+fn a_value_with_a_condition_is_written_as_the_bare_one_is() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let read = |want: &str| {
+        let text = format!("name = \"own\"\nsummary = \"s\"\n[want]\n\"cpu.online\" = {want}\n");
+        catalogue.parse_profile("own.toml", &text).map(|profile| profile.want)
+    };
+    let word = read("{ value = \"0\", only = \"3\" }").expect("a word");
+    assert_eq!(read("{ value = 0, only = \"3\" }").expect("a number"), word);
+    assert_eq!(
+        read("[{ value = 0, only = \"3\" }]").expect("in a list"),
+        read("[{ value = \"0\", only = \"3\" }]").expect("words")
+    );
+    assert!(read("{ value = [0], only = \"3\" }").is_err());
+    assert!(read("{ value = 1.5, only = \"3\" }").is_err());
+}
+
+#[test]
+fn words_that_no_queue_discipline_is_called_are_refused() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let told = |word: &str| {
+        let text =
+            format!("name = \"own\"\nsummary = \"s\"\n[want]\n\"net.core.default_qdisc\" = \"{word}\"\n");
+        let error = catalogue.parse_profile("own.toml", &text).err();
+        let source = error.as_ref().and_then(std::error::Error::source);
+        source.map(ToString::to_string).unwrap_or_default()
+    };
+    assert!(told("fqq").contains("did you mean `fq`?"), "{}", told("fqq"));
+    assert!(told("fq; touch /tmp/x").contains("is none of pfifo_fast, fq,"), "{}", told("fq; touch /tmp/x"));
+    assert_eq!(told("fq_codel"), "");
+}
+
+#[test]
+fn parents_in_conflict_are_told_with_what_they_say_alone() {
+    let mut catalogue = Catalogue::embedded().expect("sound");
+    let mut parent = |name: &str, want: &str| {
+        let text = format!("name = \"{name}\"\nsummary = \"s\"\n[want]\n{want}\n");
+        catalogue.add_profile(&format!("{name}.toml"), &text).expect("well formed");
+    };
+    parent("old", "\"vm.swappiness\" = { value = 1, needs = { kernel_gone = \"6.0\" } }");
+    parent("new", "\"vm.swappiness\" = 10");
+    let text = "name = \"own\"\nsummary = \"s\"\ninherits = [\"old\", \"new\"]\n[want]\n";
+    let error = catalogue.parse_profile("own.toml", text).expect_err("which of them?").to_string();
+    assert!(error.contains("{ value = \"1\", needs = { kernel_gone = \"6.0\" } }"), "{error}");
 }

@@ -21,6 +21,7 @@ const WANTED: &str = "a number, a word, { value = WORD, only = PATTERN, needs = 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Keys {
+    #[serde(default, deserialize_with = "word_or_number")]
     value: Option<String>,
     only: Option<String>,
     needs: Option<Conditions>,
@@ -41,6 +42,38 @@ fn plain_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Byte
     let plain =
         |error| D::Error::custom(format!("{error}: need_bytes is bytes without a unit, 67108864 for 64 MiB"));
     deserializer.deserialize_any(BytesReader).map(Some).map_err(plain)
+}
+
+/// A value with conditions is written as the bare one is: a number, or a word.
+pub(super) fn word_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    of_word(deserializer).map(Some)
+}
+
+/// The same where there is always one.
+pub(super) fn of_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    deserializer.deserialize_any(WordReader)
+}
+
+struct WordReader;
+
+impl Visitor<'_> for WordReader {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or a word in quotes")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<String, E> {
+        Ok(word.to_owned())
+    }
 }
 
 struct BytesReader;

@@ -119,6 +119,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Some(unsuited) = &report.plan.unsuited {
         answer = answer.warning(unsuited.clone());
     }
+    answer = report.plan.remarks.iter().fold(answer, |answer, remark| answer.warning(remark.clone()));
     if report.entry.is_none() {
         answer = answer.note(unwritten(&report));
     } else if report.plan.needs_reboot() {

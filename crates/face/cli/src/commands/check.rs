@@ -128,11 +128,21 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, _) if !checked.unfinished.is_empty() && !has_drift(&report) => {
             context.root_line(&format!("undo {}", checked.unfinished[0].old))
         }
-        (_, Some(source)) => context.line(&format!("plan {}", quoted(source))),
+        (_, Some(source)) => context.line(&format!("plan {}{}", quoted(source), was_allowed(&checked))),
         (_, None) if context.globals.verbose => context.line("log"),
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// What the open entries of the profile were allowed, as it is typed: without it a plan would leave out what they set.
+fn was_allowed(checked: &Checked) -> String {
+    let own = checked.open.iter().filter(|entry| checked.profile.as_ref() == Some(&entry.profile));
+    let allowed: Vec<Allowed> = own.map(Entry::was_allowed).collect();
+    let classes: BTreeSet<Class> = allowed.iter().flat_map(|allowed| &allowed.classes).copied().collect();
+    let knobs: BTreeSet<&str> =
+        allowed.iter().flat_map(|allowed| &allowed.knobs).map(KnobId::as_str).collect();
+    allowing(&classes, knobs)
 }
 
 /// Tells of entries that are neither whole and there to stay nor gone.

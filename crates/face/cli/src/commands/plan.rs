@@ -259,6 +259,7 @@ fn with_notes(mut answer: Answer, plan: &Plan, persists: bool) -> Answer {
     if let Some(unsuited) = &plan.unsuited {
         answer = answer.warning(unsuited.clone());
     }
+    answer = plan.remarks.iter().fold(answer, |answer, remark| answer.warning(remark.clone()));
     answer = overlays_told(plan).into_iter().fold(answer, Answer::note);
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
