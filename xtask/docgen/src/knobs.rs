@@ -73,7 +73,7 @@ fn held_against(bound: Bound) -> &'static str {
         Bound::Limit => "to lower it needs `--allow availability`",
         Bound::Ports => "1024 ports stay; fewer than now need `--allow availability`",
         Bound::Age => "to raise it needs `--allow durability`",
-        Bound::Unwritten => "half of memory",
+        Bound::Unwritten => "the memory",
         Bound::UnwrittenShare => "to raise it above 40 needs `--allow durability`",
         Bound::Promises => "in mode 2 of `vm.overcommit_memory`: what is promised already, and a tenth more",
         Bound::Kept => "of all units together: what memory can give besides the reserve of the host",

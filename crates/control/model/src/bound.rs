@@ -24,7 +24,7 @@ pub enum Bound {
     Ports,
     /// How long written data may wait: more of it is lost at a power cut.
     Age,
-    /// Bytes that may wait to be written: no more than half of memory.
+    /// Bytes that may wait to be written: no more than the memory.
     Unwritten,
     /// The same in percent: above what distributions set, more of it is lost at a power cut.
     UnwrittenShare,

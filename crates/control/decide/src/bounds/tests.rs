@@ -486,7 +486,7 @@ fn what_waits_to_be_written_is_bounded_by_memory() {
     };
     let none = Options::default();
     for id in ["vm.dirty_bytes", "vm.dirty_background_bytes"] {
-        assert_eq!(made(id, 8 << 30, &none).steps.len(), 1, "half of 16 GiB");
+        assert_eq!(made(id, 16 << 30, &none).steps.len(), 1, "all of 16 GiB");
         let plan = made(id, 999_999_999_999_999, &none);
         assert!(plan.steps.is_empty() && plan.skipped[0].impossible, "{id}: {:?}", plan.skipped);
         assert!(plan.skipped[0].verdict.reason.contains("could wait to be written"), "{:?}", plan.skipped);
