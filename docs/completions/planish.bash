@@ -1505,7 +1505,7 @@ _planish() {
             fi
             case "${prev}" in
                 --from)
-                    COMPREPLY=($(compgen -W "script sysctl tmpfiles tuned saptune kernel-args ansible node-tuning udev" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "script sysctl tmpfiles tuned saptune kernel-args ansible node-tuning udev unit" -- "${cur}"))
                     return 0
                     ;;
                 --name)

@@ -1300,7 +1300,8 @@ saptune\t'A note of saptune'
 kernel-args\t'Arguments of the kernel command line'
 ansible\t'Tasks of Ansible'
 node-tuning\t'An object of the Node Tuning operator'
-udev\t'Rules of udev'"
+udev\t'Rules of udev'
+unit\t'A unit of systemd, or a drop-in of one'"
 complete -c planish -n "__fish_planish_using_subcommand import" -l name -d 'The name of the profile; without it the file\'s own without its ending, or that of the folder of a tuned.conf' -r
 complete -c planish -n "__fish_planish_using_subcommand import" -s o -l output -d 'Save the profile to F, which must not be there yet' -r -F
 complete -c planish -n "__fish_planish_using_subcommand import" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
