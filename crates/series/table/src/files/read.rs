@@ -76,7 +76,12 @@ pub(crate) fn read(
     let columns = catch_unwind(AssertUnwindSafe(|| columns(bytes, schema, dictionaries)));
     let columns = columns.map_err(|_| damaged("its pages contradict themselves".to_owned()))?;
     let columns = columns.map_err(|error| damaged(error.to_string()))?;
-    let rows = columns[schema.time()].whole().len() as u64;
+    let times = columns[schema.time()].whole();
+    let rows = times.len() as u64;
+    // Who reads the rows goes by their order, and a page that lies may bring another one.
+    if !times.is_sorted() {
+        return Err(damaged("its rows are not in the order of time".to_owned()));
+    }
     if rows != file.rows {
         return Err(damaged(format!("{rows} rows instead of {}", file.rows)));
     }
@@ -164,7 +169,7 @@ fn whole<T: DataType>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Loose, TableError, TableFile, read};
+    use super::{Filter, Loose, TableError, TableFile, read};
     use crate::dictionary::Dictionary;
     use crate::files::{Block, Codec, Source, write};
     use crate::schema::{Column, Kind, Partitioning, Schema};
@@ -199,7 +204,7 @@ mod tests {
         let (mut file, schema, dictionaries) = written(&disk);
         let sound = disk.read(&file.name).unwrap();
         assert!(read(&disk, &file, &schema, &dictionaries).is_ok());
-        let mut contradictions = 0;
+        let (mut contradictions, mut disorders) = (0, 0);
         for at in 0..sound.len() {
             for change in [0x01, 0x04, 0x80, 0xff] {
                 let mut bytes = sound.clone();
@@ -207,15 +212,19 @@ mod tests {
                 file.crc32c = crc32c::crc32c(&bytes);
                 disk.create(&file.name).unwrap().write_at(0, &bytes).unwrap();
                 match read(&disk, &file, &schema, &dictionaries) {
-                    Ok(_) => {}
+                    Ok(rows) => {
+                        let times = rows.piece(&Filter::ALL).map(|piece| piece.times().as_slice().to_vec());
+                        assert!(times.is_some_and(|times| times.is_sorted()), "byte {at}, {change:#x}");
+                    }
                     Err(TableError::Damaged { reason, .. }) => {
                         contradictions += usize::from(reason.contains("contradict"));
+                        disorders += usize::from(reason.contains("order of time"));
                     }
                     Err(error) => panic!("byte {at}, {change:#x}: {error}"),
                 }
             }
         }
         // Where the reader panics at none of them any more, the boundary around it can go.
-        assert!(contradictions > 0, "{} bytes", sound.len());
+        assert!(contradictions > 0 && disorders > 0, "{contradictions} and {disorders} of {}", sound.len());
     }
 }
