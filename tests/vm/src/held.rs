@@ -74,7 +74,7 @@ fn killed() -> Result<Outcome> {
         let before = journal_bytes();
         let intent_at = Cell::new(None);
         let met = planish::killed_when(&["apply", "first", "--yes"], || {
-            // Every second one as soon as the limit is in force, the others behind the intent, when the write comes next.
+            // Every second one as soon as the limit is in force, the others behind the intent: the write comes next.
             if moment % 2 == 0 {
                 return Ok(in_force()? == 20);
             }

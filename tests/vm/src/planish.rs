@@ -68,7 +68,7 @@ pub fn json(args: &[&str], exits: &[i32]) -> Result<Value> {
     serde_json::from_str(&run.stdout).with_context(|| format!("JSON of planish {}", args.join(" ")))
 }
 
-/// Starts planish and kills it as soon as `is_time` says so: whether it was at work until then, and not at its end before.
+/// Starts planish and kills it as soon as `is_time` says so; whether it was at work until then.
 pub fn killed_when(args: &[&str], is_time: impl Fn() -> Result<bool>) -> Result<bool> {
     let silent = |mut command: Command| command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut child = silent(command(args)).with_context(|| format!("start planish {}", args.join(" ")))?;

@@ -379,8 +379,9 @@ fn as_long_as(before: &str, redacted: &str) -> String {
 }
 
 /// /proc/mounts without anybody's disks, servers and folders: the root, /dev/shm, where boot loaders have their files,
-/// and what the kernel itself provides. Of the first ones stays that they are there, of which kind, and those of their options that name nobody and that
-/// facts are told from: a source is a disk, a volume that the installer called after the machine, or a server, and
+/// and what the kernel itself provides. Of the first ones stays that they are there, of which kind, and those of their
+/// options that name nobody and that facts are told from: a source is a disk, a volume that the installer called after
+/// the machine, or a server, and
 /// other options name more of them.
 fn kernel_mounts(text: &str) -> String {
     const KERNEL: [&str; 8] =

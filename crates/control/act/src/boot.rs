@@ -287,8 +287,8 @@ fn untaken(menu: &str, text: &str, (some, all): (usize, usize), given: &str, gen
     let first = generated::entries(text).into_iter().find(lacks);
     let first = first.map(|entry| format!(": {menu}:{} gives `{}`", entry.line, entry.arguments.trim()));
     format!(
-        "{some} of {all} entries of {menu} give `{given}` after {}{}; look at what sets GRUB_CMDLINE_LINUX_DEFAULT after \
-         ours, /etc/default/grub.d/*.cfg and the scripts of /etc/grub.d, and type `{}` to see what it says",
+        "{some} of {all} entries of {menu} give `{given}` after {}{}; look at what sets GRUB_CMDLINE_LINUX_DEFAULT \
+         after ours, /etc/default/grub.d/*.cfg and the scripts of /etc/grub.d, and type `{}` to see what it says",
         generator.line(),
         first.unwrap_or_default(),
         generator.line()

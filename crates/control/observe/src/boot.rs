@@ -223,7 +223,7 @@ const CMDLINES: [&str; 2] = ["/etc/kernel/cmdline", "/usr/lib/kernel/cmdline"];
 /// The same, where one is there.
 fn cmdline_file(host: &Host) -> Vec<BootFile> {
     let there = CMDLINES.into_iter().find(|path| host.exists(path));
-    // Where /usr is read-only nobody changes what the package brought: the entries that are there get them all the same.
+    // Where /usr is read-only nobody changes what the package brought: the entries that are there get them still.
     let is_fixed =
         |path: &&str| path.starts_with("/usr/") && matches!(host.access(path), Access::ReadOnlyMount);
     let there = there.filter(|path| !is_fixed(path));

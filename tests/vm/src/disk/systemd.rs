@@ -170,7 +170,7 @@ fn run_check() -> Result<String> {
     ensure!(calm.contains("ExecMainStatus=1") && calm.contains("Result=success"), "as wanted: {calm}");
     ensure!(calm.contains("AF_UNIX") && calm.contains("AF_NETLINK"), "it cannot ask network cards: {calm}");
     fs::write(SWAPPINESS, DRIFTED).context("change swappiness")?;
-    // It was due five minutes after the boot, or comes with the next minute: either way nobody starts the service but it.
+    // It was due five minutes after the boot, or comes with the next minute: nobody starts the service but it.
     tool("systemctl", &["start", TIMER])?;
     let drifted = after_the_timer();
     tool("systemctl", &["stop", TIMER])?;

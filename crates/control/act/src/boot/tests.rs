@@ -213,8 +213,8 @@ fn a_menu_that_does_not_take_them_is_told_with_its_line_and_what_to_look_at() {
     let told = outcome.detail.expect("why");
     assert!(
         told.starts_with(
-            "0 of 1 entries of /boot/grub/grub.cfg give `nosmt` after update-grub: /boot/grub/grub.cfg:3 gives `ro quiet`; \
-             look at what sets GRUB_CMDLINE_LINUX_DEFAULT"
+            "0 of 1 entries of /boot/grub/grub.cfg give `nosmt` after update-grub: /boot/grub/grub.cfg:3 gives \
+             `ro quiet`; look at what sets GRUB_CMDLINE_LINUX_DEFAULT"
         ),
         "{told}"
     );

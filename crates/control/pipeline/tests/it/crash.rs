@@ -160,8 +160,7 @@ fn an_undo_that_is_killed_anywhere_comes_back() {
     assert_none(&tally);
 }
 
-/// Files that somebody else has changed, too, since arguments were put in: what a kill leaves of an undo is ours all the
-/// same.
+/// Files that somebody else has changed, too, since arguments were put in: what a kill leaves of an undo is ours still.
 #[test]
 fn an_undo_of_files_that_others_edited_too_is_finished_wherever_the_kill_comes() {
     const ENTRY: &str = crate::boot::ENTRY;

@@ -147,21 +147,32 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let short = short_pools(args, &report, exit, context);
     let notes = no_longer_persisted(args, &report, exit, &persisting).into_iter().chain(short.clone());
     answer = notes.chain(why(&report, exit, args.persist)).fold(answer, Answer::note);
-    let next = match (report.entry, args.confirm, exit) {
+    Ok(answer.next(next(args, &report, exit, persisting, short.is_some(), context)))
+}
+
+/// What to type next.
+fn next(
+    args: &Args,
+    report: &ApplyReport,
+    exit: Exit,
+    persisting: String,
+    is_short: bool,
+    context: &Context,
+) -> String {
+    match (report.entry, args.confirm, exit) {
         (Some(entry), _, Exit::FailedNotRestored) => context.root_line(&format!("undo {entry}")),
         (Some(_), Some(_), Exit::Done | Exit::Findings) => context.root_line("confirm"),
-        (Some(entry), _, Exit::Findings) if !args.persist && short.is_some() => {
+        (Some(entry), _, Exit::Findings) if !args.persist && is_short => {
             context.root_line(&format!("undo {entry}"))
         }
-        (_, _, Exit::Findings) if !args.persist && !args.is_plan_file() && is_for_next_boot(&report) => {
+        (_, _, Exit::Findings) if !args.persist && !args.is_plan_file() && is_for_next_boot(report) => {
             persisting
         }
         (Some(_), _, Exit::Done | Exit::Findings) | (None, ..) => {
             context.line(&args.choice.check(&args.source))
         }
         _ => context.line("log --verbose"),
-    };
-    Ok(answer.next(next))
+    }
 }
 
 /// Files for the next boot that went with the entry whose place this one took, where nobody asked for new ones.
