@@ -497,7 +497,11 @@ impl<'t> Walker<'t, '_, '_> {
             Kind::Case { subject, arms } => self.cases(subject, arms, command.line),
             Kind::Function { name, body } => {
                 let body: &'t Command<'t> = body;
-                let is_sure = self.terms.is_empty() && !self.functions.contains_key(*name);
+                // A loop comes by it in each of its rounds.
+                let is_sure = match self.functions.get(*name) {
+                    Some(known) => known.is_some_and(|known| std::ptr::eq(known, body)),
+                    None => self.terms.is_empty(),
+                };
                 self.functions.insert((*name).to_owned(), is_sure.then_some(body));
                 Ends::always(name).into()
             }
