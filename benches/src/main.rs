@@ -38,6 +38,9 @@ struct Arguments {
     /// Write the table as a page of Markdown too
     #[arg(long, value_name = "F")]
     page: Option<PathBuf>,
+    /// How the page came to be, as it tells it
+    #[arg(long, value_name = "TEXT", requires = "page", default_value = "")]
+    written: String,
     /// For spine, host, memory and text: the release binary
     #[arg(long, value_name = "FILE")]
     planish: Option<PathBuf>,
@@ -103,7 +106,7 @@ fn main() -> Result<ExitCode> {
     }
     if let Some(file) = &arguments.page {
         let name = clap::ValueEnum::to_possible_value(&arguments.name).context("it was named")?;
-        rows.write_page(file, &format!("`./x bench {}`", name.get_name()))?;
+        rows.write_page(file, &format!("`./x bench {}`", name.get_name()), &arguments.written)?;
     }
     // The contract's 1: there are findings, here figures over their limit.
     Ok(ExitCode::from(u8::from(!rows.all_kept())))

@@ -175,9 +175,10 @@ impl Rows {
         }
     }
 
-    /// Writes the table as a page of Markdown under `heading`, with the machine and the day, for docs/.
-    pub fn write_page(&self, file: &Path, heading: &str) -> Result<()> {
-        let mut page = format!("# {heading}\n\n{}\n\n", machine());
+    /// Writes the table as a page of Markdown under `heading`, with how it was written, the machine and the day, for
+    /// docs/.
+    pub fn write_page(&self, file: &Path, heading: &str, written: &str) -> Result<()> {
+        let mut page = format!("# {heading}\n\n{written}\n\n{}\n\n", machine());
         page += "| what | value | interval | limit | verdict | |\n|---|---|---|---|---|---|\n";
         for row in &self.rows {
             page += &row.page_line();
@@ -344,9 +345,9 @@ mod tests {
         let figure = Figure { value: 1.094, low: 1.05, high: 1.13 };
         rows.add_with_note("ours", "ns", (Limit::AtMost, 3.0), || Ok((figure, "beside".into())));
         rows.add("refused", "ms", (Limit::AtMost, 1.0), || anyhow::bail!("too little memory"));
-        rows.write_page(&file, "Figures").expect("written");
+        rows.write_page(&file, "Figures", "Written by me.").expect("written");
         let page = std::fs::read_to_string(file).expect("there");
-        assert!(page.starts_with("# Figures\n\n20"), "{page}");
+        assert!(page.starts_with("# Figures\n\nWritten by me.\n\n20"), "{page}");
         assert!(page.contains("| ours | 1.09 ns | 1.05 .. 1.13 | <= 3 | kept | beside |\n"), "{page}");
         assert!(page.ends_with("| refused | - | | <= 1 | | too little memory |\n"), "{page}");
     }

@@ -1,9 +1,11 @@
 //! `./x bench NAME`: the release binary, then the benchmark that starts it; or the kernels alone.
 
 use crate::setup::Refused;
+use crate::tree::Tree;
 use crate::{ground, shell, target};
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
 /// Which benchmark.
@@ -34,6 +36,18 @@ impl Options {
     }
 }
 
+/// How a page came to be: the command, and the state of the product that it measured.
+fn written(name: &str, file: &Path) -> Result<String> {
+    // The script says by this that it is at work.
+    let beside =
+        if env::var_os("PLANISH_BESIDE_TUNED").is_some() { "sudo benches/beside-tuned.sh " } else { "" };
+    let commit = Tree::committed(&["benches"])?.commit;
+    Ok(format!(
+        "Written by `{beside}./x bench {name} --page {}`, of the product of {commit}.",
+        file.display()
+    ))
+}
+
 /// Builds, runs, and leaves with the code of the benchmark.
 pub fn run(options: &Options) -> Result<ExitCode> {
     if let Some(option) = options.stray() {
@@ -49,7 +63,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         bench.arg("--json").arg(file);
     }
     if let Some(file) = &options.page {
-        bench.arg("--page").arg(file);
+        bench.arg("--page").arg(file).arg("--written").arg(written(&options.name, file)?);
     }
     if let Some(folder) = &options.reference {
         bench.arg("--reference").arg(folder);

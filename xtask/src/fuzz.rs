@@ -6,9 +6,9 @@
 mod log;
 mod session;
 
+use crate::tree::Tree;
 use crate::{ground, setup, shell};
 use anyhow::{Context, Result, bail, ensure};
-use log::Tree;
 use session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if let Some(unknown) = options.targets.iter().find(|name| !all.contains(name)) {
         bail!("no target {unknown}; there are: {}", all.join(", "));
     }
-    let tree = options.log.then(Tree::committed).transpose()?;
+    let tree = options.log.then(|| Tree::committed(&["fuzz/targets"])).transpose()?;
     if tree.is_some() {
         log::refresh(&all)?;
     }
@@ -93,7 +93,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
 /// Runs a target for what is missing of its time, and puts the sum into docs/fuzz.md, one thread at a time.
 fn logged<T>(program: &Path, name: &str, tree: &Tree, seconds: u32, page: &Mutex<T>) -> Result<Session> {
-    let state = tree.state(name)?;
+    let state = log::state(tree, name)?;
     let before = log::so_far(name, &state);
     let missing_s = seconds.saturating_sub(before.as_ref().map_or(0, |before| before.cpu_s as u32));
     let session = match before {

@@ -26,6 +26,7 @@ mod suite;
 mod tally;
 mod target;
 mod tidy;
+mod tree;
 mod vm;
 
 use clap::Parser;

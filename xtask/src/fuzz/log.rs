@@ -4,7 +4,8 @@
 
 use super::session::Session;
 use crate::shell;
-use anyhow::{Context, Result, bail, ensure};
+use crate::tree::Tree;
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -12,8 +13,6 @@ use std::process::Command;
 
 /// The page.
 const PAGE: &str = "docs/fuzz.md";
-/// The code of the product, for git.
-const CODE: &str = ":(glob)crates/*/*/src/**";
 /// How much of a hash a row tells.
 const HASH_DIGITS: usize = 7;
 /// What a row says of a target that nobody has run.
@@ -44,38 +43,11 @@ inputs, by what each reached in the code. How a long run is made:
 const COLUMNS: &str =
     "| target | day | state | CPU s | wall s | executions | a CPU second | edges | corpus | result |";
 
-/// Which state of the product a run was of.
-pub struct Tree {
-    /// Today.
-    pub day: String,
-    commit: String,
-}
-
-impl Tree {
-    /// Of the checkout; an error when it holds code that no commit has.
-    pub fn committed() -> Result<Self> {
-        let git = |arguments: &[&str]| shell::output(Command::new("git").args(arguments));
-        let changed = git(&["status", "--porcelain", "--", CODE, "catalogue", "fuzz/targets"])?;
-        ensure!(changed.is_empty(), "--log wants code that is committed; these are not:\n{changed}");
-        // What has not landed may land under another name.
-        let landed = git(&["merge-base", "HEAD", "origin/HEAD"]).unwrap_or_else(|_| "HEAD".to_owned());
-        let landed = landed.trim();
-        let newest = git(&["log", "-1", "--format=%h", landed, "--", CODE])?;
-        let since = git(&["rev-list", "--count", &format!("{landed}..HEAD"), "--", CODE])?;
-        let commit = match since.trim() {
-            "0" => newest.trim().to_owned(),
-            count => format!("{}+{count}", newest.trim()),
-        };
-        let day = shell::output(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned();
-        Ok(Self { day, commit })
-    }
-
-    /// The product and one target, as a row names them.
-    pub fn state(&self, name: &str) -> Result<String> {
-        let file = format!("fuzz/targets/{name}.rs");
-        let hash = shell::output(Command::new("git").args(["hash-object", &file]))?;
-        Ok(format!("{} {}", self.commit, hash.get(..HASH_DIGITS).unwrap_or(&hash)))
-    }
+/// The product and one target, as a row names them.
+pub fn state(tree: &Tree, name: &str) -> Result<String> {
+    let file = format!("fuzz/targets/{name}.rs");
+    let hash = shell::output(Command::new("git").args(["hash-object", &file]))?;
+    Ok(format!("{} {}", tree.commit, hash.get(..HASH_DIGITS).unwrap_or(&hash)))
 }
 
 /// What the page has of a target in this state, to go on from; `None` where there is nothing, or where something was
