@@ -24,6 +24,13 @@ pub fn added_by(line: &str) -> Option<&str> {
     line.strip_prefix("GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ")?.strip_suffix('"')
 }
 
+/// Whether a line says something of the variables whose words a menu's entries get.
+#[must_use]
+pub fn is_of_menu(line: &str) -> bool {
+    let line = line.trim_start();
+    !line.starts_with('#') && line.contains("GRUB_CMDLINE_LINUX")
+}
+
 pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
     BLOCK.insert(text, &drop_in_line(arguments))
 }

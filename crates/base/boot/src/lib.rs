@@ -32,7 +32,7 @@ pub mod order;
 mod run;
 mod shell;
 
-pub use defaults::{added_by, drop_in_line};
+pub use defaults::{added_by, drop_in_line, is_of_menu};
 pub use entry::{Entry, fields};
 pub use env::{
     as_noted as as_grub_noted, is_torn as is_env_torn, refuse_cut_off as refuse_cut_off_env,

@@ -135,8 +135,10 @@ impl std::fmt::Display for CarriedOver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (source, copied) = (&self.source, self.copied());
         if let Some(entry) = self.entry {
-            let is_own = Persisted::own_file(source).is_some();
-            let how = if is_own { "had changed the line before" } else { "has copied it" };
+            // Nobody copies into what a menu is made from.
+            let is_source = Persisted::own_file(source).is_some() || source.starts_with("/etc/default/grub");
+            let how =
+                if is_source { "had changed the line" } else { "has copied it, or had changed the line" };
             return write!(
                 f,
                 "{source} gives `{copied}` to later boots: entry {entry} gave it, which is undone, and somebody {how}"

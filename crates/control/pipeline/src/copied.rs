@@ -4,6 +4,8 @@
 //! What is told as ours: the arguments of an entry that the journal still knows, word for word and in one run, in a
 //! line from which a boot gets its arguments, and not those of an entry that is open. A file that the entry had edited
 //! is known as it was before; one that it had not is made since, or the apply would have edited it.
+//!
+//! Where the undo found its own insertion changed and left it, each argument of it counts by itself, in that file alone.
 
 use std::collections::BTreeMap;
 
@@ -78,27 +80,36 @@ fn look(
         // is a line of ours that somebody had changed.
         let own = entry.steps.iter().find(|step| step.undo == Undo::File && run_of(step).is_some());
         let is_of_own = |line: &BootLine| own.is_some_and(|step| step.place == line.path);
-        let is_source = |line: &BootLine| {
-            line.path.starts_with("/etc/default/grub") && count_besides(&line.text, run, &held) > 0
+        let is_left = |path: &str| {
+            let mut steps = entry.steps.iter().filter(|step| step.place == path && run_of(step).is_some());
+            steps.any(EntryStep::left_theirs)
         };
-        let of_own_alone = own.is_some() && lines.iter().any(is_source);
+        let given = |line: &BootLine, arguments: &str| count_besides(&line.text, arguments, &held);
+        let is_source = |line: &BootLine| line.path.starts_with("/etc/default/grub") && given(line, run) > 0;
+        let of_own_alone = own.is_some_and(EntryStep::left_theirs) || lines.iter().any(is_source);
+        let of_own_alone = own.is_some() && of_own_alone;
         let mut left = Vec::new();
         let mut is_given_anew = false;
-        for BootLine { path, line, text } in lines.iter().filter(|line| !of_own_alone || is_of_own(line)) {
-            let edited = entry.steps.iter().find(|step| step.place == *path && step.undo == Undo::Edit);
-            let count = |text: &str| count_besides(text, run, &held);
-            let before = edited.map_or(0, |step| {
-                let step = resolved(step, entry.id, &entries);
-                let original = step.original().map_or("", |original| original.value.as_str());
-                original.lines().map(|line| count(&line.replace(['"', '\''], " "))).max().unwrap_or(0)
-            });
-            let is_more = count(text) > before;
-            is_given_anew |= edited.is_some_and(|step| is_theirs(step, is_more));
-            left.extend(is_more.then(|| CarriedOver {
-                source: format!("{path}:{line}"),
+        for line in lines.iter().filter(|line| !of_own_alone || is_of_own(line)) {
+            let edited = entry.steps.iter().find(|step| step.place == line.path && step.undo == Undo::Edit);
+            let before = edited.map(|step| resolved(step, entry.id, &entries));
+            let before = before.as_ref().and_then(EntryStep::original).map_or("", |text| text.value.as_str());
+            let is_more = |arguments: &str| {
+                let count = |line: &str| count_besides(&line.replace(['"', '\''], " "), arguments, &held);
+                given(line, arguments) > before.lines().map(count).max().unwrap_or(0)
+            };
+            let is_whole = is_more(run);
+            is_given_anew |= edited.is_some_and(|step| is_theirs(step, is_whole));
+            let told: Vec<&str> = match (is_whole, is_left(&line.path)) {
+                (true, _) => vec![run],
+                (false, true) => run.split_ascii_whitespace().filter(|word| is_more(word)).collect(),
+                (false, false) => Vec::new(),
+            };
+            left.extend(told.into_iter().map(|arguments| CarriedOver {
+                source: format!("{}:{}", line.path, line.line),
                 name: String::new(),
                 entry: Some(entry.id),
-                arguments: run.to_owned(),
+                arguments: arguments.to_owned(),
             }));
         }
         found.extend(left.into_iter().filter(|_| !is_given_anew));

@@ -1,6 +1,6 @@
 //! A file of ours that somebody else has written into: the lines of an entry go, and what others wrote there stays.
 
-use planish_boot::{added_by, count_besides};
+use planish_boot::{added_by, is_of_menu};
 
 /// What becomes of such a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn merge(
         return None;
     }
     let missing: Vec<&str> = going.iter().filter(|at| !is_there[**at]).map(|at| ours[*at]).collect();
-    let is_changed = |line: &&&str| missing.iter().any(|own| is_same(own, line) || is_within(own, line));
+    let is_changed = |line: &&&str| missing.iter().any(|own| is_same(own, line) || is_instead(own, line));
     let changed: Vec<String> = theirs.iter().filter(is_changed).map(|line| (*line).to_owned()).collect();
     let comes_back = |line: &str| going.iter().any(|at| is_there[*at] && is_same(ours[*at], line));
     let mut text = first;
@@ -71,11 +71,11 @@ fn add(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// Whether a line of others gives the arguments of the kernel that one of ours gave.
-fn is_within(own: &str, line: &str) -> bool {
-    let line = line.trim_start();
-    let Some(run) = added_by(own).filter(|_| !line.starts_with('#')) else { return false };
-    count_besides(&line.replace(['"', '\''], " "), run, &[]) > 0
+/// Whether a line of others stands for one of ours that gave arguments to the kernel, and is not there any more as it was
+/// written: it has words in it, or lacks some, or has them in another order, or gives them another value. Whatever it
+/// says by now, nobody can tell what of it is theirs.
+fn is_instead(own: &str, line: &str) -> bool {
+    added_by(own).is_some() && is_of_menu(line)
 }
 
 #[cfg(test)]
@@ -132,10 +132,37 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_somebody_added_to_are_theirs() {
+    fn a_line_of_arguments_that_is_not_word_for_word_ours_is_theirs() {
         let own = planish_boot::drop_in_line("isolcpus=2-3 skew_tick=1");
-        let line = own.replace("skew_tick=1", "skew_tick=1 quiet");
-        let merged = merge(&format!("# head\n{line}"), &format!("# head\n{own}"), None, &is_same);
-        assert_eq!(merged.expect("the head").changed, [line.trim_end()]);
+        let with = format!("{HEAD}{own}");
+        let changed = [
+            own.replace("skew_tick=1", "skew_tick=1 quiet"),
+            own.replace(" skew_tick", " quiet skew_tick"),
+            own.replace("=2-3", "=2-5"),
+            own.replace("isolcpus=2-3 skew_tick=1", "skew_tick=1 isolcpus=2-3"),
+            own.replace("isolcpus=2-3 ", ""),
+            own.replace("isolcpus=2-3 skew_tick=1", ""),
+            own.replace("$GRUB_CMDLINE_LINUX_DEFAULT ", ""),
+            own.replacen("_DEFAULT", "", 1),
+            format!("export {own}"),
+            format!("  {own}"),
+            own.replace("=\"$GRUB_CMDLINE_LINUX_DEFAULT", "+=\""),
+        ];
+        for line in changed {
+            assert_ne!(line, own);
+            let merged = merge(&format!("{HEAD}{line}"), &with, None, &is_same).expect("the head is ours");
+            assert_eq!(
+                merged,
+                Merged { text: Some(line.clone()), changed: vec![line.trim_end().to_owned()] }
+            );
+        }
+        // One that is a comment by now, or is no longer there, is no line; one beside ours is theirs alone.
+        let text = |text: &str| Some((Some(text.to_owned()), Vec::new()));
+        let merged =
+            |now: &str| merge(now, &with, None, &is_same).map(|merged| (merged.text, merged.changed));
+        assert_eq!(merged(&format!("{HEAD}# {own}")), text(&format!("# {own}")));
+        assert_eq!(merged(HEAD), Some((None, Vec::new())));
+        let beside = own.replace("isolcpus=2-3 skew_tick=1", "quiet");
+        assert_eq!(merged(&format!("{HEAD}{own}{beside}")), text(&beside));
     }
 }

@@ -11,11 +11,11 @@ use crate::crash::{assert_clean, kill_everywhere, undo_everything};
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;
 
-const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
+pub const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
 pub const DEFAULTS: &str = "/etc/default/grub";
 pub const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
 const RESCUE: &str = "/boot/loader/entries/m-0-rescue.conf";
-const KERNEL_CMDLINE: &str = "/etc/kernel/cmdline";
+pub const KERNEL_CMDLINE: &str = "/etc/kernel/cmdline";
 pub const ENV: &str = "/boot/grub2/grubenv";
 pub const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
@@ -60,7 +60,7 @@ pub fn rocky() -> Tree {
     tree
 }
 
-fn systemd() -> Tree {
+pub fn systemd() -> Tree {
     let tree = Tree::new();
     tree.put("/efi/EFI/systemd/systemd-bootx64.efi", "");
     tree.put("/efi/loader/entries/arch.conf", "title A\nlinux /vmlinuz\noptions   root=UUID=1 ro\n");

@@ -8,6 +8,7 @@ mod crash;
 mod damage;
 mod derived;
 mod disk;
+mod edited;
 mod exchange;
 mod faults;
 mod foreign;
