@@ -350,6 +350,10 @@ pub struct Observation {
     /// comes before what is persisted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub undecided: BTreeMap<String, Vec<BootValue>>,
+    /// Places of run-time knobs whose value at the next boot is given by the command line of that boot, each with what
+    /// that of the running kernel gives it. What nobody gave this kernel waits for the boot.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_boot_line: BTreeMap<String, Option<String>>,
     /// What brings arguments to the kernel.
     pub boot: BootLoader,
     /// Other programs that set knobs here.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use planish_host::Host;
 use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation};
 
+use crate::persisted::ToCome;
 use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, writers};
 
 /// Files that several readers want: read once.
@@ -53,8 +54,11 @@ fn with_next_boot(
 ) -> Observation {
     observation.writers = writers::read(host, catalogue);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
-    (observation.persisted, observation.undecided) =
+    let ToCome { persisted, undecided, by_boot_line } =
         persisted::read(host, shared, catalogue, &observation, &boot);
+    observation.persisted = persisted;
+    observation.undecided = undecided;
+    observation.by_boot_line = by_boot_line;
     observation.boot = boot.loader;
     parts::add_in_force(host, catalogue, &mut observation);
     observation
@@ -88,6 +92,7 @@ fn places(
         facts: BTreeMap::new(),
         persisted: BTreeMap::new(),
         undecided: BTreeMap::new(),
+        by_boot_line: BTreeMap::new(),
         boot: BootLoader::default(),
         writers: Vec::new(),
         units: BTreeMap::new(),

@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
-    bootline, given_in_vain, pages_in_file, part_at,
+    given_in_vain, pages_in_file, part_at,
 };
 
 use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
@@ -256,29 +256,19 @@ impl Bench<'_> {
         if enough || knob.r#type.same(running, &found.value) {
             return (DriftState::Ok, None);
         }
-        if knob.when == When::Boot || self.is_yet_to_be_given(reading, found) {
+        if knob.when == When::Boot || self.is_yet_to_be_given(knob, reading, found) {
             let (state, why) = pending(knob, running, found);
             return (state, why.map(|why| format!("{}; {why}", says(found))));
         }
         (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob))))
     }
 
-    /// Whether a pool gets its pages from an argument that the boot loader has for the next kernel, and this one was
-    /// not given: nothing has changed them since its boot.
-    fn is_yet_to_be_given(&self, reading: &Reading, found: &Persisted) -> bool {
-        let parameters = self.catalogue.knobs().filter(|knob| knob.boot_parameter().is_some());
-        let of_pool = |knob: &&Knob| {
-            let size = knob.path.split_once("hugepages@").and_then(|(_, size)| bootline::size(size));
-            size.is_some_and(|bytes| reading.place.contains(&format!("/hugepages-{}kB/", bytes / 1024)))
-        };
-        parameters.filter(of_pool).any(|knob| {
-            let due = self.observation.persisted.get(&knob.path);
-            let is_of_one_line = due.is_some_and(|due| due.source == found.source);
-            let given = self.observation.reading(&knob.id, &knob.path);
-            let given = given.and_then(|given| given.value.as_deref()).unwrap_or(NOT_GIVEN);
-            let given = given_in_vain(given).unwrap_or(given);
-            is_of_one_line && due.is_some_and(|due| !knob.r#type.same(given, &due.value))
-        })
+    /// Whether it comes by an argument that the boot loader has for the next kernel, and that this one was not given:
+    /// nothing has changed it since its boot.
+    fn is_yet_to_be_given(&self, knob: &Knob, reading: &Reading, found: &Persisted) -> bool {
+        let given = self.observation.by_boot_line.get(&reading.place);
+        let same = |given: &String| knob.r#type.same(given, &found.value);
+        given.is_some_and(|given| !given.as_ref().is_some_and(same))
     }
 
     fn against_value(

@@ -71,39 +71,54 @@ impl Setting {
     }
 }
 
-/// What a boot will set, by place, for every place of a knob that was seen.
+/// What a boot will set, by place.
+pub(crate) struct ToCome {
+    pub(crate) persisted: BTreeMap<String, Persisted>,
+    /// What may be set besides, and nobody can tell.
+    pub(crate) undecided: BTreeMap<String, Vec<BootValue>>,
+    /// See [`Observation::by_boot_line`].
+    pub(crate) by_boot_line: BTreeMap<String, Option<String>>,
+}
+
+/// The same for every place of a knob that was seen.
 pub(crate) fn read(
     host: &Host,
     shared: &Shared,
     catalogue: &Catalogue,
     observation: &Observation,
     boot: &Boot,
-) -> (BTreeMap<String, Persisted>, BTreeMap<String, Vec<BootValue>>) {
+) -> ToCome {
     let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
     let arguments = |given: &[Given]| cmdline::settings(given, default_page, catalogue);
     let mut settings = match &boot.next {
         Some(next) => arguments(&next.given),
         None => arguments(&Given::running(&shared.cmdline)),
     };
+    let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     settings.extend(tmpfiles::settings(host));
     settings.extend(sysctl::settings(host));
     let rules = udev::settings(host, observation);
     settings.extend(rules.settings);
     settings.extend(holder::settings(host));
     settings.extend(mounts::settings(host, observation));
-    for setting in &mut settings {
+    let mut running = arguments(&Given::running(&shared.cmdline));
+    for setting in settings.iter_mut().chain(&mut running) {
         setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
     }
-    let mut persisted = BTreeMap::new();
+    let (mut persisted, mut by_boot_line) = (BTreeMap::new(), BTreeMap::new());
     for (id, readings) in &observation.knobs {
         let knob = catalogue.knob(id).ok();
         let kept = |reading: &&Reading| {
             !knob.is_some_and(|knob| twin_is_later(&settings, knob, &reading.place, catalogue))
         };
         for reading in readings.iter().filter(kept) {
-            if let Some(found) = winner(&settings, &reading.place) {
-                persisted.insert(reading.place.clone(), found);
+            let Some(found) = winner(&settings, &reading.place) else { continue };
+            let is_by_line = !settings[of_line..].iter().any(|setting| setting.covers(&reading.place));
+            if is_by_line && knob.is_some_and(|knob| knob.boot_parameter().is_none()) {
+                let given = winner(&running, &reading.place).map(|found| found.value);
+                by_boot_line.insert(reading.place.clone(), given);
             }
+            persisted.insert(reading.place.clone(), found);
         }
     }
     for knob in catalogue.knobs().filter(|knob| knob.is_own_file()) {
@@ -130,7 +145,7 @@ pub(crate) fn read(
         }
     }
     let undecided = undecided(&rules.undecided, &persisted, catalogue, observation);
-    (persisted, undecided)
+    ToCome { persisted, undecided, by_boot_line }
 }
 
 /// What may be set besides what is known: by rules of which it cannot be told, and by lines that a rule competes with.

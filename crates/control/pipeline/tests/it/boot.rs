@@ -606,7 +606,7 @@ fn lines_of(tree: &Tree) -> Vec<(String, Format)> {
 }
 
 /// What an administrator does with `grubby --args`.
-fn give(tree: &Tree, path: &str, format: Format, arguments: &str) {
+pub fn give(tree: &Tree, path: &str, format: Format, arguments: &str) {
     tree.put(path, &planish_boot::insert(format, &tree.get(path), arguments).expect("a sound file"));
 }
 

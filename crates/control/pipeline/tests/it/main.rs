@@ -37,5 +37,6 @@ mod speed;
 mod threads;
 mod transition;
 mod tree;
+mod twins;
 mod watch;
 mod writers;

@@ -657,26 +657,21 @@ fn what_the_kernel_did_not_take_waits_for_no_boot() {
 
 /// On GRUB with drop-ins the argument is in a file of ours, which also tells what the pool will have.
 #[test]
-fn pages_that_the_boot_loader_gives_the_next_kernel_are_pending_and_no_drift() {
-    const GIVEN: &str = "cmdline:hugepages@2M";
+fn what_the_boot_loader_gives_the_next_kernel_is_pending_and_no_drift() {
     let catalogue = Catalogue::embedded().expect("sound");
     let mut observation = host();
     let source = "/etc/default/grub.d/90-planish.cfg:2".to_owned();
-    for place in [POOL, GIVEN] {
-        let (value, source) = ("4096".to_owned(), source.clone());
-        let found = Persisted { value, source, at_boot: None, overridden: Vec::new() };
-        observation.persisted.insert(place.to_owned(), found);
-    }
-    let mut given = |value: &str| {
-        let given = Reading { value: Some(value.to_owned()), access: Access::Writable, ..gone(GIVEN) };
-        observation.knobs.insert(KnobId::new("boot.hugepages.2m"), vec![given]);
+    let found = Persisted { value: "4096".to_owned(), source, at_boot: None, overridden: Vec::new() };
+    observation.persisted.insert(POOL.to_owned(), found);
+    let mut given = |value: Option<&str>| {
+        observation.by_boot_line.insert(POOL.to_owned(), value.map(str::to_owned));
         let row = row(&verify(&catalogue, None, &[], &observation), POOL);
         assert_eq!(row.wanted.as_deref(), Some("4096"), "the file is ours: {row:#?}");
         row.state
     };
-    assert_eq!(given("(not given)"), DriftState::PendingReboot);
-    assert_eq!(given("512"), DriftState::PendingReboot);
-    assert_eq!(given("4096"), DriftState::Drift, "this kernel had it: the pages went since");
+    assert_eq!(given(None), DriftState::PendingReboot);
+    assert_eq!(given(Some("512")), DriftState::PendingReboot);
+    assert_eq!(given(Some("4096")), DriftState::Drift, "this kernel had it: the pages went since");
 }
 
 #[test]
