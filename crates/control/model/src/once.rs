@@ -137,8 +137,11 @@ impl std::fmt::Display for CarriedOver {
         if let Some(entry) = self.entry {
             // Nobody copies into what a menu is made from.
             let is_source = Persisted::own_file(source).is_some() || source.starts_with("/etc/default/grub");
-            let how =
-                if is_source { "had changed the line" } else { "has copied it, or had changed the line" };
+            let how = if is_source {
+                "had changed the line before"
+            } else {
+                "has copied it, or had changed the line before"
+            };
             return write!(
                 f,
                 "{source} gives `{copied}` to later boots: entry {entry} gave it, which is undone, and somebody {how}"

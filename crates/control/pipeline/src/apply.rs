@@ -14,8 +14,9 @@ use crate::carry_out::{self, PutBack, Written};
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::persist::Persistence;
+use crate::prepare::{self, Prepared};
 use crate::session::Session;
-use crate::{gone, intent, preview, settle, transition, unconfirmed, undo, units, watch};
+use crate::{gone, intent, settle, transition, unconfirmed, undo, units, watch};
 
 /// How a plan is applied.
 #[derive(Clone, Debug, Default)]
@@ -61,12 +62,7 @@ pub struct Applied {
 /// Refusals, before anything was written; a journal that failed half way, after the host was put back as far as
 /// possible. A step that the kernel refuses is no error: the steps before it are taken back, and `exit` tells.
 pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<Applied, PipelineError> {
-    intent::refuse_elsewhere(session, plan)?;
-    intent::refuse_forged(session, plan)?;
-    intent::refuse_impossible(plan)?;
-    intent::refuse_unbootable(session, plan)?;
-    intent::refuse_short_of_memory(plan)?;
-    intent::refuse_blocked(session, plan)?;
+    prepare::refused_outright(session, plan).into_iter().next().map_or(Ok(()), Err)?;
     let sink = session.sink()?;
     let mut journal = session.writer(Duration::ZERO)?;
 
@@ -75,20 +71,10 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
     settle::files(&mut journal, &session.host().boot_id(), &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
-    unconfirmed::refuse(session, &journal.ledger().entries, plan, options.persist)?;
-    let persistence = if options.persist {
-        Persistence::of(session, plan, &journal.ledger().entries, &*sink)?
-    } else {
-        Persistence::default()
-    };
-    if is_in_force(session, &journal.ledger().entries, plan, &persistence, &*sink)? {
-        return nothing_to_write(session, plan, options, persistence, &mut journal, &*sink);
-    }
-    transition::refuse_moved(session, &journal.ledger().entries, plan, &*sink)?;
-    let files = preview::files(session, plan, &persistence, &journal.ledger().entries, &*sink)?;
-    preview::refuse_unshown(plan, &files)?;
-    let steps = steps_to_write(session, plan, &persistence, options.persist, &journal, &*sink)?;
-    if steps.is_empty() {
+    let prepared = prepare::prepare(session, plan, options.persist, &journal.ledger().entries, &*sink)?;
+    let Prepared { persistence, is_in_force, files, steps, refusals } = prepared;
+    refusals.into_iter().next().map_or(Ok(()), Err)?;
+    if is_in_force || steps.is_empty() {
         return nothing_to_write(session, plan, options, persistence, &mut journal, &*sink);
     }
 
@@ -226,25 +212,6 @@ fn nothing_to_write(
     let left = transition::unfinished(&journal.ledger().entries);
     hints.extend(left.into_iter().map(|left| format!("{left}: planish undo {}", left.old)));
     Ok(Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, files: Vec::new(), exit, hints })
-}
-
-/// The steps of the plan and of its files, each with its originals. Refuses what must not be begun.
-fn steps_to_write(
-    session: &Session,
-    plan: &Plan,
-    persistence: &Persistence,
-    persist: bool,
-    journal: &Journal,
-    sink: &dyn Sink,
-) -> Result<Vec<EntryStep>, PipelineError> {
-    let entries = &journal.ledger().entries;
-    let open = session.holding(entries);
-    let mut steps = Vec::new();
-    let planned = intent::steps(session, plan, &open, persist, sink)?;
-    for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
-        steps.extend(due(session, step, entries, goes(plan), sink)?);
-    }
-    Ok(steps)
 }
 
 /// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already,

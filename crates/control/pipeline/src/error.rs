@@ -625,7 +625,7 @@ impl PipelineError {
     }
 
     /// Whether an ordinary user lacks the right that root has.
-    fn is_for_root(&self) -> bool {
+    pub(crate) fn is_for_root(&self) -> bool {
         let denied = |source: &io::Error| source.kind() == io::ErrorKind::PermissionDenied;
         match self {
             Self::NotWritable { .. } | Self::ServiceMaps { .. } => true,

@@ -41,6 +41,7 @@ mod once;
 mod persist;
 mod plan;
 mod pools;
+mod prepare;
 mod preview;
 mod relocate;
 mod resume;

@@ -4,12 +4,11 @@
 use planish_act::{Sink, boot::format_of};
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
-use crate::apply::{due, goes, is_in_force, without};
+use crate::apply::{due, without};
 use crate::contents::Contents;
 use crate::error::PipelineError;
-use crate::persist::Persistence;
 use crate::session::Session;
-use crate::{intent, unconfirmed};
+use crate::{intent, prepare};
 
 /// What `apply --persist` of a plan comes to, as host and journal are at this moment.
 #[derive(Debug)]
@@ -30,25 +29,13 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
     intent::refuse_forged(session, plan)?;
     let sink = session.looking_sink();
     let entries = session.ledger()?.entries;
-    let mut refusals: Vec<PipelineError> =
-        unconfirmed::refuse(session, &entries, plan, true).err().into_iter().collect();
-    let (persistence, refusal) = Persistence::look(session, plan, &entries, &sink)?;
-    refusals.extend(refusal);
-    let mut files = Vec::new();
-    match is_due(session, plan, &persistence, &entries, &sink) {
-        Ok(false) => {}
-        Ok(true) => {
-            for step in &persistence.steps {
-                match due_file(session, step, &entries, goes(plan), &sink) {
-                    Ok(file) => files.extend(file),
-                    Err(error) => refusals.push(unless_hidden(session, error)),
-                }
-            }
-        }
-        Err(error) => refusals.push(error),
-    }
-    refusals.extend(refuse_unshown(plan, &files).err());
-    Ok(Preview { persist: Persist { files, left_out: persistence.left_out }, refusals })
+    let mut refusals = prepare::refused_outright(session, plan);
+    let prepared = prepare::prepare(session, plan, true, &entries, &sink)?;
+    refusals.extend(prepared.refusals.into_iter().map(|error| unless_hidden(session, error)));
+    // Any user may ask, and what root may write is root's to find out.
+    refusals.retain(|refusal| !refusal.is_for_root() || rustix::process::geteuid().is_root());
+    let persist = Persist { files: prepared.files, left_out: prepared.persistence.left_out };
+    Ok(Preview { persist, refusals })
 }
 
 /// The same for an apply that asks: nobody is asked about what is refused anyway.
@@ -72,32 +59,9 @@ fn unless_hidden(session: &Session, error: PipelineError) -> PipelineError {
     }
 }
 
-/// The files that are due of a plan that is not in force, each with what a write changes in it.
-pub(crate) fn files(
-    session: &Session,
-    plan: &Plan,
-    persistence: &Persistence,
-    entries: &[Entry],
-    sink: &dyn Sink,
-) -> Result<Vec<PersistFile>, PipelineError> {
-    let files = persistence.steps.iter().map(|step| due_file(session, step, entries, goes(plan), sink));
-    files.filter_map(Result::transpose).collect()
-}
-
-/// Whether any file may be due: none is for a plan that is in force with its files.
-fn is_due(
-    session: &Session,
-    plan: &Plan,
-    persistence: &Persistence,
-    entries: &[Entry],
-    sink: &dyn Sink,
-) -> Result<bool, PipelineError> {
-    Ok(!persistence.steps.is_empty() && !is_in_force(session, entries, plan, persistence, sink)?)
-}
-
 /// What is to change in the file of a step, and by the going of an entry whose place it takes; `None` for one that has
 /// its lines already.
-fn due_file(
+pub(crate) fn due_file(
     session: &Session,
     step: &EntryStep,
     entries: &[Entry],

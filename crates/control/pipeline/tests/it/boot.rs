@@ -9,6 +9,7 @@ use planish_pipeline::{
 
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
+use crate::refusals::told_by_a_look;
 use crate::tree::*;
 
 pub const OWN: &str = "/etc/default/grub.d/90-planish.cfg";
@@ -409,8 +410,10 @@ fn a_kernel_that_went_takes_its_entry_with_it() {
 pub fn refused(tree: &Tree, source: &Source) -> PipelineError {
     let start = tree.snapshot();
     let session = tree.session();
-    let error = apply(&session, &plan_of(&session, source), &PERSIST).expect_err("refused");
-    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    let plan = plan_of(&session, source);
+    let told = told_by_a_look(tree, &plan);
+    let error = apply(&session, &plan, &PERSIST).expect_err("refused");
+    assert_eq!(told, Some((error.to_string(), Exit::Refused)));
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
     assert!(tree.entries().is_empty());
     error

@@ -30,6 +30,7 @@ mod persist;
 mod placement;
 mod random;
 mod reboot;
+mod refusals;
 mod relocate;
 mod rules;
 mod size;

@@ -157,13 +157,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         }
         here => here?,
     }
-    let is_refused_anyway = refusals.iter().any(has_own_cure);
-    let may_persist =
-        is_refused_anyway || refusals.iter().all(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
-    let is_unshown = refusals.iter().any(|refusal| matches!(refusal, PipelineError::Unshown { .. }));
-    for refusal in refusals {
-        answer = answer.message(not_persisted(refusal, context));
-    }
+    let outright =
+        pipeline::refuse_impossible(&plan).and_then(|()| pipeline::refuse_short_of_memory(&plan)).err();
+    let refusals = Refusals::of(refusals, outright.is_some(), args.output.is_some());
+    let Refusals { is_refused_anyway, may_persist, is_unshown, exit, told } = refusals;
+    answer = told.into_iter().fold(answer.exit(exit.unwrap_or(Exit::Done)), |answer, refusal| {
+        let message = not_persisted(refusal, context);
+        let is_error = exit.is_some() && message.level == Level::Warning;
+        answer.message(if is_error { Message { level: Level::Error, ..message } } else { message })
+    });
     answer = without_journal(with_notes(answer, &plan, args.persist), &session);
     answer = huge_pages_of_postgres(&plan, context).into_iter().fold(answer, Answer::note);
     // What apply refuses is no plan to go on from: it is shown, row by row, and saved nowhere.
@@ -178,13 +180,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.exit(Exit::Refused).message(refusal).next(context.line(&next)));
     }
     let persist = if args.persist && may_persist { " --persist" } else { "" };
-    if let Some(path) = &args.output {
+    if let Some(path) = args.output.as_ref().filter(|_| exit.is_none()) {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
         let file = file_argument(path, "json");
         return Ok(answer.next(context.root_line(&format!("apply {}{persist}", quoted(&file)))));
     }
     if plan.steps.is_empty() && plan.persist.as_ref().is_none_or(|persist| persist.files.is_empty()) {
+        if exit.is_some() {
+            return Ok(answer);
+        }
         return Ok(nothing_now(answer, &plan, args, context));
     }
     if is_refused_anyway {
@@ -305,9 +310,51 @@ pub(crate) fn asks_for_huge_pages(context: &Context) -> String {
     )
 }
 
-/// Whether the cure of a refusal is no smaller apply: nearly all of these are refused without files as well.
+/// What a look at the files of an apply found against it.
+struct Refusals {
+    /// Whether it is refused without files as well, most likely.
+    is_refused_anyway: bool,
+    /// Whether `--persist` is to be proposed.
+    may_persist: bool,
+    /// Whether files would become something else than the saved plan shows.
+    is_unshown: bool,
+    /// How the apply ends that is refused.
+    exit: Option<Exit>,
+    /// What is told of it.
+    told: Vec<PipelineError>,
+}
+
+impl Refusals {
+    /// `is_told`: that the plan itself is refused is said by its own words. Who saves a plan saves it with its files as
+    /// they would become now.
+    fn of(mut told: Vec<PipelineError>, is_told: bool, saves: bool) -> Self {
+        told.retain(|refusal| {
+            let of_plan =
+                matches!(refusal, PipelineError::Impossible { .. } | PipelineError::NoMemory { .. });
+            !(of_plan && is_told)
+        });
+        let is_of_file = |refusal: &PipelineError| matches!(refusal, PipelineError::Unshown { .. });
+        // Whose a file is, only root can tell.
+        let is_hidden = |refusal: &PipelineError| matches!(refusal, PipelineError::RootsJournal { .. });
+        let counts = |refusal: &&PipelineError| !(is_hidden(refusal) || (saves && is_of_file(refusal)));
+        let is_refused_anyway = told.iter().any(has_own_cure);
+        Self {
+            is_refused_anyway,
+            may_persist: is_refused_anyway || told.iter().all(is_of_file),
+            is_unshown: told.iter().any(is_of_file),
+            exit: told.iter().find(counts).map(PipelineError::exit),
+            told,
+        }
+    }
+}
+
+/// Whether the cure of a refusal is no smaller apply: without files it is refused as well, or nearly always.
 fn has_own_cure(refusal: &PipelineError) -> bool {
-    matches!(refusal, PipelineError::Unconfirmed { .. } | PipelineError::Moved { .. })
+    use PipelineError::{BootFile, BootLoader, ForeignFile, RootsJournal, Unshown};
+    !matches!(
+        refusal,
+        BootFile { .. } | BootLoader { .. } | ForeignFile { .. } | RootsJournal { .. } | Unshown { .. }
+    )
 }
 
 /// Why an apply with `--persist` would be refused, which a look only tells.
