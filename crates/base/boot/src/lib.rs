@@ -23,6 +23,7 @@
 
 mod block;
 mod defaults;
+mod ended;
 mod entry;
 mod env;
 pub mod generated;

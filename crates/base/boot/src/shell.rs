@@ -32,22 +32,32 @@ struct Lost {
 pub struct Shell {
     variables: BTreeMap<String, Vec<Piece>>,
     lost: Vec<Lost>,
+    /// Lines that were passed over, with their source.
+    unread: Vec<(String, String)>,
 }
 
 impl Shell {
     /// Reads a file.
     pub fn source(&mut self, text: &str, path: &str) {
         for (number, line) in logical_lines(text) {
-            let source = std::rc::Rc::from(format!("{path}:{number}"));
+            let source: std::rc::Rc<str> = std::rc::Rc::from(format!("{path}:{number}"));
             let line = line.trim_start();
             let bare = line.strip_prefix("export ").unwrap_or(line);
-            let Some((name, value)) = bare.split_once('=') else { continue };
+            let mut pass_over = || self.unread.push((line.to_owned(), source.to_string()));
+            let Some((name, value)) = bare.split_once('=') else {
+                pass_over();
+                continue;
+            };
             let (name, adds) = name.strip_suffix('+').map_or((name, false), |name| (name, true));
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if name.is_empty() || !name.chars().all(is_name) {
+                pass_over();
                 continue;
             }
-            let Some(pieces) = self.expand(value, &source) else { continue };
+            let Some(pieces) = self.expand(value, &source) else {
+                self.unread.push((line.to_owned(), source.to_string()));
+                continue;
+            };
             let slot = self.variables.entry(name.to_owned()).or_default();
             if !adds {
                 let mut gone = std::mem::take(slot);
@@ -73,6 +83,25 @@ impl Shell {
         let lost = self.lost.iter().filter(|lost| lost.name == name);
         lost.flat_map(|lost| words_of(&lost.pieces).into_iter().map(|word| (word, lost.by.to_string())))
             .collect()
+    }
+
+    /// File and line of what may set a variable anew, or take it away, and was not understood: a command that names it,
+    /// a condition on the same line, an expansion that changes it. What adds to it, or sets another one, does not.
+    #[must_use]
+    pub fn unread(&self, name: &str) -> Vec<String> {
+        let keeps = |line: &str| {
+            let line = line.strip_prefix("export ").unwrap_or(line);
+            let (set, value) = line.split_once('=').unwrap_or((line, ""));
+            let is_name = |set: &str| set.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            let adds = value.contains(&format!("${name} ")) || value.contains(&format!("${{{name}}}"));
+            // `export NAME`, `NAME+=...`, and the value of another variable.
+            adds || !line.contains(name)
+                || line == name
+                || set == format!("{name}+")
+                || (is_name(set) && set != name)
+        };
+        let unread = self.unread.iter().filter(|(line, _)| !keeps(line));
+        unread.map(|(_, source)| source.clone()).collect()
     }
 
     /// The value of a variable in one text.
@@ -231,6 +260,7 @@ pub fn refuse_unfinished(text: &str) -> Result<(), Odd> {
     if scan.escaped || last_joined {
         return Err(Odd::CutOff { what: "its last line is to be continued" });
     }
+    crate::ended::refuse_cut_off(text)?;
     if scan.here {
         return Err(Odd::Unknown { what: "a text that its lines go on with (<<)" });
     }

@@ -119,6 +119,19 @@ impl Wishes {
                 ),
             );
         }
+        if let Some(by) = sources.unread.first() {
+            return refused(
+                format!(
+                    "{by} names GRUB_CMDLINE_LINUX_DEFAULT behind {own} in a way that only a shell can tell, and may take \
+                     them away"
+                ),
+                format!(
+                    "have {by} be a plain assignment on a line of its own, \
+                     GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ...\", or give its file a name that sorts \
+                     before {name}"
+                ),
+            );
+        }
         let words: Vec<&str> = sources.given.iter().map(|(argument, _)| argument.as_str()).collect();
         for row in &self.rows {
             let knob = session.sound_catalogue()?.knob(&row.knob)?;

@@ -174,6 +174,8 @@ pub struct WithOurs {
     pub given: Vec<(String, String)>,
     /// Those of ours that a later assignment takes away, with the file and line of that.
     pub lost: Vec<(String, String)>,
+    /// File and line of what names the variable of the normal entries behind ours, and is not understood.
+    pub unread: Vec<String>,
 }
 
 /// The same before it is written: `own` is our file, and `text` what it will hold.
@@ -185,7 +187,11 @@ pub fn with_ours(host: &Host, own: &str, text: &str) -> WithOurs {
     read.sort();
     let defaults = host.read(DEFAULTS).unwrap_or_default();
     read.insert(0, (DEFAULTS.to_owned(), defaults));
+    let behind = read.iter().skip_while(|(path, _)| path != own).skip(1);
+    let mut shell = Shell::default();
+    behind.for_each(|(path, text)| shell.source(text, path));
+    let unread = shell.unread(NORMAL);
     let (given, lost) = evaluated(&read);
     let given = given.into_iter().map(|word| (word.argument, word.source)).collect();
-    WithOurs { given, lost: lost.into_iter().map(|(word, by)| (word.argument, by)).collect() }
+    WithOurs { given, lost: lost.into_iter().map(|(word, by)| (word.argument, by)).collect(), unread }
 }

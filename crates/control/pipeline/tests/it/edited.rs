@@ -129,3 +129,61 @@ fn what_is_left_of_an_edited_line_is_told_until_it_is_out() {
     tree.put(OWN, &tree.get(OWN).replace(ARGUMENTS[1], ""));
     assert_eq!(told(&tree), [""; 0]);
 }
+
+/// A line behind ours that may take the arguments away, which only a shell can tell, is refused before a write.
+#[test]
+fn a_line_behind_ours_that_is_not_understood_is_named_and_refused() {
+    let site = "/etc/default/grub.d/99-site.cfg";
+    let name = "GRUB_CMDLINE_LINUX_DEFAULT";
+    for line in [
+        format!("unset {name}"),
+        format!("readonly {name}=quiet"),
+        format!("declare {name}=quiet"),
+        format!("true; {name}=quiet"),
+        format!("true && {name}=quiet"),
+        format!("if true; then {name}=quiet; fi"),
+        format!("eval {name}=quiet"),
+        format!("printf -v {name} quiet"),
+        format!("read {name} < /dev/null"),
+        format!("{name}=${{{name}/skew_tick=1/}}"),
+        format!("{name}=$(echo quiet)"),
+    ] {
+        let tree = debian();
+        tree.put(site, &format!("# of the site\n{line}\n"));
+        let error = crate::boot::refused(&tree, &crate::boot::wants());
+        assert!(
+            error.to_string().contains(&format!("{site}:2 names {name} behind {OWN}")),
+            "{line}: {error}"
+        );
+        assert!(error.hints().concat().contains(&format!("have {site}:2 be a plain assignment")), "{line}");
+    }
+    for line in [
+        format!("export {name}"),
+        format!("X=$(echo ${name})"),
+        format!("{name}=\"${name} $(echo quiet)\""),
+        format!("{name}+=\" $(echo quiet)\""),
+        format!("# unset {name}"),
+        "echo other".to_owned(),
+    ] {
+        let tree = debian();
+        tree.put(site, &format!("{line}\n"));
+        persist(&tree, &both());
+        assert!(tree.get(OWN).contains("skew_tick=1"), "{line}");
+    }
+}
+
+/// A file that a shell cannot read to its end, whatever it ends in, is refused whole: with drop-ins and without.
+#[test]
+fn a_truncated_default_file_is_refused_before_a_write() {
+    for make in [debian, suse, rocky] {
+        for end in
+            ["A=`echo", "A=$(echo\n", "if true; then A=1\n", "GRU", "A=1 &&\n", "cat <<E\nx\n", "A=\"x"]
+        {
+            let tree = make();
+            tree.put(DEFAULTS, &format!("GRUB_CMDLINE_LINUX=\"quiet\"\n{end}"));
+            let error = crate::boot::refused(&tree, &crate::boot::wants());
+            let told = planish_act::in_full(&error);
+            assert!(told.contains(DEFAULTS) && told.contains("it is cut off: "), "{end:?}: {told}");
+        }
+    }
+}
