@@ -2,6 +2,7 @@
 //! texts that the write itself makes.
 
 use planish_act::{Sink, boot::format_of};
+use planish_host::Access;
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
 use crate::apply::{due, without};
@@ -32,8 +33,12 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
     let mut refusals = prepare::refused_outright(session, plan);
     let prepared = prepare::prepare(session, plan, true, &entries, &sink)?;
     refusals.extend(prepared.refusals.into_iter().map(|error| unless_hidden(session, error)));
-    // Any user may ask, and what root may write is root's to find out.
-    refusals.retain(|refusal| !refusal.is_for_root() || rustix::process::geteuid().is_root());
+    // Any user may ask, and make a record: what root may write there is root's to find out.
+    let is_denied = |place: &str| matches!(session.host().access(place), Access::Denied(_));
+    refusals.retain(|refusal| match refusal {
+        PipelineError::NotWritable { place, .. } if is_denied(place) => false,
+        refusal => !refusal.is_for_root() || rustix::process::geteuid().is_root(),
+    });
     let persist = Persist { files: prepared.files, left_out: prepared.persistence.left_out };
     Ok(Preview { persist, refusals })
 }
