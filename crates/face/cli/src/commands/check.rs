@@ -321,7 +321,14 @@ fn by_others(report: &CheckReport, catalogue: &Catalogue) -> Vec<String> {
         let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
         let row = catalogue.writer(writer);
         let cures = row.iter().flat_map(|row| &row.hand_over).filter(|text| !text.contains('{'));
-        let cure = cures.map(String::as_str).collect::<Vec<_>>().join(", or ");
+        // A drop-in names no unit of its own: for a line of it nobody has to do without the whole unit.
+        let (drop_ins, others): (Vec<&str>, Vec<&str>) =
+            files.iter().copied().partition(|file| file.contains(".d/") && file.contains("/systemd/system/"));
+        let of_file = (!drop_ins.is_empty()).then(|| {
+            format!("take the line that sets it out of {}, and: systemctl daemon-reload", drop_ins.join(", "))
+        });
+        let of_row = cures.cloned().filter(|_| of_file.is_none() || !others.is_empty());
+        let cure = of_file.iter().cloned().chain(of_row).collect::<Vec<_>>().join(", or ");
         format!(
             "exit code 1: {places} as wanted now will be written over at the boot by {writer}{named}: {cure}"
         )

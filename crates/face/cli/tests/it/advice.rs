@@ -245,9 +245,11 @@ fn who_writes_over_it_at_the_boot_is_named_with_the_cure() {
         assert_eq!(check.exit, 1, "{}", check.stdout);
         assert!(check.stdout.contains("overwritten-at-boot"), "{}", check.stdout);
         let told = format!(
-            "exit code 1: 1 place as wanted now will be written over at the boot by units ({drop_in}): systemctl"
+            "exit code 1: 1 place as wanted now will be written over at the boot by units ({drop_in}): take the line \
+             that sets it out of {drop_in}, and: systemctl daemon-reload"
         );
         assert!(check.stdout.contains(&told), "{}", check.stdout);
+        assert!(!check.stdout.contains("disable --now"), "{}", check.stdout);
         assert!(!check.stdout.contains("--persist"), "{}", check.stdout);
         let (code, line) = monitored(sandbox.path(), &words[1..]);
         assert!(code == 1 && line.contains(drop_in) && line.contains("lost=1 "), "{code} {line}");
