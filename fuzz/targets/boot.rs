@@ -3,7 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_boot::{Entry, Format, Shell, env_value, generated, insert, once, remove};
+use planish_boot::{
+    Entry, Format, Shell, env_value, generated, insert, insert_tagged, once, remove, remove_tag,
+    remove_tagged, tags,
+};
 
 fuzz_target!(|text: &str| {
     for format in [Format::GrubDefaults, Format::GrubEnv, Format::Entry, Format::KernelCmdline] {
@@ -13,6 +16,16 @@ fuzz_target!(|text: &str| {
         let Ok(twice) = insert(format, &once, "isolcpus=2-7") else { continue };
         let left = remove(format, &twice, "nosmt").and_then(|left| remove(format, &left, "isolcpus=2-7"));
         assert_eq!(left.as_deref(), Some(text), "in any order");
+        let _ = (remove_tagged(format, text, "nosmt", 1), remove_tag(format, text, "nosmt", 1));
+        let Ok(once) = insert_tagged(format, text, "nosmt", 1) else { continue };
+        assert!(tags(&once).any(|tag| tag.entry == 1));
+        assert_eq!(remove_tagged(format, &once, "nosmt", 1).as_deref(), Some(text));
+        let Ok(twice) = insert_tagged(format, &once, "nosmt", 12) else { continue };
+        for (first, last) in [(1, 12), (12, 1)] {
+            let left = remove_tagged(format, &twice, "nosmt", first);
+            let left = left.and_then(|left| remove_tagged(format, &left, "nosmt", last));
+            assert_eq!(left.as_deref(), Some(text), "with tags");
+        }
     }
     let mut shell = Shell::default();
     shell.source(text, "f");

@@ -28,7 +28,9 @@ impl Block {
     /// The text without the last block that holds exactly this.
     pub fn remove(&self, text: &str, inner: &str) -> Option<String> {
         let unended = self.around(self.begin_unended, inner);
-        if let Some(at) = text.rfind(&unended) {
+        let plain = self.around(self.begin, inner);
+        let last = text.rfind(&plain);
+        if let Some(at) = text.rfind(&unended).filter(|at| last.is_none_or(|last| last < *at)) {
             let (before, after) = (&text[..at], &text[at + unended.len()..]);
             // The line before gets its missing end from whatever follows now.
             return Some(match after.strip_prefix(self.begin) {
@@ -37,8 +39,7 @@ impl Block {
                 None => format!("{before}\n{after}"),
             });
         }
-        let plain = self.around(self.begin, inner);
-        let at = text.rfind(&plain)?;
+        let at = last?;
         Some(format!("{}{}", &text[..at], &text[at + plain.len()..]))
     }
 }

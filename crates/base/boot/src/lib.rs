@@ -10,6 +10,9 @@
 //! | [`Format::Entry`], [`Format::KernelCmdline`] | a blank and the arguments, behind the last one of the line |
 //! | [`Format::GrubEnv`] | the same in the value of `kernelopts`, at the cost of the padding |
 //!
+//! [`insert_tagged`] says beside them whose they are: with a comment above the line of an entry or behind the block,
+//! and elsewhere with one argument more, `planish.entry=N`.
+//!
 //! Invariant, held by property tests over odd files: taking out what was put in gives every byte of the text before.
 //! A text that is cut off, or that cannot be understood where it would be changed, is [`Odd`] and is not touched.
 //!
@@ -20,6 +23,8 @@
 //! Sources: GRUB manual (Simple configuration, Environment block), the Boot Loader Specification,
 //! kernel-install(8).
 #![forbid(unsafe_code)]
+
+use std::fmt::Display;
 
 mod block;
 mod defaults;
@@ -32,6 +37,7 @@ pub mod once;
 pub mod order;
 mod run;
 mod shell;
+mod tag;
 
 pub use defaults::{added_by, drop_in_line, is_of_menu};
 pub use entry::{Entry, fields};
@@ -42,6 +48,7 @@ pub use env::{
 pub use odd::Odd;
 pub use run::count_besides;
 pub use shell::{Shell, Word, refuse_unfinished};
+pub use tag::{Tag, is_tag, tags};
 
 /// A file of a boot loader that arguments can be put into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +85,66 @@ pub fn remove(format: Format, text: &str, arguments: &str) -> Option<String> {
         Format::GrubEnv => env::remove(text, arguments),
         Format::Entry => entry::remove(text, arguments),
         Format::KernelCmdline => run::remove_from_cmdline(text, arguments),
+    }
+}
+
+/// The text with the arguments of an entry of the journal, and with a tag that says whose they are: above the line of
+/// an entry of a loader, behind the block, or as one more of the arguments. Who does not know the entry yet may give
+/// a letter for it.
+///
+/// # Errors
+/// As of [`insert`]; the tag needs room, too.
+pub fn insert_tagged(
+    format: Format,
+    text: &str,
+    arguments: &str,
+    entry: impl Display,
+) -> Result<String, Odd> {
+    refuse_odd(arguments)?;
+    let edited = match format {
+        Format::GrubEnv | Format::KernelCmdline => {
+            return insert(format, text, &tag::behind(arguments, entry));
+        }
+        Format::Entry | Format::GrubDefaults => insert(format, text, arguments)?,
+    };
+    let at = if format == Format::Entry { entry::options(&edited)?.start } else { edited.len() };
+    Ok(tag::add_comment(&edited, at, arguments, entry))
+}
+
+/// The text without the arguments of an entry and without its tag, which may be elsewhere by now, or gone; `None` when
+/// the arguments are not there as they were put in.
+#[must_use]
+pub fn remove_tagged(format: Format, text: &str, arguments: &str, entry: u64) -> Option<String> {
+    if matches!(format, Format::Entry | Format::GrubDefaults) {
+        // What stands behind a block gives the line before it its end: the block goes last.
+        let bare = tag::take_comment(text, arguments_at(format, text), arguments, entry);
+        return remove(format, bare.as_deref().unwrap_or(text), arguments);
+    }
+    remove(format, text, &tag::behind(arguments, entry)).or_else(|| {
+        let left = remove(format, text, arguments)?;
+        Some(remove_tag(format, &left, arguments, entry).unwrap_or(left))
+    })
+}
+
+/// The text without the tag of an entry, whatever became of the arguments, beside it and in it; `None` when it is not
+/// there.
+#[must_use]
+pub fn remove_tag(format: Format, text: &str, arguments: &str, entry: u64) -> Option<String> {
+    match format {
+        Format::Entry | Format::GrubDefaults => {
+            let above = arguments_at(format, text);
+            tag::take_comment(text, above, arguments, entry)
+                .or_else(|| tag::take_any_comment(text, above, entry))
+        }
+        Format::GrubEnv | Format::KernelCmdline => remove(format, text, &tag::word(entry)),
+    }
+}
+
+/// The place above which the comment that tells of arguments is looked for first.
+fn arguments_at(format: Format, text: &str) -> usize {
+    match format {
+        Format::Entry => entry::options_as_they_are(text).map_or(text.len(), |line| line.start),
+        _ => text.len(),
     }
 }
 

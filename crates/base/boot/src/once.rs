@@ -18,7 +18,7 @@
 use crate::block::Block;
 use crate::entry::{Entry, fields};
 use crate::odd::Odd;
-use crate::{entry, env, refuse_odd, run};
+use crate::{entry, env, refuse_odd, run, tag};
 
 /// By what GRUB knows the entry.
 pub const MENU_ID: &str = "planish-trial";
@@ -312,7 +312,10 @@ pub fn file_of_entry(text: &str, arguments: &str) -> Result<Copy, Odd> {
     let title = Entry::parse(text).map(|entry| entry.title).unwrap_or_default();
     let mut copy = format!("title planish trial boot: {title}\n");
     // Without a key it is sorted behind all that have one.
-    let is_kept = |line: &str| !matches!(line.split_whitespace().next(), Some("title" | "sort-key"));
+    // Whose the arguments of the one that is copied are is said there.
+    let is_kept = |line: &str| {
+        !matches!(line.split_whitespace().next(), Some("title" | "sort-key")) && !tag::is_tag(line)
+    };
     for (_, line) in run::lines(&edited).filter(|(_, line)| is_kept(line)) {
         copy = copy + line + "\n";
     }

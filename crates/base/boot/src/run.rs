@@ -11,7 +11,7 @@ fn is_blank(c: char) -> bool {
 }
 
 /// The arguments of a line.
-fn words_of(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words_of(line: &str) -> impl Iterator<Item = &str> {
     line.split(is_blank).filter(|word| !word.is_empty())
 }
 

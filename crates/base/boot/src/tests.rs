@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use crate::generated;
 use crate::{
-    Entry, Format, Odd, Shell, count_besides, env_value, gives, insert, is_env_torn, refuse_odd, remove,
+    Entry, Format, Odd, Shell, count_besides, env_value, gives, insert, insert_tagged, is_env_torn,
+    refuse_odd, remove, remove_tag, remove_tagged, tags,
 };
 
 const FORMATS: [Format; 4] = [Format::GrubDefaults, Format::GrubEnv, Format::Entry, Format::KernelCmdline];
@@ -52,6 +53,107 @@ fn arguments_come_last_and_so_they_count() {
     let words: Vec<(&str, &str)> = words.iter().map(|w| (w.text.as_str(), w.source.as_str())).collect();
     let (old, new) = ("/etc/default/grub:4", "/etc/default/grub:7");
     assert_eq!(words, [("quiet", old), ("splash", old), ("nosmt", new)]);
+}
+
+#[test]
+fn whose_the_arguments_are_is_said_beside_them() {
+    let tagged = |format, text: &str| insert_tagged(format, text, "nosmt a=1", 12).expect("a whole file");
+    let entry = tagged(Format::Entry, ENTRY);
+    let line = "options root=/dev/mapper/rl-root ro $tuned_params nosmt a=1\n";
+    assert!(entry.contains(&format!("$tuned_initrd\n# planish entry 12: nosmt a=1\n{line}")), "{entry}");
+    assert_eq!(Entry::parse(&entry).and_then(|entry| entry.options).map(|(_, line)| line), Some(6));
+    assert_eq!(tagged(Format::KernelCmdline, "ro \r\n"), "ro nosmt a=1 planish.entry=12 \r\n");
+    let block = tagged(Format::GrubEnv, &env("kernelopts=ro\nboot_success=1\n"));
+    assert_eq!(
+        (block.len(), env_value(&block, "kernelopts")),
+        (1024, Some(("ro nosmt a=1 planish.entry=12", 2)))
+    );
+    let block = insert(Format::GrubDefaults, DEFAULTS, "nosmt a=1").expect("a whole file");
+    assert_eq!(
+        tagged(Format::GrubDefaults, DEFAULTS),
+        format!("{block}# planish entry 12: nosmt a=1\n"),
+        "a shell passes over it"
+    );
+    // Who does not know the entry yet.
+    let text = insert_tagged(Format::KernelCmdline, "ro\n", "nosmt", 'N');
+    assert_eq!(text.as_deref(), Ok("ro nosmt planish.entry=N\n"));
+    // The tag needs room, too: 5 bytes are free for " nosmt" and 17 more.
+    let full = env(&format!("kernelopts={}\n", "x".repeat(970)));
+    assert!(insert(Format::GrubEnv, &full, "nosmt").is_ok());
+    let refused = insert_tagged(Format::GrubEnv, &full, "nosmt", 1);
+    assert_eq!(refused, Err(Odd::NoRoom { free: 17, wanted: 22 }));
+}
+
+#[test]
+fn a_tag_goes_with_its_arguments_wherever_others_put_either() {
+    let entry = insert_tagged(Format::Entry, ENTRY, "nosmt", 1).expect("whole");
+    let line = "# planish entry 1: nosmt\n";
+    let moved = format!("{line}{}{line}", entry.replace(line, "")).replace('\n', "\r\n");
+    let left = remove_tagged(Format::Entry, &moved, "nosmt", 1).expect("it is there");
+    assert_eq!(left, format!("{ENTRY}{line}").replace('\n', "\r\n"), "one insertion, one tag");
+    let (own, other) = ("# planish entry 1: x\n", "# planish entry 11: nosmt\n");
+    let theirs = entry.replace(line, &format!("{own}{other}"));
+    let left = remove_tagged(Format::Entry, &theirs, "nosmt", 1).expect("the arguments are there");
+    assert_eq!(left, ENTRY.replace("options", &format!("{own}{other}options")), "no other one is ours");
+
+    for format in [Format::KernelCmdline, Format::GrubEnv] {
+        let file = |arguments: &str| match format {
+            Format::GrubEnv => env(&format!("kernelopts={arguments}\n")),
+            _ => format!("{arguments}\n"),
+        };
+        let left = |arguments: &str| remove_tagged(format, &file(arguments), "nosmt", 1);
+        assert_eq!(left("ro nosmt planish.entry=1 quiet"), Some(file("ro quiet")));
+        assert_eq!(
+            left("ro nosmt quiet planish.entry=1"),
+            Some(file("ro quiet")),
+            "somebody came in between"
+        );
+        assert_eq!(
+            left("planish.entry=1 ro nosmt"),
+            Some(file("planish.entry=1 ro")),
+            "before all is no run"
+        );
+        assert_eq!(left("ro nosmt planish.entry=12"), Some(file("ro planish.entry=12")), "of another entry");
+        assert_eq!(left("ro nosmt"), Some(file("ro")), "put in by a version without tags");
+        assert_eq!(left("ro nosmt=force planish.entry=1"), None);
+        let tag = remove_tag(format, &file("ro nosmt=force planish.entry=1"), "nosmt", 1);
+        assert_eq!(tag, Some(file("ro nosmt=force")));
+    }
+    let tag =
+        remove_tag(Format::Entry, &entry.replace("params nosmt", "params"), "nosmt", 1).expect("it is there");
+    assert!(!tag.contains("planish"), "{tag}");
+    // Who replaces a word in a whole file does so in the comment, too.
+    for (format, text) in [(Format::Entry, ENTRY), (Format::GrubDefaults, DEFAULTS)] {
+        let edited = insert_tagged(format, text, "nosmt", 1).expect("whole");
+        let edited =
+            insert_tagged(format, &edited, "a=1", 11).expect("whole").replace("nosmt", "nosmt=force");
+        assert_eq!(remove_tagged(format, &edited, "nosmt", 1), None);
+        let left = remove_tag(format, &edited, "nosmt", 1).expect("it is there");
+        assert_eq!(left, edited.replace("# planish entry 1: nosmt=force\n", ""));
+    }
+}
+
+#[test]
+fn tags_are_found_with_their_lines_in_every_format() {
+    let found = |text: &str| -> Vec<(usize, u64, String)> {
+        tags(text).map(|tag| (tag.line, tag.entry, tag.text.to_owned())).collect()
+    };
+    for (format, text, line) in [
+        (Format::Entry, ENTRY.to_owned(), 5),
+        (Format::GrubDefaults, "A=b".to_owned(), 5),
+        (Format::KernelCmdline, "# a file of ours\nro\n".to_owned(), 2),
+        (Format::GrubEnv, env("kernelopts=ro\n"), 2),
+    ] {
+        assert_eq!(found(&text), []);
+        let edited = insert_tagged(format, &text, "nosmt", 7).expect("whole");
+        let tag = match format {
+            Format::Entry | Format::GrubDefaults => "# planish entry 7: nosmt",
+            Format::GrubEnv | Format::KernelCmdline => "planish.entry=7",
+        };
+        assert_eq!(found(&edited), [(line, 7, tag.to_owned())], "{format:?}");
+    }
+    let none = "# planish entry x: a\n# planish entry\n#planish.entry=1\n# planish.entry=2\nplanish.entry=\n";
+    assert_eq!(found(none), []);
 }
 
 #[test]
@@ -228,6 +330,10 @@ proptest! {
             let Ok(edited) = insert(format, &text, ARGUMENTS[at]) else { continue };
             prop_assert_ne!(&edited, &text);
             prop_assert_eq!(remove(format, &edited, ARGUMENTS[at]), Some(text.clone()), "{:?}", format);
+            let Ok(edited) = insert_tagged(format, &text, ARGUMENTS[at], 3) else { continue };
+            prop_assert!(edited.contains("planish"), "{:?}", format);
+            let left = remove_tagged(format, &edited, ARGUMENTS[at], 3);
+            prop_assert_eq!(left, Some(text.clone()), "{:?}", format);
         }
     }
 
@@ -242,6 +348,22 @@ proptest! {
             let (next, last) = if older { (a, b) } else { (b, a) };
             let left = remove(format, &edited, next).expect("it was put in");
             let left = remove(format, &left, last);
+            prop_assert_eq!(left.as_deref(), Some(text.as_str()), "{:?}", format);
+        }
+    }
+
+    /// The same with the tags of two entries, which may give the same.
+    #[test]
+    fn two_tagged_edits_go_in_any_order(text in file(), two in (0_usize..4, 0_usize..4), older in any::<bool>()) {
+        for format in FORMATS {
+            let (a, b) = ((ARGUMENTS[two.0], 1), (ARGUMENTS[two.1], 12));
+            let Ok(edited) = insert_tagged(format, &text, a.0, a.1) else { continue };
+            let Ok(edited) = insert_tagged(format, &edited, b.0, b.1) else { continue };
+            let (next, last) = if older { (a, b) } else { (b, a) };
+            let left = remove_tagged(format, &edited, next.0, next.1).expect("it was put in");
+            let tags = [format!("planish entry {}:", last.1), format!("planish.entry={}", last.1)];
+            prop_assert!(tags.iter().any(|tag| left.contains(tag)), "{:?}", format);
+            let left = remove_tagged(format, &left, last.0, last.1);
             prop_assert_eq!(left.as_deref(), Some(text.as_str()), "{:?}", format);
         }
     }

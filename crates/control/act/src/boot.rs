@@ -32,8 +32,8 @@ fn format(step: &EntryStep) -> Option<Format> {
     BootFormat::of_knob(step.knob.as_str()).map(format_of)
 }
 
-/// Puts the arguments of a step into its file, and has the menu made anew.
-pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
+/// Puts the arguments of a step into its file, with a tag that names its entry, and has the menu made anew.
+pub fn add(step: &EntryStep, id: EntryId, sink: &dyn Sink) -> Outcome {
     if let Some(format) = OnceFormat::of_knob(step.knob.as_str()) {
         return once::add(format, step, sink);
     }
@@ -51,17 +51,12 @@ pub fn add(step: &EntryStep, sink: &dyn Sink) -> Outcome {
     };
     // A confirm that was killed, or whose menu could not be made, has put them in already.
     if !is_there(format, &text, step) {
-        let edited = match planish_boot::insert(format, &text, &step.wanted) {
+        let edited = match planish_boot::insert_tagged(format, &text, &step.wanted, id.0) {
             Ok(edited) => edited,
             Err(odd) => return failed(outcome, &odd.to_string()),
         };
-        if let Err(error) = sink.edit_file(&step.place, &edited) {
-            return refused(outcome, &error);
-        }
-        match sink.read_file(&step.place) {
-            Ok(Some(now)) if now == edited => {}
-            Ok(_) => return failed(outcome, "it does not read back as it was written"),
-            Err(error) => return refused(outcome, &error),
+        if let Some(unwritten) = write(&outcome, &edited, sink) {
+            return unwritten;
         }
     }
     generate(outcome, step.generator, Some(&step.wanted), sink)
@@ -86,14 +81,14 @@ pub fn mend(place: &str, entries: &[Entry], sink: &dyn Sink) -> Result<bool, Sin
     let Some(now) = sink.read_file(place)? else { return Ok(false) };
     let newest = resolved(newest, *id, entries);
     let before = newest.original().map(|original| planish_boot::as_grub_noted(&original.value, &now));
-    let Some(whole) = before.and_then(|before| put_in(&newest, &before)) else { return Ok(false) };
+    let Some(before) = before else { return Ok(false) };
     // Entries go in any order: every text that a write of planish can have begun or ended with.
-    let mut texts = vec![whole];
+    let mut texts = put_in(&newest, *id, &before);
     let mut writes = Vec::new();
     let mut at = 0;
     while at < texts.len().min(TEXTS_MAX) {
-        for (_, step) in &steps {
-            let Some(without) = taken_out(step, &texts[at]) else { continue };
+        for (id, step) in &steps {
+            let Some(without) = taken_out(step, *id, &texts[at]) else { continue };
             writes.push((texts[at].clone(), without.clone(), *step));
             if !texts.contains(&without) {
                 texts.push(without);
@@ -116,19 +111,23 @@ fn is_of_block(step: &EntryStep) -> bool {
     once == Some(OnceFormat::Block) || format(step) == Some(Format::GrubEnv)
 }
 
-/// The environment block with what a step puts in.
-fn put_in(step: &EntryStep, text: &str) -> Option<String> {
-    match format(step) {
-        Some(format) => planish_boot::insert(format, text, &step.wanted).ok(),
-        None => planish_boot::once::arm(Some(text)).ok(),
-    }
+/// The environment block with what a step puts in: with its tag, and as versions wrote it that had none.
+fn put_in(step: &EntryStep, id: EntryId, text: &str) -> Vec<String> {
+    let put_in = match format(step) {
+        Some(format) => [
+            planish_boot::insert_tagged(format, text, &step.wanted, id.0).ok(),
+            planish_boot::insert(format, text, &step.wanted).ok(),
+        ],
+        None => [planish_boot::once::arm(Some(text)).ok(), None],
+    };
+    put_in.into_iter().flatten().collect()
 }
 
 /// The environment block without it.
-fn taken_out(step: &EntryStep, text: &str) -> Option<String> {
+fn taken_out(step: &EntryStep, id: EntryId, text: &str) -> Option<String> {
     let before = step.original().map(|original| original.value.as_str());
     match format(step) {
-        Some(format) => planish_boot::remove(format, text, &step.wanted),
+        Some(format) => planish_boot::remove_tagged(format, text, &step.wanted, id.0),
         None => planish_boot::once::disarm(text, before),
     }
 }
@@ -152,17 +151,19 @@ fn is_there(format: Format, text: &str, step: &EntryStep) -> bool {
 pub fn resolved(step: &EntryStep, id: EntryId, entries: &[Entry]) -> EntryStep {
     let mut step = step.clone();
     let Some(format) = format(&step) else { return step };
-    let older = entries.iter().filter(|entry| entry.id < id).flat_map(|entry| &entry.steps);
-    let taken_out = older.filter(|other| {
+    let older = entries.iter().filter(|entry| entry.id < id);
+    let older = older.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
+    let taken_out = older.filter(|(_, other)| {
         let undone = other.undone.as_ref().map(|undone| undone.outcome);
         other.undo == Undo::Edit && other.place == step.place && undone == Some(OutcomeKind::Done)
     });
-    let taken_out: Vec<&EntryStep> = taken_out.collect();
+    let taken_out: Vec<(EntryId, &EntryStep)> = taken_out.collect();
     let own = step.originals.iter_mut().filter(|original| original.place == step.place);
     for original in own {
-        for other in taken_out.iter().filter(|other| other.knob == step.knob) {
+        for (id, other) in taken_out.iter().filter(|(_, other)| other.knob == step.knob) {
             if is_there(format, &original.value, other)
-                && let Some(without) = planish_boot::remove(format, &original.value, &other.wanted)
+                && let Some(without) =
+                    planish_boot::remove_tagged(format, &original.value, &other.wanted, id.0)
             {
                 original.value = without;
             }
@@ -171,8 +172,8 @@ pub fn resolved(step: &EntryStep, id: EntryId, entries: &[Entry]) -> EntryStep {
     step
 }
 
-/// Takes the arguments of a step out of its file, and has the menu made anew.
-pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+/// Takes the arguments of a step out of its file, and its tag with them, and has the menu made anew.
+pub fn remove(step: &EntryStep, id: EntryId, force: bool, sink: &dyn Sink) -> Outcome {
     if let Some(format) = OnceFormat::of_knob(step.knob.as_str()) {
         return once::remove(format, step, force, sink);
     }
@@ -193,10 +194,14 @@ pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
         }
         Err(error) => return refused(outcome, &error),
     };
-    let as_before = original == Some(now.as_str());
+    // Who changed the arguments, or took them out, may have left the tag, or changed it too: it names nothing of ours.
+    let without_tag = |text: String| without_tag(format, &text, original, (&step.wanted, id)).unwrap_or(text);
+    let bare = without_tag(now.clone());
+    let as_before = original == Some(bare.as_str());
     let ours = is_there(format, &now, step);
-    let without = ours.then(|| planish_boot::remove(format, &now, &step.wanted)).flatten();
-    let target = match without {
+    let without = ours.then(|| planish_boot::remove_tagged(format, &now, &step.wanted, id.0)).flatten();
+    let mut makes_menu = true;
+    let target = match without.map(without_tag) {
         Some(without) => {
             if original != Some(without.as_str()) {
                 outcome.detail = Some(DIFFERS.to_owned());
@@ -205,40 +210,62 @@ pub fn remove(step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
         }
         None if as_before => {
             outcome.outcome = OutcomeKind::Satisfied;
-            return generate(outcome, step.generator, None, sink);
+            bare
         }
         None if force && original.is_some() => original.unwrap_or_default().to_owned(),
         // Taken out by an undo that could not have the menu made.
-        None if step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed) => {
-            return generate(outcome, step.generator, None, sink);
-        }
+        None if step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed) => bare,
         // The file is as this undo would leave it: by an undo that a kill cut short, or by somebody. The menu may still
         // be the old one.
-        None if !force && original.is_some_and(|original| holds_nothing(&now, original, &step.wanted)) => {
+        None if !force && original.is_some_and(|original| holds_nothing(&bare, original, &step.wanted)) => {
             outcome.outcome = OutcomeKind::Satisfied;
             outcome.detail = Some(DIFFERS.to_owned());
-            return generate(outcome, step.generator, None, sink);
+            bare
         }
         // A kill before the write, and somebody else's edit since: nothing of ours is there.
         None if step.outcome.is_none() => {
             outcome.outcome = OutcomeKind::Satisfied;
-            return outcome;
+            makes_menu = false;
+            bare
         }
         None => {
             outcome.outcome = OutcomeKind::Theirs;
             outcome.detail =
                 Some(format!("someone changed or removed `{}` here: theirs was kept", step.wanted));
-            return outcome;
+            makes_menu = false;
+            bare
         }
     };
-    if let Err(error) = sink.edit_file(&step.place, &target) {
-        return refused(outcome, &error);
+    if target != now
+        && let Some(unwritten) = write(&outcome, &target, sink)
+    {
+        return unwritten;
     }
-    match sink.read_file(&step.place) {
-        Ok(Some(now)) if now == target => generate(outcome, step.generator, None, sink),
-        Ok(_) => failed(outcome, "it does not read back as it was written"),
-        Err(error) => refused(outcome, &error),
+    if makes_menu { generate(outcome, step.generator, None, sink) } else { outcome }
+}
+
+/// Writes the file of an outcome, and looks at it; what comes of that where the text is not there.
+fn write(outcome: &Outcome, text: &str, sink: &dyn Sink) -> Option<Outcome> {
+    if let Err(error) = sink.edit_file(&outcome.place, text) {
+        return Some(refused(outcome.clone(), &error));
     }
+    match sink.read_file(&outcome.place) {
+        Ok(Some(now)) if now == text => None,
+        Ok(_) => Some(failed(outcome.clone(), "it does not read back as it was written")),
+        Err(error) => Some(refused(outcome.clone(), &error)),
+    }
+}
+
+/// A text without the tag of an entry, where it has one more than it had before.
+fn without_tag(
+    format: Format,
+    now: &str,
+    original: Option<&str>,
+    (arguments, id): (&str, EntryId),
+) -> Option<String> {
+    let without = |text: &str| planish_boot::remove_tag(format, text, arguments, id.0);
+    let count = |text: &str| std::iter::successors(without(text), |text| without(text)).count();
+    if count(now) > original.map_or(0, count) { without(now) } else { None }
 }
 
 /// Has the menu made anew where a program makes it, and looks at what came of it: after an edit, that every normal
@@ -298,7 +325,9 @@ fn untaken(menu: &str, text: &str, (some, all): (usize, usize), given: &str, gen
 /// Whether a text names no parameter of some arguments more often than it did before they were put in.
 fn holds_nothing(now: &str, original: &str, arguments: &str) -> bool {
     let count = |text: &str, name: &str| {
-        let words = text.split(|c: char| c.is_whitespace() || "\"'".contains(c));
+        // What a tag names is given by the line below it, and by nothing else.
+        let lines = text.lines().filter(|line| !planish_boot::is_tag(line));
+        let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "\"'".contains(c)));
         words.filter(|word| bootline::same_name(bootline::parts(word).0, name)).count()
     };
     bootline::arguments(arguments)

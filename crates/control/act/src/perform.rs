@@ -2,7 +2,6 @@
 
 use planish_model::{Caused, Coupling, EntryId, EntryStep, Original, Outcome, OutcomeKind, Part, Undo};
 
-use crate::boot;
 use crate::error::{Refusal, SinkError};
 use crate::pool::{self, Recorder};
 use crate::sink::Sink;
@@ -21,7 +20,7 @@ pub fn perform(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink, record: &m
         Undo::Subtract => pool::raise(step, sink, record),
         Undo::Restore | Undo::None => set(step, earlier, sink),
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
-        Undo::Edit => boot::add(step, sink),
+        Undo::Edit => panic!("{}: files of others are edited by boot::add", step.place),
         Undo::Moved => panic!("{}: processes are moved by relocate::carry", step.place),
     }
 }
@@ -37,7 +36,7 @@ pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut
         Undo::Restore if wrote_nothing(OutcomeKind::Satisfied) => outcome(OutcomeKind::Satisfied),
         Undo::Restore => restore(resolved, force, sink),
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
-        Undo::Edit => boot::remove(step, force, sink),
+        Undo::Edit => panic!("{}: files of others are edited by boot::remove", step.place),
         Undo::Moved => panic!("{}: processes are moved by relocate::take_back", step.place),
     }
 }

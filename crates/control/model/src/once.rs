@@ -110,6 +110,9 @@ pub struct CarriedOver {
     pub entry: Option<EntryId>,
     /// What the kernel was given besides what it always is; empty where nobody knows it any more.
     pub arguments: String,
+    /// What says in that file that the entry gave them, and was copied with them: an argument, or a comment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
 }
 
 impl CarriedOver {
@@ -127,7 +130,15 @@ impl CarriedOver {
     pub fn cure(&self) -> String {
         let unknown =
             if self.arguments.is_empty() { ", and the arguments of its boot beside it," } else { "" };
-        format!("take `{}`{unknown} out of {}", self.copied(), self.source)
+        let (copied, source) = (self.copied(), &self.source);
+        match self.tag.as_deref() {
+            Some(comment) if comment.starts_with('#') => {
+                let file = source.rsplit_once(':').map_or(source.as_str(), |(file, _)| file);
+                format!("take the line `{comment}` out of {file}, and `{copied}` out of {source}")
+            }
+            Some(word) => format!("take `{copied}` and `{word}` out of {source}"),
+            None => format!("take `{copied}`{unknown} out of {source}"),
+        }
     }
 }
 

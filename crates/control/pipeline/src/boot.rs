@@ -20,6 +20,9 @@ use crate::session::Session;
 /// The knob that the steps of our own file of GRUB go by.
 const OWN: &str = "persist.grub";
 
+/// The tag of no entry needs more room than that of this one: which it will be is known at the write.
+const TAG_MAX: u64 = 99_999;
+
 /// Boot parameters that the next boot does not give yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
@@ -182,7 +185,8 @@ fn steps(
         } else {
             is_missing = true;
         }
-        planish_boot::insert(format_of(*format), &text, arguments).map_err(|source| odd(path, source))?;
+        planish_boot::insert_tagged(format_of(*format), &text, arguments, TAG_MAX)
+            .map_err(|source| odd(path, source))?;
         let step = file_step(format.knob(), path, arguments.to_owned());
         let original = Original {
             knob: step.knob.clone(),

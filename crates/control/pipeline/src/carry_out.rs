@@ -1,6 +1,6 @@
 //! An entry that was announced, carried out: its steps written, and all of it taken back where one of them fails.
 
-use planish_act::{Sink, perform};
+use planish_act::{Sink, boot, perform};
 use planish_journal::{Journal, JournalError};
 use planish_model::{Entry, EntryId, Exit, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
@@ -53,6 +53,7 @@ fn write(journal: &mut Journal, id: EntryId, to_be_confirmed: bool, sink: &dyn S
         let outcome = match step.undo {
             undo if undo.outlives_boot() && to_be_confirmed => continue,
             Undo::File => Contents::of(id, step, &journal.ledger().entries).add(step, sink),
+            Undo::Edit => boot::add(step, id, sink),
             _ => perform(step, &caused, sink, &mut |write| Ok(journal.pool(id, index, write)?)),
         };
         caused.extend(outcome.caused.iter().cloned());

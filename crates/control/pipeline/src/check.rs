@@ -1,6 +1,6 @@
 //! `planish check`: the host against a profile, a plan, or what was applied. Any user may ask.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
     CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, KnobId, Persisted, PoolUse, TrialBoot, Unpersisted,
@@ -30,6 +30,9 @@ pub struct Checked {
     /// Files of planish at work here that no open entry of this journal has lines in. With the entry whose undo left
     /// the file to whoever had changed it; without one it is of another state folder.
     pub strange_files: Vec<(String, Option<EntryId>)>,
+    /// Entries that files of the boot loader name as those that gave arguments, and that this journal does not have,
+    /// with the lines that name them.
+    pub strange_tags: BTreeMap<EntryId, Vec<String>>,
     /// The profile that was compared with, also where a plan file of it was named.
     pub profile: Option<String>,
     /// Entries that hold values of this boot, oldest first.
@@ -76,6 +79,7 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let unkept =
         drift.knobs.iter().filter_map(|knob| persist::kept_by_no_file(session.host(), knob)).collect();
     let strange_files = strange_files(&drift, &entries);
+    let strange_tags = copied::strange_tags(session, &observation.boot, &entries);
     let trial_boots = once::trial_boots(session, &entries);
     let mut carried_over = once::named(session, &entries);
     carried_over.extend(copied::in_check(session, &observation.boot, &entries));
@@ -98,6 +102,7 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
         drift,
         unkept,
         strange_files,
+        strange_tags,
         profile,
         open,
         unconfirmed,

@@ -258,9 +258,9 @@ fn without_ours(id: EntryId, step: &EntryStep, entries: &[Entry], text: &str) ->
     let is_since = |other: &Entry, step: &EntryStep| step.was_told_behind(other.id, id) || other.undo_begun;
     steps
         .filter(|(other, same)| same.undo == Undo::Edit && same.place == step.place && is_since(other, same))
-        .filter_map(|(_, ours)| boot::is_in(ours, text).then_some(&ours.wanted))
-        .fold(text.to_owned(), |text, arguments| {
-            planish_boot::remove(format, &text, arguments).unwrap_or(text)
+        .filter(|(_, ours)| boot::is_in(ours, text))
+        .fold(text.to_owned(), |text, (other, ours)| {
+            planish_boot::remove_tagged(format, &text, &ours.wanted, other.id.0).unwrap_or(text)
         })
 }
 
@@ -272,7 +272,7 @@ fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Writ
     for (index, step) in entry.steps.iter().enumerate().filter(|(_, step)| is_unwritten(step)) {
         let before = sink.read_file(&step.place).ok();
         let outcome = match step.undo {
-            Undo::Edit => boot::add(step, sink),
+            Undo::Edit => boot::add(step, entry.id, sink),
             _ => Contents::of(entry.id, step, entries).add(step, sink),
         };
         let refusal = refusal(step, &outcome, || Contents::of(entry.id, step, entries).foreign(&step.place));
@@ -293,7 +293,7 @@ fn take_out(entry: &Entry, written: &Written, entries: &[Entry], sink: &dyn Sink
     let out = written.iter().rev().map(|(index, _)| {
         let step = &entry.steps[*index];
         let outcome = match step.undo {
-            Undo::Edit => boot::remove(step, false, sink),
+            Undo::Edit => boot::remove(step, entry.id, false, sink),
             _ => Contents::of(entry.id, step, entries).remove(step, false, sink),
         };
         matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied)

@@ -5,12 +5,13 @@
 //! line from which a boot gets its arguments, and not those of an entry that is open. A file that the entry had edited
 //! is known as it was before; one that it had not is made since, or the apply would have edited it.
 //!
-//! Where the undo found its own insertion changed and left it, each argument of it counts by itself, in that file alone.
+//! Where the undo found its own insertion changed and left it, each argument of it counts by itself, in that file
+//! alone.
 
 use std::collections::BTreeMap;
 
 use planish_act::boot::{DIFFERS, resolved};
-use planish_boot::count_besides;
+use planish_boot::{Tag, count_besides, is_tag, tags};
 use planish_model::{
     BootLoader, CarriedOver, Entry, EntryId, EntryStep, OnceFormat, Outcome, OutcomeKind, Undo,
 };
@@ -96,7 +97,8 @@ fn look(
             let before = before.as_ref().and_then(EntryStep::original).map_or("", |text| text.value.as_str());
             let is_more = |arguments: &str| {
                 let count = |line: &str| count_besides(&line.replace(['"', '\''], " "), arguments, &held);
-                given(line, arguments) > before.lines().map(count).max().unwrap_or(0)
+                let lines = before.lines().filter(|line| !line.starts_with('#'));
+                given(line, arguments) > lines.map(count).max().unwrap_or(0)
             };
             let is_whole = is_more(run);
             is_given_anew |= edited.is_some_and(|step| is_theirs(step, is_whole));
@@ -110,9 +112,38 @@ fn look(
                 name: String::new(),
                 entry: Some(entry.id),
                 arguments: arguments.to_owned(),
+                tag: tag_of(session, entry.id, &line.path, line.line),
             }));
         }
         found.extend(left.into_iter().filter(|_| !is_given_anew));
     }
     found
+}
+
+/// What says in a file that an entry gave the arguments of a line: in the line, or in a comment anywhere.
+fn tag_of(session: &Session, entry: EntryId, path: &str, line: usize) -> Option<String> {
+    let text = session.host().read(path).ok()?;
+    let is_of_line = |tag: &Tag<'_>| tag.line == line || is_tag(tag.text);
+    let tag = tags(&text).find(|tag| tag.entry == entry.0 && is_of_line(tag));
+    tag.map(|tag| tag.text.to_owned())
+}
+
+/// The entries that files of the boot loader name beside arguments, and that this journal does not have, with the lines
+/// that name them.
+pub(crate) fn strange_tags(
+    session: &Session,
+    loader: &BootLoader,
+    entries: &[Entry],
+) -> BTreeMap<EntryId, Vec<String>> {
+    let BootLoader::Known(files) = loader else { return BTreeMap::new() };
+    let gave_any = |entry: &&Entry| entry.steps.iter().any(|step| step.undo == Undo::Edit);
+    let is_known = |id: EntryId| entries.iter().filter(gave_any).any(|entry| entry.id == id);
+    let mut strange: BTreeMap<EntryId, Vec<String>> = BTreeMap::new();
+    for path in files.edited.iter().map(|file| &file.path) {
+        let text = session.host().read(path).unwrap_or_default();
+        for tag in tags(&text).filter(|tag| !is_known(EntryId(tag.entry))) {
+            strange.entry(EntryId(tag.entry)).or_default().push(format!("{path}:{}", tag.line));
+        }
+    }
+    strange
 }

@@ -85,6 +85,10 @@ fn file(step: &EntryStep, entries: &[Entry], sink: &dyn Sink) -> Result<PersistF
     changed(step, now.as_deref(), entries)
 }
 
+/// What stands for the number of the entry in the tag of its arguments: which it will be is known at the write, and a
+/// plan that was saved may be applied behind others.
+const NO_ENTRY_YET: char = 'N';
+
 /// What the write of a step changes in a file that has this text.
 pub(crate) fn changed(
     step: &EntryStep,
@@ -95,7 +99,7 @@ pub(crate) fn changed(
     let after = match (step.undo, BootFormat::of_knob(step.knob.as_str())) {
         (Undo::Edit, Some(format)) => {
             let text = now.unwrap_or_default();
-            planish_boot::insert(format_of(format), text, &step.wanted)
+            planish_boot::insert_tagged(format_of(format), text, &step.wanted, NO_ENTRY_YET)
                 .map_err(|source| PipelineError::BootFile { path: path.clone(), source })?
         }
         _ => Contents::of(EntryId(0), step, entries).with_lines().to_owned(),

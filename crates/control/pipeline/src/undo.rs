@@ -314,8 +314,7 @@ pub(crate) fn take_back(
         // What no journal keeps must not change hands: the next process would find it with both.
         let known_heir = transition::heir(entry.id, &known).filter(|_| !journal.is_unrecorded());
         let inherits = transition::inherits(known_heir, step);
-        let unreached =
-            step.outcome.as_ref().filter(|outcome| outcome.outcome == OutcomeKind::NotReached).cloned();
+        let unreached = step.outcome.clone().filter(|outcome| outcome.outcome == OutcomeKind::NotReached);
         let outcome = if let Some(unreached) = unreached {
             unreached
         } else if gone::is_gone(step) {
@@ -338,7 +337,10 @@ pub(crate) fn take_back(
                 }
                 (None, None) => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
-                    let outcome = take_back_step(&resolved, force, sink, record);
+                    let outcome = match step.undo {
+                        Undo::Edit => boot::remove(&resolved.step, entry.id, force, sink),
+                        _ => take_back_step(&resolved, force, sink, record),
+                    };
                     if entry.boot_id == *boot_id { outcome } else { told_of_reboot(outcome, &resolved.step) }
                 }
             }
@@ -350,9 +352,7 @@ pub(crate) fn take_back(
             Some(handed) => journal.undone_and_handed(entry.id, index, outcome.clone(), handed),
             None => journal.undone(entry.id, index, outcome.clone()),
         };
-        if let Err(error) = told {
-            back.journal_failure.get_or_insert(error);
-        }
+        back.journal_failure = back.journal_failure.take().or(told.err());
         known[of_boot].steps[index].begun = None;
         known[of_boot].steps[index].undone = Some(outcome.clone());
         back.outcomes.push(outcome);

@@ -14,6 +14,7 @@ use super::{Next, boot, once};
 use crate::check::{Outcome, Report};
 use crate::settings;
 use anyhow::{Context, Result, ensure};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -121,10 +122,14 @@ fn apply(loader: Loader) -> Result<Outcome> {
     let all = boot::give()?;
     let sources = loader.sources()?;
     ensure!(sources.len() > 1, "the sources are {sources:?}");
+    let mut tags = BTreeSet::new();
     for path in &sources {
         let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
         let missing: Vec<_> = all.iter().filter(|arguments| !text.contains(**arguments)).collect();
         ensure!(missing.is_empty(), "{} does not give {missing:?}: {text}", path.display());
+        let tag =
+            tag(&text).with_context(|| format!("{} does not say whose they are: {text}", path.display()))?;
+        tags.insert(tag.to_owned());
     }
     for entry in fs::read_dir(loader.entries()).context("list the entries")?.flatten() {
         let path = entry.path();
@@ -136,8 +141,17 @@ fn apply(loader: Loader) -> Result<Outcome> {
         );
     }
     ensure!(settings::read(MENU)? == menu, "{MENU} was changed");
+    ensure!(tags.len() == 1, "one entry gave them, and the sources name {tags:?}");
     let names: Vec<String> = sources.iter().map(|path| path.display().to_string()).collect();
     Ok(Outcome::Ok(format!("{} in {}", all.join(" "), names.join(", "))))
+}
+
+/// The number of the entry that a text names beside its arguments.
+fn tag(text: &str) -> Option<&str> {
+    let begins = ["# planish entry ", " planish.entry="];
+    let rest = begins.iter().find_map(|begin| Some(text.split_once(begin)?.1))?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    Some(&rest[..end]).filter(|number| !number.is_empty())
 }
 
 fn apply_once(loader: Loader) -> Result<Outcome> {

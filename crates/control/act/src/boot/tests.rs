@@ -1,7 +1,7 @@
 //! Arguments in and out of files that others change too.
 
 use planish_model::{
-    BootFormat, Class, EntryStep, Generator, KnobId, Original, OutcomeKind, Undo, ValueType,
+    BootFormat, Class, EntryId, EntryStep, Generator, KnobId, Original, Outcome, OutcomeKind, Undo, ValueType,
 };
 use rustix::io::Errno;
 
@@ -46,8 +46,18 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
     }
 }
 
+const ID: EntryId = EntryId(7);
+
+fn add_it(step: &EntryStep, kernel: &Kernel) -> Outcome {
+    add(step, ID, kernel)
+}
+
+fn remove_it(step: &EntryStep, force: bool, kernel: &Kernel) -> Outcome {
+    remove(step, ID, force, kernel)
+}
+
 fn applied(step: &EntryStep, kernel: &Kernel) -> EntryStep {
-    let outcome = add(step, kernel);
+    let outcome = add_it(step, kernel);
     assert_eq!(outcome.outcome, OutcomeKind::Done, "{outcome:?}");
     EntryStep { outcome: Some(outcome), ..step.clone() }
 }
@@ -58,21 +68,25 @@ fn arguments_come_and_go_and_theirs_stays() {
     let step = applied(&step(BootFormat::Entry, ENTRY, BEFORE, "nosmt"), &kernel);
     assert!(kernel.get(ENTRY).ends_with("root=/dev/vda1 ro nosmt\n"));
     kernel.put(ENTRY, &(kernel.get(ENTRY).replace("title A", "title B") + "grub_class kernel\n"));
-    let back = remove(&step, false, &kernel);
+    let back = remove_it(&step, false, &kernel);
     assert_eq!(back.outcome, OutcomeKind::Done);
     assert!(back.detail.as_deref().is_some_and(|detail| detail.contains("that was kept")), "{back:?}");
     assert_eq!(kernel.get(ENTRY), BEFORE.replace("title A", "title B") + "grub_class kernel\n");
-    let again = remove(&step, false, &kernel);
+    let again = remove_it(&step, false, &kernel);
     assert_eq!(
         again.outcome,
         OutcomeKind::Satisfied,
         "as this undo leaves it, whoever took it out: {again:?}"
     );
     kernel.put(ENTRY, &kernel.get(ENTRY).replace(" ro\n", " ro nosmt=force\n"));
-    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Theirs, "somebody gave it another value");
-    assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Done);
+    assert_eq!(
+        remove_it(&step, false, &kernel).outcome,
+        OutcomeKind::Theirs,
+        "somebody gave it another value"
+    );
+    assert_eq!(remove_it(&step, true, &kernel).outcome, OutcomeKind::Done);
     assert_eq!(kernel.get(ENTRY), BEFORE, "force brings the whole file back");
-    assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Satisfied);
+    assert_eq!(remove_it(&step, true, &kernel).outcome, OutcomeKind::Satisfied);
 }
 
 #[test]
@@ -81,10 +95,11 @@ fn what_someone_else_wrote_into_ours_is_theirs() {
     let step = applied(&step(BootFormat::Entry, ENTRY, BEFORE, "isolcpus=2-7"), &kernel);
     let theirs = kernel.get(ENTRY).replace("isolcpus=2-7", "isolcpus=2-5");
     kernel.put(ENTRY, &theirs);
-    let back = remove(&step, false, &kernel);
-    assert_eq!((back.outcome, kernel.get(ENTRY)), (OutcomeKind::Theirs, theirs));
+    let back = remove_it(&step, false, &kernel);
+    let theirs = theirs.replace("# planish entry 7: isolcpus=2-5\n", "");
+    assert_eq!((back.outcome, kernel.get(ENTRY)), (OutcomeKind::Theirs, theirs), "and no word of ours");
     kernel.places.borrow_mut().remove(ENTRY);
-    assert_eq!(remove(&step, true, &kernel).outcome, OutcomeKind::Vanished, "a kernel that was removed");
+    assert_eq!(remove_it(&step, true, &kernel).outcome, OutcomeKind::Vanished, "a kernel that was removed");
 }
 
 #[test]
@@ -92,15 +107,15 @@ fn a_kill_before_the_write_takes_nothing_of_theirs() {
     let had = BEFORE.replace(" ro", " ro nosmt quiet");
     let kernel = Kernel::new(&[(ENTRY, &had)]);
     let killed = step(BootFormat::Entry, ENTRY, &had, "nosmt");
-    assert_eq!(remove(&killed, false, &kernel).outcome, OutcomeKind::Satisfied);
+    assert_eq!(remove_it(&killed, false, &kernel).outcome, OutcomeKind::Satisfied);
     let edited = had.replace("title A", "title B");
     kernel.put(ENTRY, &edited);
-    assert_eq!(remove(&killed, false, &kernel).outcome, OutcomeKind::Satisfied);
+    assert_eq!(remove_it(&killed, false, &kernel).outcome, OutcomeKind::Satisfied);
     assert_eq!(kernel.get(ENTRY), edited, "their own nosmt stays");
     // The write came, its outcome did not.
     kernel.put(ENTRY, &had);
-    add(&killed, &kernel);
-    assert_eq!(remove(&killed, false, &kernel).outcome, OutcomeKind::Done);
+    add_it(&killed, &kernel);
+    assert_eq!(remove_it(&killed, false, &kernel).outcome, OutcomeKind::Done);
     assert_eq!(kernel.get(ENTRY), had);
 }
 
@@ -129,23 +144,23 @@ fn a_menu_is_made_anew_and_looked_at() {
     let (kernel, step) = with(menu);
     let step = applied(&step, &kernel);
     assert!(kernel.get("/boot/grub/grub.cfg").contains("root=/dev/vda1 quiet nosmt\n"));
-    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Done);
+    assert_eq!(remove_it(&step, false, &kernel).outcome, OutcomeKind::Done);
     assert_eq!(kernel.get(DEFAULTS), before);
     assert!(!kernel.get("/boot/grub/grub.cfg").contains("nosmt"), "it was made anew");
 
     let (kernel, step) = with(|_| Ok("menuentry 'Other' {}\n".to_owned()));
-    let none = add(&step, &kernel);
+    let none = add_it(&step, &kernel);
     assert_eq!(none.outcome, OutcomeKind::Failed);
     assert!(
         none.detail.as_deref().is_some_and(|why| why.contains("has no entry of this system")),
         "{none:?}"
     );
     let (kernel, step) = with(|kernel| Ok(menu(kernel)?.replace(" nosmt", "")));
-    let lost = add(&step, &kernel);
+    let lost = add_it(&step, &kernel);
     assert_eq!(lost.outcome, OutcomeKind::Failed);
     assert!(lost.detail.as_deref().is_some_and(|why| why.starts_with("0 of 1 entries")), "{lost:?}");
     let (kernel, step) = with(|_| Err(Errno::NOSPC));
-    assert_eq!(add(&step, &kernel).outcome, OutcomeKind::Failed);
+    assert_eq!(add_it(&step, &kernel).outcome, OutcomeKind::Failed);
     assert!(kernel.get(DEFAULTS).contains("nosmt"), "the pipeline takes back what failed");
 }
 
@@ -155,7 +170,7 @@ fn a_menu_that_could_not_be_made_is_made_by_the_next_try() {
     let mut kernel = Kernel { menu: Some(|_| Err(Errno::NOSPC)), ..Kernel::new(&[(DEFAULTS, before)]) };
     let step = step(BootFormat::GrubDefaults, DEFAULTS, before, "nosmt");
     let step = EntryStep { generator: Some(Generator::UpdateGrub), ..step };
-    assert_eq!(add(&step, &kernel).outcome, OutcomeKind::Failed);
+    assert_eq!(add_it(&step, &kernel).outcome, OutcomeKind::Failed);
     let edited = kernel.get(DEFAULTS);
     kernel.menu = Some(menu);
     let step = applied(&step, &kernel);
@@ -165,11 +180,11 @@ fn a_menu_that_could_not_be_made_is_made_by_the_next_try() {
     // The same on the way back, where somebody has changed another line.
     kernel.put(DEFAULTS, &format!("{edited}GRUB_TIMEOUT=1\n"));
     kernel.menu = Some(|_| Err(Errno::NOSPC));
-    let failed = remove(&step, false, &kernel);
+    let failed = remove_it(&step, false, &kernel);
     assert_eq!(failed.outcome, OutcomeKind::Failed);
     let step = EntryStep { undone: Some(failed), ..step };
     kernel.menu = Some(menu);
-    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Done);
+    assert_eq!(remove_it(&step, false, &kernel).outcome, OutcomeKind::Done);
     assert_eq!(kernel.get(DEFAULTS), format!("{before}GRUB_TIMEOUT=1\n"));
     assert!(!kernel.get("/boot/grub/grub.cfg").contains("nosmt"), "it was made anew");
 }
@@ -179,8 +194,8 @@ fn a_step_of_another_planish_is_left_alone() {
     let kernel = Kernel::new(&[(ENTRY, BEFORE)]);
     let unknown =
         EntryStep { knob: KnobId::new("persist.new"), ..step(BootFormat::Entry, ENTRY, BEFORE, "x") };
-    assert_eq!(add(&unknown, &kernel).outcome, OutcomeKind::Failed);
-    assert_eq!(remove(&unknown, true, &kernel).outcome, OutcomeKind::Failed);
+    assert_eq!(add_it(&unknown, &kernel).outcome, OutcomeKind::Failed);
+    assert_eq!(remove_it(&unknown, true, &kernel).outcome, OutcomeKind::Failed);
     assert_eq!(kernel.get(ENTRY), BEFORE);
 }
 
@@ -193,7 +208,7 @@ fn an_undo_that_was_cut_short_behind_its_edit_makes_the_menu() {
     let theirs = format!("# ours\n{before}");
     kernel.put(DEFAULTS, &theirs);
     assert!(kernel.get("/boot/grub/grub.cfg").contains("nosmt"), "the kill came before the program ran");
-    assert_eq!(remove(&step, false, &kernel).outcome, OutcomeKind::Satisfied);
+    assert_eq!(remove_it(&step, false, &kernel).outcome, OutcomeKind::Satisfied);
     assert_eq!(kernel.get(DEFAULTS), theirs);
     assert!(!kernel.get("/boot/grub/grub.cfg").contains("nosmt"));
 }
@@ -208,7 +223,7 @@ fn a_menu_that_does_not_take_them_is_told_with_its_line_and_what_to_look_at() {
     };
     let kernel = Kernel { menu: Some(stubborn), ..Kernel::new(&[(DEFAULTS, before)]) };
     let step = step(BootFormat::GrubDefaults, DEFAULTS, before, "nosmt");
-    let outcome = add(&EntryStep { generator: Some(Generator::UpdateGrub), ..step }, &kernel);
+    let outcome = add_it(&EntryStep { generator: Some(Generator::UpdateGrub), ..step }, &kernel);
     assert_eq!(outcome.outcome, OutcomeKind::Failed);
     let told = outcome.detail.expect("why");
     assert!(

@@ -127,6 +127,7 @@ pub fn carried_over(host: &Host) -> Vec<CarriedOver> {
                 name: name.to_owned(),
                 entry: None,
                 arguments: String::new(),
+                tag: None,
             }));
         }
     }

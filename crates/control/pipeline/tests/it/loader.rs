@@ -1,6 +1,6 @@
 //! What loaders and packages do between an apply of boot parameters and its undo: entries are renamed, copied, removed.
 
-use planish_model::{DriftState, EntryId, Exit};
+use planish_model::{CarriedOver, DriftState, EntryId, Exit};
 use planish_pipeline::{
     ApplyOptions, Checked, PipelineError, Session, Target, Undone, apply, check, confirm, undo,
 };
@@ -217,16 +217,20 @@ fn an_undo_names_the_copies_that_somebody_made_and_so_does_check() {
         assert_eq!(checked(&tree).carried_over, [], "an open entry gives them");
         let undone = undo_all(&tree);
         assert_eq!(undone.exit, Exit::Findings, "{new}: {:?}", undone.hints);
-        let source = format!("{new}:4");
+        let source = format!("{new}:5");
         let told = undone.hints.iter().find(|hint| hint.starts_with(&source)).expect("it is named");
         assert!(told.contains("entry 1 gave it, which is undone"), "{told}");
-        assert!(told.ends_with(&format!("take `skew_tick=1` out of {source}")), "{told}");
+        let comment = "# planish entry 1: skew_tick=1";
+        let cure = format!("take the line `{comment}` out of {new}, and `skew_tick=1` out of {source}");
+        assert!(told.ends_with(&cure), "{told}");
         let found = checked(&tree);
         assert_eq!(found.exit, Exit::Findings, "{new}");
         assert_eq!((found.carried_over.len(), found.carried_over[0].source.as_str()), (1, source.as_str()));
 
         // The cure, as it was told.
-        tree.put(new, &tree.get(new).replace(" skew_tick=1", ""));
+        let text = tree.get(new).replace(&format!("{comment}\n"), "");
+        tree.put(new, &text.replace(" skew_tick=1", ""));
+        assert!(!tree.get(new).contains("planish"), "{new}");
         assert_eq!(checked(&tree).carried_over, [], "{new}");
         assert_eq!(checked(&tree).exit, Exit::Done, "{new}");
     }
@@ -258,7 +262,22 @@ fn a_command_line_file_that_is_made_from_an_entry_is_named() {
     tree.put("/etc/kernel/cmdline", "root=UUID=1 ro skew_tick=1\n");
     let undone = undo_all(&tree);
     assert_eq!(undone.exit, Exit::Findings);
-    assert!(undone.hints.iter().any(|hint| hint.starts_with("/etc/kernel/cmdline:1 gives `skew_tick=1`")));
+    let told = |undone: &Undone, cure: &str| {
+        let of_file = |hint: &&String| hint.starts_with("/etc/kernel/cmdline:1 gives `skew_tick=1`");
+        let hint = undone.hints.iter().find(of_file).expect("it is named").clone();
+        assert!(hint.ends_with(cure), "{hint}");
+    };
+    told(&undone, "take `skew_tick=1` out of /etc/kernel/cmdline:1");
+    // From one that had the tag, as kernel-install(8) makes an entry.
+    let tree = systemd();
+    tree.put("/etc/kernel/cmdline", "root=UUID=1 ro\n");
+    persist(&tree, &wants());
+    let given = tree.get("/etc/kernel/cmdline");
+    undo_all(&tree);
+    tree.put("/efi/loader/entries/f-6.14.conf", &TEXT.replace("root=UUID=1 ro\n", &given));
+    let cures: Vec<String> = checked(&tree).carried_over.iter().map(CarriedOver::cure).collect();
+    let cure = "take `skew_tick=1` and `planish.entry=1` out of /efi/loader/entries/f-6.14.conf:4";
+    assert_eq!(cures, [cure]);
 }
 
 #[test]

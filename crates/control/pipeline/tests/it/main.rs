@@ -35,6 +35,7 @@ mod relocate;
 mod rules;
 mod size;
 mod speed;
+mod tag;
 mod threads;
 mod transition;
 mod tree;

@@ -117,6 +117,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for (file, left_by) in checked.strange_files.iter().filter(|_| session.hidden_state().is_none()) {
         answer = answer.note(strange_file(file, *left_by, context));
     }
+    for (entry, lines) in checked.strange_tags.iter().filter(|_| session.hidden_state().is_none()) {
+        answer = answer.note(strange_tag(*entry, lines));
+    }
     let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
@@ -178,6 +181,16 @@ fn strange_file(file: &str, left_by: Option<EntryId>, context: &Context) -> Stri
              journal that is gone; `log` and `undo` with that --state tell of it and take it back"
         ),
     }
+}
+
+/// Whose boot parameters are that name an entry which is not in the journal, and what takes them out.
+fn strange_tag(entry: EntryId, lines: &[String]) -> String {
+    format!(
+        "{} has boot parameters of planish's entry {entry}, which this journal does not have: an apply with another \
+         --state gave them, or with a journal that is gone; `log` and `undo` with that --state tell of them and take \
+         them back; without it, take them out by hand, and what names the entry with them",
+        lines.join(", ")
+    )
 }
 
 /// What goes by itself, when, and what keeps it.

@@ -204,7 +204,8 @@ fn values(seen: &Observation) -> Values {
 }
 
 /// Arguments of the kernel that say which machine it is, and nothing of how it runs.
-const OF_ONE_MACHINE: [&str; 6] = ["BOOT_IMAGE", "initrd", "resume", "root", "rd.luks.uuid", "rd.lvm.lv"];
+const OF_ONE_MACHINE: [&str; 8] =
+    ["BOOT_IMAGE", "initrd", "planish.entry", "planish.trial", "resume", "root", "rd.luks.uuid", "rd.lvm.lv"];
 
 /// The arguments of a kernel that no knob of the catalogue is: of several of one name all.
 fn arguments(cmdline: &str, catalogue: &Catalogue) -> Values {

@@ -225,6 +225,33 @@ fn every_place_is_named_and_arguments_that_are_no_knob_differ_too() {
 }
 
 #[test]
+fn a_tag_of_planish_is_no_difference_and_one_of_no_entry_is_told() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let original = repository().join("hosts/rhel9-guest");
+    let copy = home.path().join("copy");
+    crate::recorded::copy_tree(&original, &copy);
+    let cmdline = copy.join("proc/cmdline");
+    let text = std::fs::read_to_string(&cmdline).expect("it is recorded");
+    std::fs::write(&cmdline, format!("{} planish.entry=7\n", text.trim_end())).expect("ours");
+    let (original, copy) = (original.to_str().expect("a path"), copy.to_str().expect("a path"));
+    let diff = planish::run(["--json", "host", "diff", original, copy]);
+    assert_eq!(diff.exit, 0, "{}", diff.stdout);
+
+    let name = "00000000000000000000000000000001-5.14.0-570.12.1.el9_6.x86_64.conf";
+    let entry = format!("{copy}/boot/loader/entries/{name}");
+    let text = std::fs::read_to_string(&entry).expect("it is recorded");
+    std::fs::write(&entry, text.replace("\noptions ", "\n# planish entry 7: nosmt\noptions ")).expect("ours");
+    let before = planish::run(["--root", original, "check"]);
+    let check = planish::run(["--root", copy, "check"]);
+    assert_eq!(check.exit, before.exit, "{}", check.stderr);
+    let line = format!(
+        "/boot/loader/entries/{name}:5 has boot parameters of planish's entry 7, which this journal does"
+    );
+    assert!(check.stderr.contains(&line) && check.stderr.contains("--state"), "{}", check.stderr);
+    assert!(!before.stderr.contains("planish's entry"), "{}", before.stderr);
+}
+
+#[test]
 fn what_only_the_next_boot_brings_is_a_difference() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let hosts = hosts();
