@@ -340,7 +340,7 @@ fn by_others(report: &CheckReport, catalogue: &Catalogue) -> Vec<String> {
         let of_file = (!drop_ins.is_empty()).then(|| {
             format!("take the line that sets it out of {}, and: systemctl daemon-reload", drop_ins.join(", "))
         });
-        let of_row = cures.cloned().filter(|_| of_file.is_none() || !others.is_empty());
+        let of_row = cures.filter(|_| of_file.is_none() || !others.is_empty()).cloned();
         let cure = of_file.iter().cloned().chain(of_row).collect::<Vec<_>>().join(", or ");
         format!(
             "exit code 1: {places} as wanted now will be written over at the boot by {writer}{named}: {cure}"
