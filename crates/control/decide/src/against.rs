@@ -5,7 +5,8 @@
 //! any more. Only what the plan has is looked at: what a host is set to besides is its owner's.
 
 use planish_model::{
-    Catalogue, Cpus, KnobId, MemoryPolicy, Observation, Placement, Plan, VerdictKind, place,
+    BootCpus, Catalogue, Cpus, Knob, KnobId, MemoryPolicy, Observation, Placement, Plan, Profile, ValueType,
+    VerdictKind, place,
 };
 
 use crate::cpus;
@@ -21,24 +22,45 @@ enum Relation {
     Same,
     /// The first gives work to CPUs and the second keeps work away from them.
     Apart,
+    /// The first with its word turns on what the second with its own turns off.
+    NotBoth(&'static str, &'static str),
 }
 
 /// All relations between rows.
-const RELATIONS: [(&str, Relation, &str); 9] = [
+const RELATIONS: [(&str, Relation, &str); 21] = [
     ("boot.irqaffinity", Relation::Apart, "boot.isolcpus"),
     ("boot.systemd_cpu_affinity", Relation::Apart, "boot.isolcpus"),
     ("clock.source", Relation::Same, "boot.clocksource"),
+    ("cpu.governor", Relation::Same, "boot.cpufreq_default_governor"),
     ("cpu.min_freq_khz", Relation::NotAbove, "cpu.max_freq_khz"),
     ("cpu.min_perf_pct", Relation::NotAbove, "cpu.max_perf_pct"),
+    ("cpu.smt", Relation::NotBoth("on", "auto,nosmt"), "boot.mitigations"),
+    ("cpu.smt", Relation::NotBoth("on", "1"), "boot.nosmt"),
     ("cpu.uncore_min_khz", Relation::NotAbove, "cpu.uncore_max_khz"),
+    ("irq.default_affinity", Relation::Apart, "boot.isolcpus"),
+    ("kernel.nmi_watchdog", Relation::NotBoth("1", "1"), "boot.nowatchdog"),
+    ("kernel.soft_watchdog", Relation::NotBoth("1", "1"), "boot.nosoftlockup"),
+    ("kernel.soft_watchdog", Relation::NotBoth("1", "1"), "boot.nowatchdog"),
+    ("kernel.watchdog", Relation::NotBoth("1", "1"), "boot.nowatchdog"),
     ("thp.enabled", Relation::Same, "boot.transparent_hugepage"),
     ("vm.dirty_background_bytes", Relation::NotAbove, "vm.dirty_bytes"),
+    ("vm.dirty_background_bytes", Relation::NotAbove, "vm.dirty_ratio"),
+    ("vm.dirty_background_ratio", Relation::NotAbove, "vm.dirty_bytes"),
     ("vm.dirty_background_ratio", Relation::NotAbove, "vm.dirty_ratio"),
+    ("workqueue.cpumask", Relation::Apart, "boot.isolcpus"),
+    ("workqueue.writeback_cpumask", Relation::Apart, "boot.isolcpus"),
 ];
 
 /// Boot parameters with these words leave each core one thread.
 const ONE_THREAD: [(&str, &str); 3] =
     [("cpu.smt", "off"), ("boot.nosmt", "1"), ("boot.mitigations", "auto,nosmt")];
+
+/// Whether a plan of a profile needs to know which CPUs are threads of one core: it takes one of each, or isolates some.
+#[must_use]
+pub fn asks_of_threads(profile: &Profile) -> bool {
+    let takes = |id: &KnobId| ONE_THREAD.iter().any(|(knob, _)| *knob == id.as_str());
+    profile.want.keys().any(|id| takes(id) || id.as_str() == "boot.isolcpus")
+}
 
 /// CPUs of these work for whoever sends, and nobody else is brought there.
 const OWN_WORK: &str = "net.xps_cpus";
@@ -63,23 +85,73 @@ fn values(plan: &Plan) -> Vec<Value<'_>> {
 /// Refuses a plan of which one value speaks against another.
 ///
 /// # Errors
-/// Both of them, and what they say of each other.
+/// Both of them, what they say of each other, and which of them the profile wants by itself.
 pub(crate) fn refuse_each_other(
     catalogue: &Catalogue,
     observation: &Observation,
+    profile: &Profile,
     plan: &Plan,
 ) -> Result<(), DecideError> {
     let values = values(plan);
     let of = |id: &'static str| values.iter().filter(move |value| value.knob.as_str() == id);
+    let refused = |a: &Value<'_>, b: &Value<'_>, why: String| {
+        let told = [a, b].map(|value| (value.knob.clone(), value.wanted.trim().to_owned()));
+        // What its own table [placement] sets goes with that, and can be left by nobody.
+        let is_own = |knob: &&KnobId| profile.want.contains_key(*knob);
+        let own = [a.knob, b.knob].into_iter().filter(is_own).cloned().collect();
+        Err(DecideError::Against { values: Box::new(told), own, why })
+    };
     for (first, relation, second) in RELATIONS {
         for (a, b) in of(first).flat_map(|a| of(second).map(move |b| (a, b))) {
+            // What a boot gives every place is a default for those that nobody wants otherwise.
+            let agrees = |a: &Value<'_>| contradiction(catalogue, observation, relation, a, b).is_none();
+            if matches!(relation, Relation::Same) && of(first).any(agrees) {
+                continue;
+            }
             if let Some(why) = contradiction(catalogue, observation, relation, a, b) {
-                let told = [a, b].map(|value| (value.knob.clone(), value.wanted.trim().to_owned()));
-                return Err(DecideError::Against { values: Box::new(told), why });
+                return refused(a, b, why);
+            }
+        }
+    }
+    for value in &values {
+        let gone = taken(observation, value);
+        for other in values.iter().filter(|other| !gone.is_empty() && other.knob != value.knob) {
+            let met = named(catalogue.knob(other.knob)?, other, observation).intersection(&gone);
+            if !met.is_empty() {
+                let why = format!("the first takes CPU {met} away, and the second names it");
+                return refused(value, other, why);
             }
         }
     }
     Ok(())
+}
+
+/// The CPUs that a value names one by one; none of a value that means all, or all up to the last one there is: that is
+/// so however many there are.
+fn named(knob: &Knob, value: &Value<'_>, observation: &Observation) -> Cpus {
+    let named = cpus::named_by(knob, value.wanted, &observation.cpus_present);
+    let is_boot = matches!(knob.r#type, ValueType::BootCpus { .. });
+    let goes_to_the_last =
+        is_boot && BootCpus::parse(value.wanted).is_some_and(|list| list.goes_to_the_last());
+    let is_all = observation.cpus_present.is_within(&named);
+    if is_all || goes_to_the_last { Cpus::default() } else { named }
+}
+
+/// The unit of a share.
+const PERCENT: &str = "percent";
+
+fn unit(knob: &Knob) -> Option<&str> {
+    match &knob.r#type {
+        ValueType::Int { int, .. } => Some(int),
+        _ => None,
+    }
+}
+
+/// A value as an amount: of a share of memory so much of `whole`.
+fn amount(knob: &Knob, value: &Value<'_>, whole: Option<u64>) -> Option<u64> {
+    let number: u64 = value.wanted.trim().parse().ok()?;
+    let of_share = |whole: u64| (whole / 100).saturating_mul(number);
+    Some(whole.filter(|_| unit(knob) == Some(PERCENT)).map_or(number, of_share))
 }
 
 fn contradiction(
@@ -94,8 +166,12 @@ fn contradiction(
     match relation {
         Relation::NotAbove => {
             let here = place::captures(&first.path, a.place) == place::captures(&second.path, b.place);
-            let [low, high] = [a, b].map(|value| value.wanted.trim().parse::<u64>().ok());
-            let is_above = here && low? > high?;
+            // A share is of the memory that can be dirty: of what is available about, and never more than all.
+            let host = &observation.host;
+            let is_mixed = unit(first) != unit(second);
+            let [least, most] =
+                [host.available_bytes, host.memory_bytes].map(|whole| is_mixed.then_some(whole));
+            let is_above = here && amount(first, a, least)? > amount(second, b, most)?;
             is_above.then(|| "the first is the lowest and may not be above the second".to_owned())
         }
         Relation::Same => {
@@ -109,6 +185,10 @@ fn contradiction(
             let both = worked.intersection(&kept);
             (!both.is_empty())
                 .then(|| format!("the first gives work to CPU {both}, and the second keeps it away"))
+        }
+        Relation::NotBoth(on, off) => {
+            let is_both = first.r#type.normal(a.wanted) == on && second.r#type.normal(b.wanted) == off;
+            is_both.then(|| "the first turns on what the second turns off".to_owned())
         }
     }
 }
@@ -147,6 +227,22 @@ pub(crate) fn refuse_against(
             }
         }
     }
+    refuse_away(observation, placement, plan)
+}
+
+/// Refuses what takes CPUs away that a placement has keep house: interrupts, masks and drop-ins would name them.
+fn refuse_away(observation: &Observation, placement: &Placement, plan: &Plan) -> Result<(), DecideError> {
+    let values = values(plan);
+    for value in &values {
+        // Of a row with a place for each CPU all are told at once.
+        let of_row = values.iter().filter(|other| other.knob == value.knob);
+        let gone = of_row.fold(Cpus::default(), |all, other| all.union(&taken(observation, other)));
+        let cpus = gone.intersection(&placement.housekeeping);
+        if !cpus.is_empty() {
+            let (knob, wanted) = (value.knob.clone(), value.wanted.trim().to_owned());
+            return Err(PlacementError::Away { knob, wanted, cpus }.into());
+        }
+    }
     Ok(())
 }
 
@@ -167,12 +263,13 @@ fn taken(observation: &Observation, value: &Value<'_>) -> Cpus {
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{Skipped, Verdict};
+    use planish_model::{Skipped, Verdict, Want};
 
     use super::*;
 
-    /// What is said of values that are there already, in a plan of nothing else.
-    fn told(values: &[(&str, &str, &str)]) -> Option<String> {
+    /// What is said of values that are there already, in a plan of nothing else, and the cure. `boot.irqaffinity` is of
+    /// a placement.
+    fn refused(values: &[(&str, &str, &str)]) -> Option<(String, String)> {
         let catalogue = Catalogue::embedded().expect("sound");
         let row = |(id, place, wanted): &(&str, &str, &str)| {
             let verdict = Verdict::new(VerdictKind::Settable, String::new());
@@ -182,15 +279,27 @@ mod tests {
         let plan = Plan::new(String::new(), String::new(), String::new(), Vec::new(), rows);
         let cpus_present = Cpus::parse("0-7").expect("a list");
         let seen = Observation { cpus_present, ..crate::testing::observation() };
-        refuse_each_other(&catalogue, &seen, &plan).err().map(|error| error.to_string())
+        let want = values.iter().filter(|(id, ..)| *id != "boot.irqaffinity");
+        let want: Vec<_> = want.map(|(id, _, value)| (*id, Want::Text((*value).to_owned()))).collect();
+        let refused = refuse_each_other(&catalogue, &seen, &crate::testing::profile(&want), &plan).err()?;
+        Some((refused.to_string(), refused.cure()))
+    }
+
+    fn told(values: &[(&str, &str, &str)]) -> Option<String> {
+        refused(values).map(|(told, _)| told)
     }
 
     #[test]
     fn every_relation_is_between_rows_of_the_catalogue() {
         let catalogue = Catalogue::embedded().expect("sound");
-        for (first, _, second) in RELATIONS {
-            for id in [first, second] {
-                assert!(catalogue.knob(&KnobId::new(id)).is_ok(), "{id}");
+        for (first, relation, second) in RELATIONS {
+            let [first, second] = [first, second].map(|id| catalogue.knob(&KnobId::new(id)).expect("a row"));
+            if let Relation::NotBoth(on, off) = relation {
+                assert!(
+                    first.r#type.validate(on).is_ok() && second.r#type.validate(off).is_ok(),
+                    "{}",
+                    first.id
+                );
             }
         }
         for (id, word) in ONE_THREAD {
@@ -219,6 +328,138 @@ mod tests {
             told(&[background, ("vm.dirty_bytes", "/proc/sys/vm/dirty_bytes", "2097152")])
         };
         assert_eq!((dirty("2097152"), dirty("2097153").is_some()), (None, true));
+    }
+
+    #[test]
+    fn a_lowest_in_bytes_is_compared_with_a_highest_in_percent() {
+        // 16 GiB, of which 12 are available.
+        let bytes = |low: u64, percent: &str| {
+            let low = (low << 20).to_string();
+            let background =
+                ("vm.dirty_background_bytes", "/proc/sys/vm/dirty_background_bytes", low.as_str());
+            told(&[background, ("vm.dirty_ratio", "/proc/sys/vm/dirty_ratio", percent)]).is_some()
+        };
+        assert_eq!((bytes(160, "1"), bytes(170, "1"), bytes(170, "2")), (false, true, false));
+        let percent = |low: &str, high: u64| {
+            let high = (high << 20).to_string();
+            let background = ("vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio", low);
+            told(&[background, ("vm.dirty_bytes", "/proc/sys/vm/dirty_bytes", high.as_str())]).is_some()
+        };
+        assert_eq!((percent("1", 120), percent("1", 125), percent("5", 125)), (true, false, true));
+        let both = |low: &str| {
+            let background = ("vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio", low);
+            told(&[background, ("vm.dirty_ratio", "/proc/sys/vm/dirty_ratio", "10")]).is_some()
+        };
+        assert_eq!((both("10"), both("11")), (false, true));
+    }
+
+    #[test]
+    fn what_one_turns_on_and_the_other_off_is_told() {
+        for (on, at, value, off, parameter, word) in [
+            ("cpu.smt", "/sys/devices/system/cpu/smt/control", "on", "boot.nosmt", "cmdline:nosmt", "1"),
+            (
+                "cpu.smt",
+                "/sys/devices/system/cpu/smt/control",
+                "on",
+                "boot.mitigations",
+                "cmdline:m",
+                "auto,nosmt",
+            ),
+            (
+                "kernel.nmi_watchdog",
+                "/proc/sys/kernel/nmi_watchdog",
+                "1",
+                "boot.nowatchdog",
+                "cmdline:n",
+                "1",
+            ),
+            ("kernel.watchdog", "/proc/sys/kernel/watchdog", "1", "boot.nowatchdog", "cmdline:n", "1"),
+            (
+                "kernel.soft_watchdog",
+                "/proc/sys/kernel/soft_watchdog",
+                "1",
+                "boot.nosoftlockup",
+                "cmdline:n",
+                "1",
+            ),
+        ] {
+            let why = told(&[(on, at, value), (off, parameter, word)]).expect(off);
+            assert!(
+                why.ends_with("speak against each other: the first turns on what the second turns off"),
+                "{why}"
+            );
+            let other = if value == "on" { "off" } else { "0" };
+            assert_eq!(told(&[(on, at, other), (off, parameter, word)]), None, "{on}");
+        }
+    }
+
+    #[test]
+    fn a_default_of_the_boot_is_for_those_that_nobody_wants_otherwise() {
+        let governor = |cpu: u32| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+        let [one, two] = [governor(1), governor(2)];
+        let boot = ("boot.cpufreq_default_governor", "cmdline:cpufreq.default_governor", "powersave");
+        let fast = ("cpu.governor", one.as_str(), "performance");
+        assert!(told(&[fast, boot]).is_some());
+        assert_eq!(
+            told(&[fast, ("cpu.governor", two.as_str(), "powersave"), boot]),
+            None,
+            "one of them only"
+        );
+    }
+
+    #[test]
+    fn cpus_that_a_value_takes_are_named_by_no_other() {
+        let offline = ("cpu.online", "/sys/devices/system/cpu/cpu5/online", "0");
+        for (id, place, value) in [
+            ("boot.isolcpus", "cmdline:isolcpus", "domain,1,5"),
+            ("boot.nohz_full", "cmdline:nohz_full", "1,5"),
+            ("boot.rcu_nocbs", "cmdline:rcu_nocbs", "1-6:1/4"),
+            ("irq.affinity", "/proc/irq/4/smp_affinity_list", "0,5"),
+            ("irq.default_affinity", "/proc/irq/default_smp_affinity", "22"),
+            ("workqueue.cpumask", "/sys/devices/virtual/workqueue/cpumask", "22"),
+        ] {
+            let why = told(&[offline, (id, place, value)]).expect(id);
+            assert!(why.ends_with("the first takes CPU 5 away, and the second names it"), "{why}");
+        }
+        for (id, place, value) in [
+            ("boot.isolcpus", "cmdline:isolcpus", "1,4"),
+            ("boot.nohz_full", "cmdline:nohz_full", "1-N"),
+            ("boot.rcu_nocbs", "cmdline:rcu_nocbs", "all"),
+            ("irq.default_affinity", "/proc/irq/default_smp_affinity", "ff"),
+        ] {
+            assert_eq!(told(&[offline, (id, place, value)]), None, "{id} = {value}");
+        }
+    }
+
+    #[test]
+    fn a_profile_that_takes_or_isolates_threads_asks_for_them() {
+        let asks = |id| asks_of_threads(&crate::testing::profile(&[(id, Want::Int(1))]));
+        for id in ["boot.isolcpus", "boot.nosmt", "boot.mitigations", "cpu.smt"] {
+            assert!(asks(id), "{id}");
+        }
+        assert!(!asks("vm.swappiness"));
+    }
+
+    #[test]
+    fn the_cure_names_what_can_be_left_and_nothing_of_the_placement() {
+        let cure = |values: &[(&str, &str, &str)]| refused(values).expect("told").1;
+        let dirty = cure(&[
+            ("vm.dirty_background_ratio", "/proc/sys/vm/dirty_background_ratio", "20"),
+            ("vm.dirty_ratio", "/proc/sys/vm/dirty_ratio", "10"),
+        ]);
+        assert_eq!(
+            dirty,
+            "change one of the two in the profile, or leave it as it is: --exclude vm.dirty_background_ratio or \
+             --exclude vm.dirty_ratio"
+        );
+        let placed = cure(&[
+            ("boot.irqaffinity", "cmdline:irqaffinity", "0-2"),
+            ("boot.isolcpus", "cmdline:isolcpus", "2-7"),
+        ]);
+        assert_eq!(
+            placed,
+            "change boot.isolcpus in the profile, or leave it as it is: --exclude boot.isolcpus"
+        );
     }
 
     #[test]

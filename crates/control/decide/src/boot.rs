@@ -10,7 +10,7 @@ use crate::budget::Budget;
 /// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
 pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
     match knob.boot_parameter()? {
-        ("isolcpus" | "nohz_full", _) => no_boot_cpu_left(wanted, host.cpus_online),
+        (name @ ("isolcpus" | "nohz_full"), _) => no_boot_cpu_left(name, wanted, host.cpus_online),
         // It holds movable data until pages are made of it, and the kernel's own needs a place as well.
         ("hugetlb_cma", _) => budget.take(node_bytes(&knob.r#type.normal(wanted))?).err(),
         ("hugepages", Some(size)) => {
@@ -38,7 +38,7 @@ pub fn unbootable(catalogue: &Catalogue, host: &HostFacts, plan: &Plan) -> Vec<(
 }
 
 /// `2M`, `1G`: as the rows of the catalogue write them.
-fn page_bytes(size: &str) -> Option<u64> {
+pub(crate) fn page_bytes(size: &str) -> Option<u64> {
     let (digits, unit) = size.split_at_checked(size.len().checked_sub(1)?)?;
     let shift = match unit {
         "M" => 20,
@@ -50,8 +50,9 @@ fn page_bytes(size: &str) -> Option<u64> {
 
 /// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel
 /// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`). One without it leaves it at least,
-/// whatever is offline now.
-fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
+/// whatever is offline now. Of `nohz_full` for all of them the kernel leaves it out by itself, and says so
+/// (`housekeeping_setup`).
+fn no_boot_cpu_left(name: &str, wanted: &str, online: u32) -> Option<String> {
     let list = BootCpus::parse(wanted)?;
     let cpus = list.cpus(online.saturating_sub(1));
     if !cpus.contains(&0) {
@@ -59,6 +60,9 @@ fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
     }
     // Of one that takes some of each group (`0-15:2/4`) the others are left.
     let is_all = !list.leaves_some() && u32::try_from(cpus.len()).is_ok_and(|taken| taken >= online);
+    if is_all && name == "nohz_full" {
+        return None;
+    }
     Some(match is_all {
         true => format!("`{wanted}` leaves none of the {online} CPUs to everything else"),
         false => format!("`{wanted}` takes CPU 0, which starts this host and keeps house"),
@@ -85,7 +89,7 @@ mod tests {
             ("boot.isolcpus", "0-3"),
             ("boot.isolcpus", "domain,managed_irq,0-1,2-7"),
             ("boot.isolcpus", "all"),
-            ("boot.nohz_full", "3,2,1,0"),
+            ("boot.isolcpus", "0-N"),
         ] {
             let reason = format!("`{list}` leaves none of the 4 CPUs to everything else");
             assert_eq!(told(&[(id, list)]), [Some(reason)]);
@@ -96,6 +100,9 @@ mod tests {
             ("boot.isolcpus", "4-15:2/4"),
             ("boot.isolcpus", "2-15"),
             ("boot.nohz_full", "1-3"),
+            ("boot.nohz_full", "1-N"),
+            ("boot.nohz_full", "all"),
+            ("boot.nohz_full", "0-N"),
             ("boot.rcu_nocbs", "all"),
         ] {
             assert_eq!(told(&[(id, list)]), [None], "{list}");

@@ -6,8 +6,8 @@
 //! back, and is there.
 
 use planish_model::{
-    Access, BootCpus, Case, Conditions, CpuForm, Cpus, Knob, MachineCpu, Observation, Plan, Step, ValueType,
-    Want, place,
+    Access, BootCpus, Case, Conditions, CpuForm, Cpus, Knob, MachineCpu, Observation, Plan, Reading, Step,
+    ValueType, Want, place,
 };
 
 use crate::error::DecideError;
@@ -28,11 +28,19 @@ pub(crate) fn refuse(knob: &Knob, want: &Want, observation: &Observation) -> Res
         Want::Cases(cases) => cases.clone(),
         Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => Vec::new(),
     };
-    let patterns = cases.iter().filter(|case| unmet(&case.needs, &observation.host).is_none());
-    for only in patterns.filter_map(|case| case.only.as_deref()).filter(|_| !here.is_empty()) {
-        let absent: Cpus = meant(knob, only).filter(|cpu| !here.contains(*cpu)).into_iter().collect();
+    let holding = cases.iter().filter(|case| unmet(&case.needs, &observation.host).is_none());
+    let patterns: Vec<&str> = holding.filter_map(|case| case.only.as_deref()).collect();
+    for only in patterns.iter().filter(|_| !here.is_empty()) {
+        let absent: Cpus = meant(knob, "cpu", only).filter(|cpu| !here.contains(*cpu)).into_iter().collect();
         if !absent.is_empty() {
             return Err(DecideError::NoCpu { knob: knob.id.clone(), cpus: absent, here: here.clone() });
+        }
+    }
+    let irqs: Vec<u32> = patterns.iter().filter_map(|only| meant(knob, "irq", only)).collect();
+    if let Some(here) = irqs_of(knob, observation).filter(|_| !irqs.is_empty()) {
+        let absent: Cpus = irqs.into_iter().filter(|irq| !here.contains(*irq)).collect();
+        if !absent.is_empty() {
+            return Err(DecideError::NoIrq { knob: knob.id.clone(), irqs: absent, here });
         }
     }
     // A kernel that does not tell which CPUs there are leaves nothing to compare with.
@@ -45,14 +53,22 @@ pub(crate) fn refuse(knob: &Knob, want: &Want, observation: &Observation) -> Res
     Ok(())
 }
 
-/// The one CPU that a pattern without a wildcard means, of a knob whose places are those of CPUs.
-fn meant(knob: &Knob, only: &str) -> Option<u32> {
-    let is_of_cpus = knob.path.split_once('{').is_some_and(|(_, rest)| rest.starts_with("cpu}"));
+/// The one CPU, or interrupt, that a pattern without a wildcard means, of a knob whose places are those of them.
+fn meant(knob: &Knob, what: &str, only: &str) -> Option<u32> {
+    let is_of_them = knob.path.split_once('{')?.1.split_once('}')?.0 == what;
     let name = match only.split_once('=') {
-        Some((hole, pattern)) => (hole == "cpu").then_some(pattern)?,
+        Some((hole, pattern)) => (hole == what).then_some(pattern)?,
         None => only,
     };
-    is_of_cpus.then(|| name.strip_prefix("cpu").unwrap_or(name).parse().ok())?
+    is_of_them.then(|| name.strip_prefix(what).unwrap_or(name).parse().ok())?
+}
+
+/// The numbers of the interrupts of which this host has places; `None` where it tells of none.
+fn irqs_of(knob: &Knob, observation: &Observation) -> Option<Cpus> {
+    let readings = observation.knobs.get(&knob.id).into_iter().flatten();
+    let here = readings.filter(|reading| reading.access != Access::Absent);
+    let number = |reading: &Reading| place::captures(&knob.path, &reading.place)?.first()?.1.parse().ok();
+    Some(here.filter_map(number).collect()).filter(|irqs: &Cpus| !irqs.is_empty())
 }
 
 /// Whether a case is for this host and means a place that it has.
@@ -154,7 +170,21 @@ mod tests {
             Want::Case(Box::new(Case { value, only, needs }))
         };
         assert_eq!(told("irq.affinity", case("irq=41")), absent("irq.affinity", "9"));
-        assert_eq!(told("irq.affinity", case("42")), None, "no place of this host");
+    }
+
+    #[test]
+    fn an_interrupt_that_is_not_there_is_refused_and_a_pattern_of_several_is_not() {
+        let case = |only: &str| {
+            let (value, only, needs) = ("1".to_owned(), Some(only.to_owned()), Conditions::default());
+            told("irq.affinity", Want::Case(Box::new(Case { value, only, needs })))
+        };
+        let absent = Some("irq.affinity names interrupt 42, and this host has 41 and no other".to_owned());
+        for only in ["42", "irq=42"] {
+            assert_eq!(case(only), absent, "{only}");
+        }
+        for only in ["41", "irq=41", "4*", "5*"] {
+            assert_eq!(case(only), None, "{only}");
+        }
     }
 
     #[test]
@@ -179,6 +209,9 @@ mod tests {
             ("boot.isolcpus", "0-7:1/2"),
             ("boot.rcu_nocbs", "all"),
             ("boot.rcu_nocbs", "1-N"),
+            ("boot.nohz_full", "all"),
+            ("boot.nohz_full", "1-N:1/2"),
+            ("boot.irqaffinity", "0,4-N"),
             ("irq.affinity", "0,7"),
             ("irq.default_affinity", "000000ff"),
             ("vm.swappiness", "100"),

@@ -54,6 +54,16 @@ pub enum DecideError {
         /// Those that are.
         here: Cpus,
     },
+    /// Interrupts that this host does not have.
+    #[error("{knob} names interrupt {irqs}, and this host has {here} and no other")]
+    NoIrq {
+        /// The knob.
+        knob: KnobId,
+        /// Those that it names and that are not there.
+        irqs: Cpus,
+        /// Those that are.
+        here: Cpus,
+    },
     /// Ways of a cache, or a bandwidth, that this machine does not have.
     #[error("{knob}: {resource} of cache {domain}: {reason}")]
     NoShare {
@@ -84,6 +94,8 @@ pub enum DecideError {
     Against {
         /// The knobs, as they are wanted.
         values: Box<[(KnobId, String); 2]>,
+        /// Those of the two that the profile wants by itself: the others are of its placement.
+        own: Vec<KnobId>,
         /// What they say of each other.
         why: String,
     },
@@ -122,19 +134,31 @@ impl DecideError {
             Self::NoCpu { knob, .. } => {
                 format!("name CPUs that `planish topo` shows, or leave it out: --exclude {knob}")
             }
+            Self::NoIrq { knob, .. } => format!(
+                "see what asks for them in /proc/interrupts: their numbers change with a boot; or leave it out: \
+                 --exclude {knob}"
+            ),
             Self::NoShare { knob, resource, .. } => {
                 format!(
                     "see what it may be: ls /sys/fs/resctrl/info/{resource}; or leave it out: --exclude {knob}"
                 )
             }
             Self::OnePlace { knobs, .. } => {
-                format!("take one of the two out of the profile, or leave it: --exclude {}", knobs[1])
+                format!(
+                    "take one of the two out of the profile, or leave it: --exclude {} or --exclude {}",
+                    knobs[0], knobs[1]
+                )
             }
             Self::Part(error) => error.cure(),
-            Self::Against { values, .. } => {
-                let other = &values[1].0;
-                format!("change one of the two in the profile, or leave it as it is: --exclude {other}")
-            }
+            Self::Against { own, .. } => match own.as_slice() {
+                [] => "change the table [placement] of the profile (docs/placement.md)".to_owned(),
+                [one] => format!("change {one} in the profile, or leave it as it is: --exclude {one}"),
+                several => {
+                    let leave: Vec<String> = several.iter().map(|knob| format!("--exclude {knob}")).collect();
+                    let leave = leave.join(" or ");
+                    format!("change one of the two in the profile, or leave it as it is: {leave}")
+                }
+            },
             Self::Placement(error) => error.cure(),
         }
     }

@@ -2,9 +2,9 @@
 //! misses.
 
 use planish_model::{
-    Catalogue, Class, Comparison, CuredBy, FactValue, Finding, FindingRule, KnobId, Limit, MayCost, Measured,
-    Observation, PlacedService, Placement, Plan, Reading, RuleCosts, Severity, Step, VerdictKind, When,
-    quoted, units,
+    Catalogue, Class, Comparison, CuredBy, DeviceKind, FactValue, Finding, FindingRule, KnobId, Limit,
+    MayCost, Measured, Observation, PlacedService, Placement, Plan, Reading, RuleCosts, Severity, Step,
+    VerdictKind, When, quoted, units,
 };
 
 use crate::plan::{Options, forbidden};
@@ -63,12 +63,8 @@ pub fn findings(
     findings.extend(writers::findings(catalogue, observation));
     if let Some(against) = against {
         let Against { plan, .. } = against;
-        // What a device on another node costs is told by the rule of a service that runs already.
-        let rule = catalogue.findings().iter().find(|rule| rule.id == "service.far_device");
-        let costs = rule.and_then(|rule| rule.costs.as_ref());
-        let may_cost = costs.and_then(|costs| may_cost(costs, observation));
-        findings
-            .extend(plan.placement.iter().flat_map(|placement| far_devices(placement, may_cost.as_ref())));
+        let placement = plan.placement.iter();
+        findings.extend(placement.flat_map(|placement| far_devices(catalogue, observation, placement)));
         // What a rule has found, with what it may cost, the row of its knob would tell once more, and without that.
         let told: Vec<&KnobId> = catalogue
             .findings()
@@ -290,14 +286,19 @@ fn say(name: &str, fact: &FactValue) -> String {
 
 /// Disks and cards that are not on the node of the service that works with them. Where the firmware does not tell a
 /// node nothing is known to be lost.
-fn far_devices(placement: &Placement, may_cost: Option<&MayCost>) -> Vec<Finding> {
+fn far_devices(catalogue: &Catalogue, observation: &Observation, placement: &Placement) -> Vec<Finding> {
     let far = placement.services.iter().flat_map(|service| service.far.iter().map(move |far| (service, far)));
-    far.map(|(service, device)| Finding {
+    let known = far.map(|(service, device)| {
+        (service, device, device.node.and_then(|_| rule_of_far(catalogue, observation, &device.name)))
+    });
+    known
+        .map(|(service, device, rule)| {
+            Finding {
         id: "placement.far_device".to_owned(),
         knob: None,
         severity: if device.node.is_some() { Severity::Warning } else { Severity::Note },
-        may_cost: may_cost.filter(|_| device.node.is_some()).cloned(),
-        costs: None,
+        may_cost: rule.and_then(|rule| may_cost(rule.costs.as_ref()?, observation)),
+        costs: rule.and_then(|rule| other_costs(rule.costs.as_ref()?, &rule.fact, observation)),
         risk: None,
         class: Class::Safe,
         evidence: format!("{} is placed on node {}, and {}", service.unit, nodes(service), device.remark()),
@@ -307,8 +308,23 @@ fn far_devices(placement: &Placement, may_cost: Option<&MayCost>) -> Vec<Finding
         cure: "place the service on the node of its device, or let it use one on its own: planish topo"
             .to_owned(),
         source: "Documentation/ABI/testing/sysfs-bus-pci: numa_node (unread)".to_owned(),
-    })
-    .collect()
+    }
+        })
+        .collect()
+}
+
+/// The rule that tells what a device of this kind costs on another node, where a service runs already.
+fn rule_of_far<'a>(
+    catalogue: &'a Catalogue,
+    observation: &Observation,
+    name: &str,
+) -> Option<&'a FindingRule> {
+    let devices = &observation.machine.as_ref()?.devices;
+    let id = match devices.iter().find(|device| device.name == name)?.kind {
+        DeviceKind::Nic => "service.far_card",
+        DeviceKind::Disk => "service.far_disk",
+    };
+    catalogue.findings().iter().find(|rule| rule.id == id)
 }
 
 fn nodes(service: &PlacedService) -> String {

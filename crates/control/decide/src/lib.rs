@@ -9,6 +9,8 @@
 //! - [`PlacementError`]: why services and interrupts are not placed as asked: whole or not at all;
 //! - [`findings`]: what the machine loses, why, and the cure; and which other programs set knobs too;
 //! - [`beyond_memory`]: why the host cannot give the pages of a plan any more;
+//! - [`asks_of_threads`]: whether a plan needs to know which CPUs are threads of one core;
+//! - [`beyond_next_boot`]: why all pools of the next boot are more than its memory;
 //! - [`pages_by_others`]: what a boot gives a pool without us;
 //! - [`size`]: how many huge pages a service needs, with the arithmetic.
 //!
@@ -27,6 +29,7 @@ mod error;
 mod findings;
 mod mounts;
 mod names;
+mod next_boot;
 mod order;
 mod parts;
 mod placement;
@@ -37,12 +40,14 @@ mod units;
 mod verdict;
 mod writers;
 
+pub use against::asks_of_threads;
 pub use boot::unbootable;
 pub use bounds::ruinous;
 pub use budget::{beyond_memory, beyond_memory_at_boot};
 pub use cards::waits_for_its_name;
 pub use error::DecideError;
 pub use findings::{Against, findings, weigh};
+pub use next_boot::beyond_next_boot;
 pub use order::in_order;
 pub use parts::PartError;
 pub use placement::{PlacementError, is_placed};

@@ -1,6 +1,6 @@
 //! From a profile to a plan: which writes, in which order, and what is left alone for which reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
@@ -10,8 +10,9 @@ use planish_model::{
 
 use crate::budget::{Budget, Budgets, ByNode};
 use crate::error::DecideError;
+use crate::next_boot::beyond_next_boot;
 use crate::placement::{self, Ask, PlacementError, What};
-use crate::pool::{Need, Own, Raise, came_short, raises};
+use crate::pool::{Need, Own, Raise, came_short, pages_by_others, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
     against, boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers,
@@ -87,7 +88,7 @@ pub fn plan(
     if let Some(placed) = placement.as_ref().filter(|_| allowed) {
         against::refuse_against(catalogue, observation, placed, &plan)?;
     }
-    against::refuse_each_other(catalogue, observation, &plan)?;
+    against::refuse_each_other(catalogue, observation, profile, &plan)?;
     if placement.is_none() {
         placement::refuse_unpinned(&plan)?;
     } else if allowed {
@@ -168,6 +169,8 @@ struct Draft<'a> {
     boot: Vec<Step>,
     /// Memory that pools reserved at boot may still take.
     boot_memory: Budget,
+    /// What files would set pools to at the next boot, by place.
+    lines: BTreeMap<String, u64>,
 }
 
 impl<'a> Draft<'a> {
@@ -180,7 +183,20 @@ impl<'a> Draft<'a> {
     ) -> Self {
         let (pools, steps, skipped, boot) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let boot_memory = Budget::at_boot(&observation.host);
-        Self { catalogue, observation, profile, open, options, pools, steps, skipped, boot, boot_memory }
+        let lines = BTreeMap::new();
+        Self {
+            catalogue,
+            observation,
+            profile,
+            open,
+            options,
+            pools,
+            steps,
+            skipped,
+            boot,
+            boot_memory,
+            lines,
+        }
     }
 
     /// Adds what one wanted value comes to.
@@ -546,6 +562,7 @@ impl<'a> Draft<'a> {
         let mut budget = Budgets::of(self.observation);
         let mut pools = std::mem::take(&mut self.pools);
         pools.sort_by_key(|(raise, _)| std::cmp::Reverse(raise.pool.page_bytes));
+        self.note_lines(&pools);
         for need in pools.chunk_by(|(a, _), (b, _)| a.knob.id == b.knob.id) {
             let writable = |(_, verdict): &&(Raise<'_>, Verdict)| verdict.verdict == VerdictKind::Settable;
             let mut wanted = ByNode::new();
@@ -561,6 +578,40 @@ impl<'a> Draft<'a> {
                 self.add_raise(raise, verdict.clone(), refused.as_deref(), impossible);
             }
         }
+    }
+
+    /// Notes what files would set pools to: pages of ours, those that others give at a boot, and those that other
+    /// profiles have lines for.
+    fn note_lines(&mut self, pools: &[(Raise<'_>, Verdict)]) {
+        let goes = |entry: &&Entry| Some(entry.id) == self.options.instead_of;
+        let others = self.open.iter().filter(|entry| entry.is_open() && entry.profile != self.profile.name);
+        let steps = others.filter(|entry| !goes(entry)).flat_map(|entry| &entry.steps);
+        let lines = steps.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
+        let lines: Vec<_> = lines.collect();
+        for (Raise { pool, need, .. }, _) in pools {
+            let of_others = lines.iter().filter(|line| line.place == pool.place).map(|line| line.pages);
+            let of_others =
+                of_others.fold(pages_by_others(self.observation, &pool.place), u64::saturating_add);
+            let line = self.lines.entry(pool.place.clone()).or_insert(of_others);
+            *line = line.saturating_add(*need);
+        }
+    }
+
+    /// Takes out the pools of the command line that the next boot could not give beside all others.
+    fn refuse_boot_pools(&mut self) {
+        let is_pool = |step: &Step| {
+            let parameter = self.catalogue.knob(&step.knob).ok().and_then(|knob| knob.boot_parameter());
+            matches!(parameter, Some(("hugepages" | "hugetlb_cma", _)))
+        };
+        let beyond = || beyond_next_boot(self.catalogue, self.observation, &self.boot, &self.lines);
+        let is_any = self.boot.iter().any(is_pool);
+        let Some(reason) = is_any.then(beyond).flatten() else { return };
+        let (pools, rest) = std::mem::take(&mut self.boot).into_iter().partition(is_pool);
+        self.boot = rest;
+        let pools: Vec<Step> = pools;
+        self.skipped.retain(|row| !pools.iter().any(|step| step.place == row.place));
+        let refused = |step: Step| Skipped::impossible(step.knob, step.place, step.wanted, reason.as_str());
+        self.skipped.extend(pools.into_iter().map(refused));
     }
 
     fn add_raise(&mut self, raise: &Raise<'_>, verdict: Verdict, refused: Option<&str>, impossible: bool) {
@@ -672,6 +723,7 @@ impl<'a> Draft<'a> {
 
     fn finish(mut self) -> Plan {
         self.refuse_ruinous();
+        self.refuse_boot_pools();
         self.part_queues();
         let page_bytes = |step: &Step| {
             let pool = self.observation.pools.iter().find(|pool| pool.place == step.place);

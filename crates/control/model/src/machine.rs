@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Cpus;
+use crate::{Cpus, DeviceKind};
 
 /// CPUs, nodes, devices, interrupts and units of one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -130,6 +130,8 @@ pub struct MachineNode {
 pub struct MachineDevice {
     /// The kernel's name: `nvme0n1`, `eth0`.
     pub name: String,
+    /// What it is.
+    pub kind: DeviceKind,
     /// The node that it is attached to, where the firmware tells.
     pub node: Option<u32>,
     /// Its PCI address.

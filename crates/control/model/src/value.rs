@@ -288,6 +288,10 @@ impl ValueType {
         let (found, wanted) = (self.normal(found), self.normal(wanted));
         match self {
             Self::Form { form: Form::ThpAnon | Form::ThpShmem } => form::gives_words(&found, &wanted),
+            Self::BootCpus { .. } if found != wanted => {
+                let lists = BootCpus::parse(&found).zip(BootCpus::parse(&wanted));
+                lists.is_some_and(|(found, wanted)| found.means(&wanted))
+            }
             _ => found == wanted,
         }
     }

@@ -74,18 +74,22 @@ fn boot_reading(host: &Host, shared: &Shared, knob: &Knob, root: bool) -> Readin
     }
 }
 
-/// Whether the kernel tells that it did not take the CPUs of `isolcpus`: a list that it cannot read, or that names a
-/// CPU which it does not have, is passed over whole (`kernel/sched/isolation.c`). Only those of `domain`, which is
-/// meant where no word is said, are told; CPU 0 is left out where no other one would be left.
+/// Whether the kernel tells that it did not take the CPUs of `isolcpus` or `nohz_full`: a list that it cannot read, or
+/// that names a CPU which it does not have, is passed over whole (`kernel/sched/isolation.c`). Of `isolcpus` only those
+/// of `domain`, which is meant where no word is said, are told; CPU 0 is left out where no other one would be left.
 fn is_ignored(host: &Host, knob: &Knob, given: &str) -> bool {
     let list = |name: &str| {
         let text = host.read(&format!("/sys/devices/system/cpu/{name}")).ok()?;
-        // Linux 5.15 puts a byte zero behind an empty list.
+        // Linux 5.15 puts a byte zero behind an empty list, and others call one that was never made by its pointer.
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned();
-        if text.is_empty() { Some(Cpus::default()) } else { Cpus::parse(&text) }
+        if text.is_empty() || text == "(null)" { Some(Cpus::default()) } else { Cpus::parse(&text) }
     };
-    let is_isolcpus = matches!(knob.boot_parameter(), Some(("isolcpus", _)));
-    let Some(taken) = is_isolcpus.then(|| list("isolated")).flatten() else { return false };
+    let told_in = match knob.boot_parameter() {
+        Some(("isolcpus", _)) => "isolated",
+        Some(("nohz_full", _)) => "nohz_full",
+        _ => return false,
+    };
+    let Some(taken) = list(told_in) else { return false };
     let Some(asked) = BootCpus::parse(given) else { return taken.is_empty() };
     let is_told = asked.words.is_empty() || asked.words.iter().any(|word| word == "domain");
     let last = list("possible").and_then(|cpus| cpus.iter().last());

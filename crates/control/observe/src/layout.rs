@@ -2,7 +2,7 @@
 
 use planish_host::{Access, Host};
 use planish_model::{
-    Cpus, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions, Persisted,
+    Cpus, DeviceKind, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions, Persisted,
 };
 use planish_sys::CpuSet;
 use planish_topo::{Device, Irq, Topology};
@@ -22,12 +22,14 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
     });
     let nodes =
         topology.nodes.iter().map(|node| MachineNode { id: node.id, memory_bytes: node.memory_bytes });
-    let devices = topology.disks.iter().chain(&topology.nics).filter(|device| !device.is_virtual);
+    let disks = topology.disks.iter().map(|disk| (DeviceKind::Disk, disk));
+    let devices = disks.chain(topology.nics.iter().map(|nic| (DeviceKind::Nic, nic)));
+    let devices = devices.filter(|(_, device)| !device.is_virtual);
     let there = units.iter().filter(|unit| writers::has_unit(host, unit));
     Machine {
         cpus: cpus.collect(),
         nodes: nodes.collect(),
-        devices: devices.map(|found| device(host, found)).collect(),
+        devices: devices.map(|(kind, found)| device(host, kind, found)).collect(),
         irqs: topology
             .irqs
             .iter()
@@ -70,11 +72,12 @@ fn cpus(set: &CpuSet) -> Cpus {
     set.iter().collect()
 }
 
-fn device(host: &Host, device: &Device) -> MachineDevice {
+fn device(host: &Host, kind: DeviceKind, device: &Device) -> MachineDevice {
     let folder = device.pci.as_ref().map(|address| format!("/sys/bus/pci/devices/{address}/msi_irqs"));
     let irqs = folder.map(|folder| host.list(&folder)).unwrap_or_default();
     MachineDevice {
         name: device.name.clone(),
+        kind,
         node: device.node,
         pci: device.pci.clone(),
         irqs: irqs.iter().filter_map(|number| number.parse().ok()).collect(),

@@ -170,12 +170,16 @@ fn the_live_machine_is_observed_within_its_time() {
 
 #[test]
 fn cpus_that_the_kernel_did_not_isolate_are_not_told_as_given() {
-    let told = |cmdline: &str, isolated: &str| {
+    let told = |cmdline: &str, taken: &str| {
         let tree = tempfile::tempdir().expect("a folder");
         write(tree.path(), "/proc/cmdline", &format!("root=/dev/vda1 {cmdline}\n"));
         write(tree.path(), "/sys/devices/system/cpu/possible", "0-7\n");
-        write(tree.path(), "/sys/devices/system/cpu/isolated", isolated);
-        places(&observe(tree.path()), "boot.isolcpus").remove(0).1.expect("a value")
+        let (file, id) = match cmdline.starts_with("nohz_full=") {
+            true => ("nohz_full", "boot.nohz_full"),
+            false => ("isolated", "boot.isolcpus"),
+        };
+        write(tree.path(), &format!("/sys/devices/system/cpu/{file}"), taken);
+        places(&observe(tree.path()), id).remove(0).1.expect("a value")
     };
     let ignored = |given: &str| format!("(given as {given}, and not taken by the kernel)");
     for (cmdline, isolated) in [
@@ -193,4 +197,10 @@ fn cpus_that_the_kernel_did_not_isolate_are_not_told_as_given() {
     }
     assert_eq!(told("isolcpus=2-5", "2-3\n"), ignored("2-5"));
     assert_eq!(told("quiet", "\n"), "(not given)");
+    for (given, taken) in [("2-3", "2-3\n"), ("all", "1-7\n"), ("1-N:1/2", "1,3,5,7\n")] {
+        assert_eq!(told(&format!("nohz_full={given}"), taken), given);
+        for nothing in ["(null)\n", "\n"] {
+            assert_eq!(told(&format!("nohz_full={given}"), nothing), ignored(given), "{nothing}");
+        }
+    }
 }

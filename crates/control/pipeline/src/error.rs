@@ -106,6 +106,14 @@ pub enum PipelineError {
         /// What is asked for, what is there, and what the host keeps.
         why: String,
     },
+    /// The pools of the next boot, with those that the plan adds, are more than its memory.
+    #[error("{why}")]
+    BeyondNextBoot {
+        /// Pools that the plan adds.
+        knobs: Vec<KnobId>,
+        /// All pools, what is there, and what the host keeps.
+        why: String,
+    },
     /// A part of the plan is impossible on this host, or would ruin it.
     #[error("this host cannot be made so: {why}")]
     Impossible {
@@ -432,6 +440,7 @@ fn of_decide(error: &DecideError) -> Exit {
         | DecideError::OnePlace { .. } => Exit::Usage,
         DecideError::NoNode { .. }
         | DecideError::NoCpu { .. }
+        | DecideError::NoIrq { .. }
         | DecideError::NoShare { .. }
         | DecideError::Part(_)
         | DecideError::Against { .. }
@@ -489,6 +498,7 @@ impl PipelineError {
             | Self::Moved { .. }
             | Self::Unshown { .. }
             | Self::NoMemory { .. }
+            | Self::BeyondNextBoot { .. }
             | Self::Impossible { .. }
             | Self::NotWritable { .. }
             | Self::Before(_)
@@ -543,7 +553,7 @@ impl PipelineError {
             Self::Systemd { verb, .. } => format!("type it, to see why: systemctl {verb}"),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
-            Self::Impossible { knobs, .. } => of_impossible(knobs),
+            Self::BeyondNextBoot { knobs, .. } | Self::Impossible { knobs, .. } => of_impossible(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
             Self::NotAsShown { path, entry } => of_unshown(path, *entry),
             Self::GoneSince { entry, .. } => of_gone(*entry),
@@ -666,6 +676,11 @@ mod tests {
                 cpus: [9].into_iter().collect(),
                 here: [0, 1].into_iter().collect(),
             },
+            DecideError::NoIrq {
+                knob: knob("irq.affinity"),
+                irqs: [9].into_iter().collect(),
+                here: [0, 1].into_iter().collect(),
+            },
             DecideError::OnePlace { place: text(), knobs: [knob("a.b"), knob("c.d")] },
         ];
         all.into_iter().map(PipelineError::from).collect()
@@ -695,6 +710,7 @@ mod tests {
             PipelineError::Elsewhere { what: "host" },
             PipelineError::Moved { moved: vec![place()] },
             PipelineError::NoMemory { knobs: vec![KnobId::new("hugepages.2m")], why: service() },
+            PipelineError::BeyondNextBoot { knobs: vec![KnobId::new("hugepages.1g")], why: service() },
             PipelineError::Impossible { knobs: vec![KnobId::new("cpu.online")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
             foreign(&[]),

@@ -7,12 +7,14 @@
 //! process holds into a unit that starts it: see [`crate::holding`]. Boot parameters go to the boot loader: see
 //! [`crate::boot`].
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use planish_act::Sink;
 use planish_host::Host;
 use planish_model::place::MOUNTS;
 use planish_model::{
-    Class, DriftState, Entry, EntryStep, KnobCheck, KnobId, Observation, Part, Plan, PoolLine, RuleLine,
-    Skipped, Undo, Unpersisted,
+    Class, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan, PoolLine,
+    RuleLine, Skipped, Step, Undo, Unpersisted,
 };
 
 use crate::boot;
@@ -136,19 +138,22 @@ impl Persistence {
                 }
             }
         }
+        let beyond =
+            |observation: &Observation| beyond_next_boot(session, plan, entries, &pools, observation);
+        let mut refusal = observation.as_ref().map(beyond).transpose()?.flatten();
         let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
         let rules = EntryStep { rules: ruled, ..file_step("persist.udev", rules::RULES_FILE, rules) };
         let mut steps = vec![sysctl, tmpfiles, rules];
         steps.extend(holders);
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
-        let (mut pending, mut refusal) = (None, None);
+        let mut pending = None;
         if let Some(observation) = observation {
             pending = wishes.arguments();
             let steps_of = wishes.clone().into_steps(session, &observation.boot, entries, sink);
             let (written, outside) = match steps_of {
                 Ok(given) => given,
-                Err(error) => (Vec::new(), wishes.left_out(refusal.insert(error))),
+                Err(error) => (Vec::new(), wishes.left_out(refusal.get_or_insert(error))),
             };
             pending = pending.filter(|_| !written.is_empty());
             steps.extend(written);
@@ -271,6 +276,40 @@ pub(crate) fn kept_by_no_file(host: &Host, check: &KnobCheck) -> Option<Unpersis
         }
         _ => None,
     }
+}
+
+/// Refuses lines and arguments for pools that are, with all that the next boot gives besides, more than its memory.
+fn beyond_next_boot(
+    session: &Session,
+    plan: &Plan,
+    entries: &[Entry],
+    pools: &[PoolLine],
+    observation: &Observation,
+) -> Result<Option<PipelineError>, PipelineError> {
+    let catalogue = session.sound_catalogue()?;
+    let goes = |entry: &&Entry| plan.instead_of.as_ref().is_some_and(|instead| instead.entry == entry.id);
+    let stays = entries.iter().filter(|entry| entry.is_open() && !goes(entry));
+    let steps = stays.flat_map(|entry| &entry.steps).filter(|step| step.is_in_file() && !step.is_undone());
+    let known: Vec<&PoolLine> = steps.flat_map(|step| &step.pools).collect();
+    // The file has one line for each pool, with the sum of all entries.
+    let sum = |line: &PoolLine| {
+        let of_others = known.iter().filter(|known| known.place == line.place).map(|known| known.pages);
+        of_others.fold(line.pages.saturating_add(line.others), u64::saturating_add)
+    };
+    let lines: BTreeMap<String, u64> = pools.iter().map(|line| (line.place.clone(), sum(line))).collect();
+    let is_pool = |step: &&Step| {
+        let parameter = catalogue.knob(&step.knob).ok().and_then(Knob::boot_parameter);
+        matches!(parameter, Some(("hugepages" | "hugetlb_cma", _)))
+    };
+    let is_line = |knob: &&Step| lines.contains_key(&knob.place);
+    let knobs = plan.boot.iter().filter(is_pool).chain(plan.steps.iter().filter(is_line));
+    let knobs: BTreeSet<KnobId> = knobs.map(|step| step.knob.clone()).collect();
+    // What comes without us is nothing that a plan could be refused for.
+    if knobs.is_empty() {
+        return Ok(None);
+    }
+    let why = planish_decide::beyond_next_boot(catalogue, observation, &plan.boot, &lines);
+    Ok(why.map(|why| PipelineError::BeyondNextBoot { knobs: knobs.into_iter().collect(), why }))
 }
 
 /// What this plan adds to the line of a pool: the pages that it raises the pool by, those that the same profile

@@ -224,7 +224,8 @@ impl Session {
     pub(crate) fn observe_more(&self, profile: &Profile, observation: &mut Observation) {
         let caches = self.wants_of_caches(profile);
         let groups = self.wants_of_groups(profile);
-        if !self.wants_of_units(profile) && profile.placement.is_none() && !caches && !groups {
+        let threads = planish_decide::asks_of_threads(profile);
+        if !self.wants_of_units(profile) && profile.placement.is_none() && !caches && !groups && !threads {
             return;
         }
         let _stage = info_span!("observe").entered();
@@ -232,7 +233,7 @@ impl Session {
             observation.caches = Some(planish_observe::caches(&self.host));
         }
         planish_observe::unit_settings(&self.host, &self.catalogue, &profile.want, observation);
-        if profile.placement.is_none() && !groups {
+        if profile.placement.is_none() && !groups && !threads {
             return;
         }
         let services = profile.placement.iter().flat_map(|placement| &placement.service);

@@ -211,6 +211,20 @@ pub enum PlacementError {
         /// What it does to it.
         what: String,
     },
+    /// A value of the profile takes CPUs away that the placement has keep house.
+    #[error(
+        "{knob} = {wanted} takes CPU {cpus} away, and the placement would have {} keep house, and name {} in masks",
+        it(cpus),
+        it(cpus)
+    )]
+    Away {
+        /// The knob.
+        knob: KnobId,
+        /// As it is wanted.
+        wanted: String,
+        /// The CPUs.
+        cpus: Cpus,
+    },
     /// Interrupts are moved, and nobody says where the service is that they belong to.
     #[error(
         "{knob} is wanted without the service that the interrupts belong to: moved away from it they cost several \
@@ -230,6 +244,11 @@ pub enum PlacementError {
         /// Why it cannot be set.
         reason: String,
     },
+}
+
+/// One or several CPUs, named before.
+fn it(cpus: &Cpus) -> &'static str {
+    if cpus.count() == 1 { "it" } else { "them" }
 }
 
 fn counted(count: usize, noun: &str) -> String {
@@ -276,6 +295,10 @@ impl PlacementError {
                     "place the service elsewhere, or take {knob} out of [want]: --exclude {knob} leaves it"
                 )
             }
+            Self::Away { knob, .. } => format!(
+                "apply {knob} first, by a profile without the table [placement], with a reboot where it needs one: what \
+                 is offline then is in no set; or leave it: --exclude {knob}"
+            ),
             Self::Unpinned { knob } => format!(
                 "say where services are in a table [placement], which moves interrupts too (docs/placement.md); or \
                  leave them: --exclude {knob}"

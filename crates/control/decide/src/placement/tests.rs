@@ -1,7 +1,8 @@
 //! What a placement never does, on machines of any shape, and what it refuses.
 
 use planish_model::{
-    Catalogue, HostFacts, Interrupts, MachineCpu, MachineDevice, MachineIrq, MachineNode, ServiceRequest,
+    Catalogue, DeviceKind, HostFacts, Interrupts, MachineCpu, MachineDevice, MachineIrq, MachineNode,
+    ServiceRequest,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -32,8 +33,10 @@ fn machine(cores: &[u32], threads: u32) -> Machine {
     }
     cpus.sort_by_key(|cpu| cpu.id);
     let nodes = (0..).zip(cores).map(|(id, _)| MachineNode { id, memory_bytes: 8 * GIB }).collect();
-    let device =
-        |name: &str, node| MachineDevice { name: name.to_owned(), node, pci: None, irqs: Vec::new() };
+    let device = |name: &str, node| {
+        let kind = if name.starts_with("nvme") { DeviceKind::Disk } else { DeviceKind::Nic };
+        MachineDevice { name: name.to_owned(), kind, node, pci: None, irqs: Vec::new() }
+    };
     let irq = |id: u32, user: &str, node: u32, fixed: bool| MachineIrq {
         id,
         users: vec![user.to_owned()],
@@ -295,10 +298,11 @@ fn services_are_pinned_before_interrupts_move() {
 
 #[test]
 fn a_device_on_another_node_is_a_finding_and_one_on_its_own_is_none() {
-    let found = |node: Option<u32>| {
+    let found_of = |name: &str, node: Option<u32>| {
         let mut seen = observation(machine(&[4, 4], 2));
-        seen.machine.as_mut().expect("seen").devices[1].node = node;
-        let service = ServiceRequest { devices: vec!["eth0".to_owned()], ..on_node("a.service", 0, None) };
+        let devices = &mut seen.machine.as_mut().expect("seen").devices;
+        devices.iter_mut().for_each(|device| device.node = node);
+        let service = ServiceRequest { devices: vec![name.to_owned()], ..on_node("a.service", 0, None) };
         let placement = Some(request(vec![service]));
         let profile = planish_model::Profile { placement, ..crate::testing::profile(&[]) };
         let catalogue = Catalogue::embedded().expect("sound");
@@ -309,11 +313,19 @@ fn a_device_on_another_node_is_a_finding_and_one_on_its_own_is_none() {
             Some(crate::Against { plan: &plan, source: "p", service: None }),
         )
         .into_iter();
-        found.find(|finding| finding.id == "placement.far_device").map(|finding| finding.severity)
+        found.find(|finding| finding.id == "placement.far_device")
     };
+    let found = |node| found_of("eth0", node).map(|finding| finding.severity);
     assert_eq!(found(Some(1)), Some(planish_model::Severity::Warning));
     assert_eq!(found(None), Some(planish_model::Severity::Note));
     assert_eq!(found(Some(0)), None);
+    // Somebody measured cards, and nobody disks.
+    let costs = |name| found_of(name, Some(1)).map(|finding| (finding.may_cost, finding.costs)).expect("far");
+    let (card, disk) = (costs("eth0"), costs("nvme0n1"));
+    assert!(card.0.is_some_and(|cost| cost.of.contains("network card")) && card.1.is_none());
+    assert!(disk.0.is_none() && disk.1.is_some_and(|why| why.starts_with("not known")), "of a card");
+    let unknown = found_of("eth0", None).expect("told");
+    assert_eq!((unknown.may_cost, unknown.costs), (None, None), "whether it is far is not known");
 }
 
 #[test]
@@ -454,7 +466,9 @@ fn what_takes_the_cpus_of_a_service_or_brings_others_to_them_is_refused_with_bot
         let planned = plan(&catalogue, &seen, &profile, &[], &all_allowed());
         match planned {
             Ok(_) => None,
-            Err(DecideError::Placement(error @ PlacementError::Against { .. })) => Some(error.to_string()),
+            Err(DecideError::Placement(
+                error @ (PlacementError::Against { .. } | PlacementError::Away { .. }),
+            )) => Some(error.to_string()),
             Err(error) => panic!("{error:?}"),
         }
     };
@@ -471,8 +485,13 @@ fn what_takes_the_cpus_of_a_service_or_brings_others_to_them_is_refused_with_bot
         let expected = format!("{id} = {value} speaks against the placement of a.service: it {what}");
         assert_eq!(told, Some(expected), "{id}");
     }
+    for isolate in [true, false] {
+        let told = told(&[("cpu.online", "0", Some("cpu4"))], isolate).expect("its own housekeeping");
+        let why = "and the placement would have it keep house, and name it in masks";
+        assert_eq!(told, format!("cpu.online = 0 takes CPU 4 away, {why}"));
+    }
     for (id, value, only) in [
-        ("cpu.online", "0", Some("cpu4")),
+        ("cpu.online", "1", Some("cpu4")),
         ("boot.systemd_cpu_affinity", "0,4", None),
         ("kernel.watchdog_cpumask", "0,4-8,12-15", None),
         ("net.rps_cpus", "30", None),

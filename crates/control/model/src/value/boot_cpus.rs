@@ -112,6 +112,21 @@ impl BootCpus {
         cpus
     }
 
+    /// Whether two lists are for the same CPUs with the same words, however they are written. Of one that goes up to the
+    /// last CPU that is known on its machine alone.
+    pub(super) fn means(&self, other: &Self) -> bool {
+        let words = |list: &Self| list.words.iter().cloned().collect::<BTreeSet<_>>();
+        let is_open = self.goes_to_the_last() || other.goes_to_the_last();
+        words(self) == words(other)
+            && if is_open { self.parts == other.parts } else { self.cpus(0) == other.cpus(0) }
+    }
+
+    /// Whether some part goes up to the last CPU, whichever that is: `all`, `1-N`.
+    #[must_use]
+    pub fn goes_to_the_last(&self) -> bool {
+        self.parts.iter().any(|part| part.first == End::Last || part.last == End::Last)
+    }
+
     /// Whether some part takes a few of each group of CPUs, and leaves the others.
     #[must_use]
     pub fn leaves_some(&self) -> bool {
@@ -158,6 +173,27 @@ mod tests {
             "9999999",
         ] {
             assert_eq!(of(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn lists_of_the_same_cpus_are_the_same_and_one_without_an_end_is_itself() {
+        let kind = ValueType::BootCpus { boot_cpus: ["domain", "nohz"].map(str::to_owned).to_vec() };
+        for (one, other) in [
+            ("1,2,3", "1-3"),
+            ("5,1", "1,5"),
+            ("0-7:2/4", "0-1,4-5"),
+            ("nohz,domain,2-3", "domain,nohz,3,2"),
+            ("all", "all"),
+            ("1-N", "1-N"),
+        ] {
+            assert!(kind.same(one, other), "{one} and {other}");
+            assert_eq!(kind.normal(one), one, "it is written word for word");
+        }
+        for (one, other) in
+            [("1-3", "1-4"), ("nohz,2-3", "domain,2-3"), ("all", "0-N:1/2"), ("1-N", "1-7"), ("x", "1")]
+        {
+            assert!(!kind.same(one, other), "{one} and {other}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The facts of a service that finding rules compare. They are listed with all others in [`crate::facts`].
 
-use planish_model::{FactValue, Observation, ServiceView};
+use planish_model::{DeviceKind, FactValue, Observation, ServiceView};
 
 use super::groups::Group;
 
@@ -61,16 +61,22 @@ fn cpus(facts: &mut Facts, view: &ServiceView, observation: &Observation) {
 
 /// Devices on nodes on none of whose CPUs the service may run. Where the firmware tells no node nothing is known.
 fn devices(facts: &mut Facts, view: &ServiceView) {
-    let far = view.devices.iter().filter(|device| device.near == Some(false));
-    let told: Vec<String> = far
-        .map(|device| {
-            let node = device.node.map_or_else(String::new, |node| node.to_string());
-            format!("{} ({}) is on node {node}", device.name, device.by)
-        })
-        .collect();
-    let known = view.devices.iter().any(|device| device.near.is_some());
-    facts.number("service.far_devices_count", known.then_some(told.len() as f64));
-    facts.text("service.far_devices", Some(told.join(", ")));
+    for (kind, names, count) in [
+        (DeviceKind::Disk, "service.far_disks", "service.far_disks_count"),
+        (DeviceKind::Nic, "service.far_cards", "service.far_cards_count"),
+    ] {
+        let known: Vec<_> =
+            view.devices.iter().filter(|device| device.kind == kind && device.near.is_some()).collect();
+        let far = known.iter().filter(|device| device.near == Some(false));
+        let told: Vec<String> = far
+            .map(|device| {
+                let node = device.node.map_or_else(String::new, |node| node.to_string());
+                format!("{} ({}) is on node {node}", device.name, device.by)
+            })
+            .collect();
+        facts.number(count, (!known.is_empty()).then_some(told.len() as f64));
+        facts.text(names, Some(told.join(", ")));
+    }
     let nodes: Vec<String> = view.cpus.nodes.iter().map(u32::to_string).collect();
     facts.text("service.nodes", Some(nodes.join(", ")));
 }

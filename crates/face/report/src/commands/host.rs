@@ -77,13 +77,11 @@ impl Report for HostDiffReport {
     fn text(&self, page: &mut Page<'_>) {
         let mut table = Table::new(&["what", &self.left, &self.right]);
         for of_one in self.differences.chunk_by(|a, b| a.what == b.what) {
-            let groups = alike(of_one, page);
-            for group in &groups {
+            for group in alike(of_one, page) {
                 let first = group[0].1;
                 let names: Vec<&str> = group.iter().map(|(name, _)| name.as_str()).collect();
                 let what = match names.as_slice() {
                     [name] => format!("{} {name}", first.what).trim_end().to_owned(),
-                    many if groups.len() == 1 => format!("{} x{}", first.what, many.len()),
                     many => format!("{} {}", first.what, in_few_words(many)),
                 };
                 let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
@@ -194,7 +192,7 @@ mod tests {
         assert!(text.contains("cpu.max_freq_khz cpu0-1,3,9-11  3400000  4\n"), "{text}");
         assert!(text.contains("cpu.max_freq_khz cpu2           3400000  5\n"), "{text}");
         let text = shown(vec![row(0, "4"), row(1, "4")]);
-        assert!(text.contains("cpu.max_freq_khz x2  3400000  4\n"), "{text}");
+        assert!(text.contains("cpu.max_freq_khz cpu0-1  3400000  4\n"), "{text}");
         assert_eq!(in_few_words(&["nvme0n1", "nvme1n1", "sda"]), "nvme0n1, nvme1n1, sda");
         assert_eq!(in_few_words(&["a", "b", "c", "d", "e", "f"]), "a, b, c, d, and 2 more");
     }
