@@ -55,7 +55,8 @@ const RELATIONS: [(&str, Relation, &str); 21] = [
 const ONE_THREAD: [(&str, &str); 3] =
     [("cpu.smt", "off"), ("boot.nosmt", "1"), ("boot.mitigations", "auto,nosmt")];
 
-/// Whether a plan of a profile needs to know which CPUs are threads of one core: it takes one of each, or isolates some.
+/// Whether a plan of a profile needs to know which CPUs are threads of one core: it takes one of each, or isolates
+/// some.
 #[must_use]
 pub fn asks_of_threads(profile: &Profile) -> bool {
     let takes = |id: &KnobId| ONE_THREAD.iter().any(|(knob, _)| *knob == id.as_str());

@@ -6,9 +6,9 @@
 //!   hugetlb_cma=                held for gigantic pages, and movable data until then
 //! ```
 //!
-//! Each way alone may be within the memory, and all of them more than there is: the kernel takes as much as it finds for
-//! the first of them, and process 1 gets none of the rest. Of two numbers for one pool the larger counts, since there is
-//! a moment at which it holds.
+//! Each way alone may be within the memory, and all of them more than there is: the kernel takes as much as it finds
+//! for the first of them, and process 1 gets none of the rest. Of two numbers for one pool the larger counts, since
+//! there is a moment at which it holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -189,8 +189,8 @@ mod tests {
         assert_eq!(told(&seen, &[("boot.hugepages.2m", pages(100_000))]), []);
         assert_eq!(told(&seen, &[("hugepages.1g", gib(94))]), []);
         let both = told(&seen, &[("boot.hugepages.2m", pages(100_000)), ("hugepages.1g", gib(94))]);
-        let why = "the next boot would have 100000 pages of 2 MiB (195.3 GiB) and 94 pages of 1 GiB (94 GiB): 289.3 GiB \
-                   is more than the 256 GiB available, of which the host keeps 25.6 GiB";
+        let why = "the next boot would have 100000 pages of 2 MiB (195.3 GiB) and 94 pages of 1 GiB (94 GiB): \
+                   289.3 GiB is more than the 256 GiB available, of which the host keeps 25.6 GiB";
         assert_eq!(both, [("boot.hugepages.2m".to_owned(), why.to_owned())]);
         assert_eq!(told(&seen, &[("boot.hugepages.2m", pages(50_000)), ("hugepages.1g", gib(94))]), []);
     }

@@ -125,13 +125,13 @@ impl Wishes {
         if let Some(by) = sources.unread.first() {
             return refused(
                 format!(
-                    "{by} names GRUB_CMDLINE_LINUX_DEFAULT behind {own} in a way that only a shell can tell, and may take \
-                     them away"
+                    "{by} names GRUB_CMDLINE_LINUX_DEFAULT behind {own} in a way that only a shell can tell, and \
+                     may take them away"
                 ),
                 format!(
                     "have {by} be a plain assignment on a line of its own, \
-                     GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ...\", or give its file a name that sorts \
-                     before {name}"
+                     GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ...\", or give its file a name \
+                     that sorts before {name}"
                 ),
             );
         }

@@ -81,10 +81,6 @@ fn look(
         // is a line of ours that somebody had changed.
         let own = entry.steps.iter().find(|step| step.undo == Undo::File && run_of(step).is_some());
         let is_of_own = |line: &BootLine| own.is_some_and(|step| step.place == line.path);
-        let is_left = |path: &str| {
-            let mut steps = entry.steps.iter().filter(|step| step.place == path && run_of(step).is_some());
-            steps.any(EntryStep::left_theirs)
-        };
         let given = |line: &BootLine, arguments: &str| count_besides(&line.text, arguments, &held);
         let is_source = |line: &BootLine| line.path.starts_with("/etc/default/grub") && given(line, run) > 0;
         let of_own_alone = own.is_some_and(EntryStep::left_theirs) || lines.iter().any(is_source);
@@ -102,7 +98,7 @@ fn look(
             };
             let is_whole = is_more(run);
             is_given_anew |= edited.is_some_and(|step| is_theirs(step, is_whole));
-            let told: Vec<&str> = match (is_whole, is_left(&line.path)) {
+            let told: Vec<&str> = match (is_whole, has_left(entry, &line.path)) {
                 (true, _) => vec![run],
                 (false, true) => run.split_ascii_whitespace().filter(|word| is_more(word)).collect(),
                 (false, false) => Vec::new(),
@@ -118,6 +114,12 @@ fn look(
         found.extend(left.into_iter().filter(|_| !is_given_anew));
     }
     found
+}
+
+/// Whether an undo found the insertion of an entry into a file changed, and left it.
+fn has_left(entry: &Entry, path: &str) -> bool {
+    let mut steps = entry.steps.iter().filter(|step| step.place == path && run_of(step).is_some());
+    steps.any(EntryStep::left_theirs)
 }
 
 /// What says in a file that an entry gave the arguments of a line: in the line, or in a comment anywhere.

@@ -686,10 +686,15 @@ mod tests {
         all.into_iter().map(PipelineError::from).collect()
     }
 
+    /// Of a disk that has no room.
+    fn full() -> JournalError {
+        let path = PathBuf::from("/state/var/journal.jsonl");
+        JournalError::Storage { what: "sync", path, source: io::Error::other("full") }
+    }
+
     /// One of each other kind.
     fn all() -> Vec<PipelineError> {
         let path = || PathBuf::from("/state/var/journal.jsonl");
-        let full = || JournalError::Storage { what: "sync", path: path(), source: io::Error::other("full") };
         let no_plan = || serde_json::from_str::<u8>("x").expect_err("no number");
         let unknown = || CatalogueError::UnknownProfile {
             file: None,

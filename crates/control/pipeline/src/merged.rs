@@ -71,9 +71,9 @@ fn add(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// Whether a line of others stands for one of ours that gave arguments to the kernel, and is not there any more as it was
-/// written: it has words in it, or lacks some, or has them in another order, or gives them another value. Whatever it
-/// says by now, nobody can tell what of it is theirs.
+/// Whether a line of others stands for one of ours that gave arguments to the kernel, and is not there any more as it
+/// was written: it has words in it, or lacks some, or has them in another order, or gives them another value. Whatever
+/// it says by now, nobody can tell what of it is theirs.
 fn is_instead(own: &str, line: &str) -> bool {
     added_by(own).is_some() && is_of_menu(line)
 }

@@ -134,28 +134,25 @@ impl Persistence {
                 }
                 Route::Itself => {}
                 Route::Nothing { reason, cure } => {
-                    left_out.push(unpersisted(knob, place, value, (reason, cure)));
+                    left_out.push(unpersisted(knob, place, value, (reason, cure)))
                 }
             }
         }
-        let beyond =
-            |observation: &Observation| beyond_next_boot(session, plan, entries, &pools, observation);
-        let mut refusal = observation.as_ref().map(beyond).transpose()?.flatten();
+        let mut refusal = beyond_next_boot(session, plan, entries, &pools, observation.as_ref())?;
         let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
         let rules = EntryStep { rules: ruled, ..file_step("persist.udev", rules::RULES_FILE, rules) };
-        let mut steps = vec![sysctl, tmpfiles, rules];
-        steps.extend(holders);
+        let mut steps: Vec<EntryStep> = [sysctl, tmpfiles, rules].into_iter().chain(holders).collect();
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
         let mut pending = None;
         if let Some(observation) = observation {
-            pending = wishes.arguments();
+            let arguments = wishes.arguments();
             let steps_of = wishes.clone().into_steps(session, &observation.boot, entries, sink);
             let (written, outside) = match steps_of {
                 Ok(given) => given,
                 Err(error) => (Vec::new(), wishes.left_out(refusal.get_or_insert(error))),
             };
-            pending = pending.filter(|_| !written.is_empty());
+            pending = arguments.filter(|_| !written.is_empty());
             steps.extend(written);
             left_out.extend(outside);
         }
@@ -284,8 +281,10 @@ fn beyond_next_boot(
     plan: &Plan,
     entries: &[Entry],
     pools: &[PoolLine],
-    observation: &Observation,
+    observation: Option<&Observation>,
 ) -> Result<Option<PipelineError>, PipelineError> {
+    // Nothing of the plan is of a pool or of the boot.
+    let Some(observation) = observation else { return Ok(None) };
     let catalogue = session.sound_catalogue()?;
     let goes = |entry: &&Entry| plan.instead_of.as_ref().is_some_and(|instead| instead.entry == entry.id);
     let stays = entries.iter().filter(|entry| entry.is_open() && !goes(entry));

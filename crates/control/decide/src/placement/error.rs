@@ -296,8 +296,8 @@ impl PlacementError {
                 )
             }
             Self::Away { knob, .. } => format!(
-                "apply {knob} first, by a profile without the table [placement], with a reboot where it needs one: what \
-                 is offline then is in no set; or leave it: --exclude {knob}"
+                "apply {knob} first, by a profile without the table [placement], with a reboot where it needs one: \
+                 what is offline then is in no set; or leave it: --exclude {knob}"
             ),
             Self::Unpinned { knob } => format!(
                 "say where services are in a table [placement], which moves interrupts too (docs/placement.md); or \

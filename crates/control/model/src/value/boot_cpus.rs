@@ -112,8 +112,8 @@ impl BootCpus {
         cpus
     }
 
-    /// Whether two lists are for the same CPUs with the same words, however they are written. Of one that goes up to the
-    /// last CPU that is known on its machine alone.
+    /// Whether two lists are for the same CPUs with the same words, however they are written. Of one that goes up to
+    /// the last CPU that is known on its machine alone.
     pub(super) fn means(&self, other: &Self) -> bool {
         let words = |list: &Self| list.words.iter().cloned().collect::<BTreeSet<_>>();
         let is_open = self.goes_to_the_last() || other.goes_to_the_last();

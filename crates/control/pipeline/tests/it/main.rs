@@ -5,6 +5,7 @@ mod boot;
 mod caches;
 mod cards;
 mod crash;
+mod cut;
 mod damage;
 mod derived;
 mod disk;

@@ -22,6 +22,9 @@ fn allowing(tree: &Tree, source: &Source) -> Plan {
     plan(&tree.session(), source, &allowed).expect("planned")
 }
 
+/// Takes a reason: its name, a host, and what makes a plan for it.
+type Add<'a> = &'a mut dyn FnMut(&'static str, Tree, &dyn Fn(&Tree) -> Plan);
+
 /// Each reason: a host, and a plan for it that its apply refuses.
 fn reasons() -> Vec<(&'static str, Tree, Plan)> {
     let mut all = Vec::new();
@@ -29,9 +32,18 @@ fn reasons() -> Vec<(&'static str, Tree, Plan)> {
         let plan = make(&tree);
         all.push((name, tree, plan));
     };
-    let of_wants = |tree: &Tree| allowing(tree, &wants());
-    let swap = || profile("swap", &[("vm.swappiness", Want::Int(10)), ("vm.stat_interval", Want::Int(30))]);
+    files_refuse(&mut add);
+    the_host_has_moved(&mut add);
+    no_host_can(&mut add);
+    all
+}
 
+fn of_wants(tree: &Tree) -> Plan {
+    allowing(tree, &wants())
+}
+
+/// What files of the host say keeps the plan from being written.
+fn files_refuse(add: Add) {
     add("BootLoader", debian(), &|tree| {
         tree.put("/boot/grub/grub.cfg", "");
         of_wants(tree)
@@ -54,6 +66,11 @@ fn reasons() -> Vec<(&'static str, Tree, Plan)> {
         apply(&session, &plan_of(&session, &wants()), &options).expect("applied");
         of_wants(tree)
     });
+}
+
+/// The plan was made of another state.
+fn the_host_has_moved(add: Add) {
+    let swap = || profile("swap", &[("vm.swappiness", Want::Int(10)), ("vm.stat_interval", Want::Int(30))]);
     add("Moved", debian(), &|tree| {
         let plan = of_wants(tree);
         tree.edit(SWAPPINESS, "33");
@@ -80,6 +97,10 @@ fn reasons() -> Vec<(&'static str, Tree, Plan)> {
         persist(tree, &profile("other", &[("vm.stat_interval", Want::Int(30))]));
         plan
     });
+}
+
+/// What is asked cannot be, or is not what was planned.
+fn no_host_can(add: Add) {
     add("NoMemory", debian(), &|tree| {
         let need = Want::Need { need_bytes: 56 << 30, nodes: Nodes::Spread };
         allowing(tree, &profile("big", &[("hugepages.2m", need)]))
@@ -110,7 +131,6 @@ fn reasons() -> Vec<(&'static str, Tree, Plan)> {
         steps[0].class = Class::Durability;
         Plan::new(plan.profile, plan.host_id, plan.boot_id, steps, plan.skipped).with_boot(plan.boot)
     });
-    all
 }
 
 #[test]

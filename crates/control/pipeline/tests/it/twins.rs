@@ -1,5 +1,5 @@
-//! Run-time knobs that an argument of the kernel's command line sets as well: what only the next boot is given of them is
-//! pending until that boot.
+//! Run-time knobs that an argument of the kernel's command line sets as well: what only the next boot is given of them
+//! is pending until that boot.
 
 use planish_boot::Format;
 use planish_model::{Catalogue, Class, DriftState, Exit, Knob, KnobCheck, ValueType, Want, When};

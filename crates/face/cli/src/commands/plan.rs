@@ -187,10 +187,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.next(context.root_line(&format!("apply {}{persist}", quoted(&file)))));
     }
     if plan.steps.is_empty() && plan.persist.as_ref().is_none_or(|persist| persist.files.is_empty()) {
-        if exit.is_some() {
-            return Ok(answer);
-        }
-        return Ok(nothing_now(answer, &plan, args, context));
+        return Ok(if exit.is_some() { answer } else { nothing_now(answer, &plan, args, context) });
     }
     if is_refused_anyway {
         return Ok(answer);
