@@ -44,6 +44,8 @@ pub(crate) struct Collector<'a> {
     is_repeating: bool,
     /// Rows that a later round told anew.
     repeated: BTreeSet<usize>,
+    /// What loops and functions of the file's scripts came to so far.
+    pub(crate) steps: usize,
 }
 
 impl<'a> Collector<'a> {
@@ -57,6 +59,7 @@ impl<'a> Collector<'a> {
             summary: None,
             is_repeating: false,
             repeated: BTreeSet::new(),
+            steps: 0,
         }
     }
 

@@ -1085,3 +1085,60 @@ fn scripts_of_any_depth_and_length_come_to_an_end() {
         assert!(imported.lines.iter().all(|row| row.is_accepted() || row.reason.is_some()));
     }
 }
+
+/// Each way to nest, and each command within: what is twice at every level must be counted, or 2^38 are walked.
+#[test]
+fn nested_loops_around_any_command_end_soon() {
+    let inner = [
+        "[[ a == b ]]",
+        "(( 1 ))",
+        ":",
+        "V=1",
+        "sysctl -w vm.swappiness=1",
+        "if true; then :; fi",
+        "if [ -f /x ]; then :; else :; fi",
+        "while [ -f /x ]; do :; done",
+        "until true; do :; done",
+        "case $V in a) :;; *) :;; esac",
+        "{ :; }",
+        "( : )",
+        "f() { :; }",
+        "for w in 1 2; do :; done",
+        "for w; do :; done",
+        "for ((i = 0; i < 9; i++)); do :; done",
+        "[ -f /x ] && :",
+        "echo 1 | cat",
+        ": &",
+        "f",
+        "sh -c 'for w in 1 2; do for v in 1 2; do [[ a == b ]]; done; done'",
+    ];
+    let loops =
+        ["for v in /sys/block/*; do ", "for v in 1 2; do ", "for v in $(x); do ", "while [ -f /x ]; do "];
+    for (around, command) in loops.iter().flat_map(|around| inner.map(|command| (around, command))) {
+        let defined = if command == "f" { "f() { :; }\n" } else { "" };
+        let script = defined.to_owned() + &around.repeat(38) + "\n" + command + "\n" + &"done; ".repeat(38);
+        let started = std::time::Instant::now();
+        let imported = read(&format!("{script}\nsysctl -w vm.dirty_ratio=5\n"), ImportFormat::Script);
+        // A second even where the build is not optimized; what is not counted takes longer than anybody waits.
+        assert!(started.elapsed().as_secs() < 10, "{around}{command}: {:?}", started.elapsed());
+        assert!(imported.lines.iter().all(|row| row.is_accepted() || row.reason.is_some()));
+    }
+}
+
+/// What is written once for each line must not be held against all the others.
+#[test]
+fn long_scripts_end_soon() {
+    let many = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    for script in [
+        many(20_000, &|n| format!("V{n}=1\n[ -f /x ] && V{n}=2\n")),
+        many(20_000, &|_| "grep -q x /y && ".to_owned()) + ":\n",
+        many(20_000, &|_| "[ -e /proc ] || exit 1\nsysctl -w vm.swappiness=1\n".to_owned()),
+        format!("for x in {}; do [ -f /x ] && : {}; done\n", "a ".repeat(4000), "b ".repeat(100_000)),
+        format!("V={}\n: {}\n", "a ".repeat(2000), "$V".repeat(100_000)),
+        format!("for x in 1 2 3; do\n{}done\n", "sh -c 'for y in 1 2 3; do :; done'\n".repeat(10_000)),
+    ] {
+        let started = std::time::Instant::now();
+        let _ = read(&script, ImportFormat::Script);
+        assert!(started.elapsed().as_secs() < 20, "{:.80}: {:?}", script, started.elapsed());
+    }
+}

@@ -53,6 +53,9 @@ const OF_ALL: [&str; 16] = [
 /// memory.
 const VALUE_MAX: usize = 4096;
 
+/// Fields that the variables of one word may come to.
+const FIELDS_MAX: usize = 4096;
+
 /// Fills in words with the variables of a moment.
 pub(super) struct Filler<'v> {
     pub(super) variables: &'v mut Variables,
@@ -84,6 +87,10 @@ impl Filler<'_> {
             };
             field.is_pattern |= is_pattern;
             field.is_glob |= !quoted && !is_pattern && is_glob(&text);
+            if field.text.len() > VALUE_MAX || fields.len() > FIELDS_MAX {
+                (field.is_known, any) = (false, true);
+                continue;
+            }
             if quoted || !text.contains(char::is_whitespace) && splits_by_blanks {
                 any |= quoted || !text.is_empty();
                 field.text += &text;

@@ -4,9 +4,7 @@ use super::expand::{Field, Filler, Value};
 use super::guard::{Ends, Outcome, Term, mounted, tested};
 use super::lex::{Part, Word};
 use super::tree::Redirect;
-use super::walk::{
-    Flow, MORE, Plain, Ran, Reach, STEPS_MAX, Walker, both, is_of_kernel, reads, takes_output, walk_under,
-};
+use super::walk::{Flow, Plain, Ran, Reach, Walker, both, is_of_kernel, reads, takes_output, walk_under};
 use crate::import::script;
 
 /// Why a command is refused of which a word is not known.
@@ -36,9 +34,7 @@ impl<'t> Walker<'t, '_, '_> {
         raw: &'t str,
         is_alone: bool,
     ) -> Ran {
-        self.steps += usize::from(self.loops > 0 || !self.calls.is_empty());
-        if self.steps > STEPS_MAX {
-            self.refuse(line, raw, MORE);
+        if !self.may_run(line, raw) {
             return Ends::hoped(raw).into();
         }
         self.tell_documents(redirects, line);

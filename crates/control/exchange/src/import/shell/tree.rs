@@ -88,6 +88,9 @@ pub(super) struct Script<'t> {
 /// No script of settings is nested deeper, and a hostile one must not exhaust the stack.
 const DEPTH_MAX: usize = 40;
 
+/// Each one is held against all before it.
+const CHAIN_MAX: usize = 100;
+
 struct Parser<'t> {
     lexer: Lexer<'t>,
     token: Token<'t>,
@@ -224,6 +227,9 @@ impl<'t> Parser<'t> {
         while let Token::Operator(operator @ ("&&" | "||")) = self.token {
             self.advance()?;
             self.skip_newlines()?;
+            if rest.len() > CHAIN_MAX {
+                return Err(self.broken("more commands joined by && and || than any script of settings has"));
+            }
             rest.push((operator == "&&", self.pipeline()?));
         }
         Ok(Chain { first, rest, in_background: false, line })

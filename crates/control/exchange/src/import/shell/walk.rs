@@ -11,12 +11,24 @@ use crate::import::collect::Collector;
 use crate::import::script;
 use crate::threads;
 
-/// Commands that the loops and functions of a script may come to: no tuning script has more, and a hostile one
-/// must end.
-pub(super) const STEPS_MAX: usize = 4096;
+/// What the loops and functions of a file may come to, all its scripts together: commands of every kind, the longer
+/// the more. No tuning script comes to as many, and a hostile one must end.
+const STEPS_MAX: usize = 4096;
+
+/// Bytes of a command that count as one more of them.
+const STEP_BYTES: usize = 1024;
+
+/// Variables and functions whose copy counts as one.
+const STEP_NAMES: usize = 256;
+
+/// Ends before a command that may keep it from running: no tuning script has more.
+const TERMS_MAX: usize = 256;
+
+/// What behind so many ends must hold.
+const MANY: &str = "none of so many conditions before it ends the script";
 
 /// Why nothing is read behind so many.
-pub(super) const MORE: &str = "loops over more words than any script of settings has";
+const MORE: &str = "loops over more words than any script of settings has";
 
 /// One command with what a shell puts in, without what only steers it.
 pub(crate) struct Plain<'a> {
@@ -96,7 +108,6 @@ pub(super) struct Walker<'t, 'c, 'k> {
     pub(super) is_bash: bool,
     /// Nothing is collected: what a loop would do is looked at first.
     pub(super) is_dry: bool,
-    pub(super) steps: usize,
     pub(super) told: BTreeSet<(usize, String, String)>,
 }
 
@@ -132,7 +143,6 @@ pub(super) fn walk_under(text: &str, collector: &mut Collector<'_>, terms: Vec<T
         loops_here: 0,
         depth,
         is_dry: false,
-        steps: 0,
         told: BTreeSet::new(),
     };
     walker.list(&script.list);
@@ -271,7 +281,7 @@ impl<'t> Walker<'t, '_, '_> {
         if *taken == Outcome::Always {
             return run(self);
         }
-        let before = (self.variables.clone(), self.functions.clone(), self.options);
+        let before = self.copied();
         let ran = self.under(taken.terms(), run);
         let options = self.options;
         (self.variables, self.functions, self.options) = before;
@@ -282,6 +292,29 @@ impl<'t> Walker<'t, '_, '_> {
             self.options.may_glob_nothing |= options.may_glob_nothing;
         }
         ran
+    }
+
+    /// What a part of the script may change that is put back behind it.
+    fn copied(&mut self) -> (Variables, BTreeMap<String, Option<&'t Command<'t>>>, Options) {
+        self.collector.steps += (self.variables.len() + self.functions.len()) / STEP_NAMES;
+        (self.variables.clone(), self.functions.clone(), self.options)
+    }
+
+    /// Counts a command, and refuses each line of it where loops and functions came to more than may be.
+    pub(super) fn may_run(&mut self, line: usize, raw: &str) -> bool {
+        if self.loops > 0 || !self.calls.is_empty() {
+            self.collector.steps += 1 + raw.len() / STEP_BYTES;
+        }
+        let may_run = self.collector.steps <= STEPS_MAX;
+        if !may_run {
+            self.refuse_lines(line, raw);
+        }
+        may_run
+    }
+
+    fn refuse_lines(&mut self, line: usize, raw: &str) {
+        let lines = raw.lines().enumerate().filter(|(_, text)| !text.trim().is_empty());
+        lines.for_each(|(index, text)| self.refuse(line + index, text, MORE));
     }
 
     pub(super) fn forget(&mut self, assigned: Assigned) {
@@ -310,6 +343,7 @@ impl<'t> Walker<'t, '_, '_> {
             ends = ran.ends;
             match &ran.flow {
                 Flow::On => {}
+                _ if self.terms.len() > TERMS_MAX => self.terms.push(Term::unsure(MANY)),
                 Flow::Ended(_, why) => self.terms.push(Term::Never(why.clone())),
                 Flow::If(terms) => self.terms.extend(terms.iter().map(|(_, term)| term.clone())),
             }
@@ -326,6 +360,12 @@ impl<'t> Walker<'t, '_, '_> {
     }
 
     fn chain(&mut self, chain: &'t Chain<'t>) -> Ran {
+        if self.collector.steps > STEPS_MAX {
+            for pipeline in std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, one)| one)) {
+                self.refuse_lines(pipeline.commands[0].line, pipeline.raw);
+            }
+            return Ends::asked("").into();
+        }
         if chain.in_background {
             let why = format!("runs in the background, beside what follows: {BY_HAND}");
             let aside = |walker: &mut Self| walker.subshell(|walker| walker.pipelines(chain));
@@ -447,7 +487,7 @@ impl<'t> Walker<'t, '_, '_> {
 
     /// Runs something in a shell of its own: what it changes does not stay.
     pub(super) fn subshell(&mut self, run: impl FnOnce(&mut Self) -> Ran) -> Ran {
-        let before = (self.variables.clone(), self.functions.clone(), self.options);
+        let before = self.copied();
         let loops_here = std::mem::take(&mut self.loops_here);
         let ran = run(self);
         (self.variables, self.functions, self.options) = before;
@@ -459,6 +499,9 @@ impl<'t> Walker<'t, '_, '_> {
         let is_whole = !matches!(command.kind, Kind::Function { .. } | Kind::Simple { .. });
         if !is_whole {
             return self.inner(command);
+        }
+        if !self.may_run(command.line, command.raw) {
+            return Ends::asked(command.raw).into();
         }
         let kernel = |redirect: &&Redirect<'_>| {
             let target = redirect.target.raw.trim_matches(['"', '\'']);
@@ -628,10 +671,6 @@ impl<'t> Walker<'t, '_, '_> {
     ) -> Ran {
         let head =
             words.map(|(_, raw)| format!("for {name} in {raw}")).unwrap_or_else(|| format!("for {name}"));
-        if self.steps > STEPS_MAX {
-            self.refuse(command.line, &head, MORE);
-            return Ends::asked(&head).into();
-        }
         self.loops += 1;
         self.loops_here += 1;
         let threads = words.and_then(|(_, raw)| threads::of_pgrep(raw));
@@ -699,7 +738,7 @@ impl<'t> Walker<'t, '_, '_> {
                 Flow::On => {}
             }
             flow = both(flow, ran);
-            if self.steps > STEPS_MAX {
+            if self.collector.steps > STEPS_MAX {
                 flow = Flow::Ended(Reach::Script, format!("behind the loop of line {line}, which {MORE}"));
                 break;
             }
@@ -712,10 +751,9 @@ impl<'t> Walker<'t, '_, '_> {
     fn some_rounds(&mut self, name: &str, value: Value, body: &'t List<'t>, mut terms: Vec<Term>) -> Flow {
         self.forget(Assigned::of(body, &self.named));
         self.variables.insert(name.to_owned(), value.clone());
-        let before = (self.variables.clone(), self.functions.clone(), self.options, self.is_dry);
-        self.is_dry = true;
+        let (before, is_dry) = (self.copied(), std::mem::replace(&mut self.is_dry, true));
         let dry = self.list(body).flow;
-        (self.variables, self.functions, self.options, self.is_dry) = before;
+        ((self.variables, self.functions, self.options), self.is_dry) = (before, is_dry);
         if dry.may_leave(Reach::Loop) {
             let why = format!(
                 "no round before leaves the loop over {}",
