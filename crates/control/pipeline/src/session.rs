@@ -178,7 +178,9 @@ impl Session {
         if profile.placement.is_some() || self.wants_of_units(profile) || self.wants_of_caches(profile) {
             return self.observe_for(profile);
         }
-        self.observe_some(profile.want.keys())
+        let mut observation = self.observe_some(profile.want.keys());
+        self.observe_more(profile, &mut observation);
+        observation
     }
 
     /// Reads of the host what a plan names, once, to compare it with the plan.

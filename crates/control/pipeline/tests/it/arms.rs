@@ -310,6 +310,13 @@ fn assert_kept(tree: &Tree, start: &BTreeMap<String, String>, wanted: &BTreeMap<
     let of_loader = |files: &BTreeMap<String, String>| {
         let mut files = files.clone();
         files.retain(|path, _| ["/boot/", "/efi/", "/etc/"].iter().any(|folder| path.starts_with(folder)));
+        // An apply that a cut had ended may have taken the number before.
+        for text in files.values_mut() {
+            for number in (1..100).rev() {
+                *text = text.replace(&format!("planish entry {number}:"), "planish entry N:");
+                *text = text.replace(&format!("planish.entry={number}"), "planish.entry=N");
+            }
+        }
         files
     };
     let left = differences(&of_loader(wanted), &of_loader(&tree.snapshot()));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use planish_boot::refuse_unfinished;
+use planish_boot::{Odd, refuse_unfinished};
 
 /// Whole files, as distributions and administrators write them.
 const FILES: [&str; 4] = [
@@ -28,7 +28,8 @@ fn a_default_file_that_is_cut_where_no_shell_reads_it_is_refused() {
     let mut refused = 0;
     for file in FILES {
         assert!(is_read_by_a_shell(file), "{file}");
-        assert_eq!(refuse_unfinished(file), Ok(()), "{file}");
+        // What is refused for another reason, as a here-document is, is not cut off.
+        assert!(!matches!(refuse_unfinished(file), Err(Odd::CutOff { .. })), "{file}");
         for at in (1..file.len()).filter(|at| file.is_char_boundary(*at)) {
             let cut = &file[..at];
             if !is_read_by_a_shell(cut) {

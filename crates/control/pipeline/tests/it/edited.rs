@@ -59,7 +59,11 @@ fn edited(name: &str, make: fn() -> Tree, path: &str, edit: &dyn Fn(&str) -> Str
     tree.put(path, &text);
 
     assert_eq!(undone(&tree, Target::All, false), Exit::Findings, "{told}");
-    let line = text.lines().find(|line| !before.lines().any(|other| other == *line)).expect("an edit");
+    // The comment that names the entry is edited with it, where the arguments are replaced in the whole file.
+    let is_edited = |line: &&str| !line.starts_with('#') && !before.lines().any(|other| other == *line);
+    let line = text.lines().find(is_edited).expect("an edit");
+    // What says whose they were goes; it is beside them where a file has no comments.
+    let line = line.strip_suffix(" planish.entry=1").unwrap_or(line);
     let now = tree.get(path);
     let at = now.lines().position(|other| other == line).unwrap_or_else(|| panic!("{told}: it stays"));
     let (exit, rows) = carried_over(&tree);
@@ -93,11 +97,8 @@ fn an_insertion_that_somebody_edited_is_theirs_and_each_argument_that_is_left_is
         edited(name, make, path, &exported, std::slice::from_ref(&run));
         let head_gone = |file: &str| {
             let mut lines: Vec<&str> = file.lines().collect();
-            let at = lines
-                .iter()
-                .rposition(|line| line.starts_with('#') && line.contains("planish"))
-                .expect("ours");
-            lines.remove(if path == OWN { at } else { lines.len() - 1 });
+            let ours = if path == OWN { "# Written by planish" } else { "# END planish" };
+            lines.retain(|line| !line.starts_with(ours));
             lines.join("\n").replace(&run, "quiet2 skew_tick=1") + "\n"
         };
         edited(name, make, path, &head_gone, &["skew_tick=1".to_owned()]);
