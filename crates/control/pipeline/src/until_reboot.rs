@@ -21,10 +21,17 @@ pub(crate) fn values(session: &Session, entries: &[Entry], entry: &Entry, back: 
     }
     let seen = session.in_boot(entries);
     let entry = seen.iter().find(|other| other.id == entry.id).unwrap_or(entry);
-    // A step that holds the place, or was taken back from it by now, has the last word.
+    // A step that holds the place in this boot, or was taken back from it by now, has the last word: of an entry that
+    // was made before this boot no more than its files brought.
+    let is_brought = |other: &Entry, place: &str| {
+        let made = entries.iter().find(|made| made.id == other.id);
+        made.is_some_and(|made| made.boot_id == boot_id)
+            || other.steps.iter().flat_map(EntryStep::lines).any(|(line, _)| line == place)
+    };
     let is_of_a_step = |place: &str| {
-        let steps = seen.iter().filter(|other| other.boot_id == boot_id).flat_map(|other| &other.steps);
-        steps.filter(|step| !step.undo.outlives_boot()).any(|step| step.place == *place)
+        let others = seen.iter().filter(|other| other.boot_id == boot_id && is_brought(other, place));
+        let mut steps = others.flat_map(|other| &other.steps).filter(|step| !step.undo.outlives_boot());
+        steps.any(|step| step.place == *place)
     };
     let files = entry.steps.iter().filter(|step| step.undo == Undo::File && is_out(step, back));
     let lines = files.flat_map(EntryStep::lines).filter(|(place, _)| !is_of_a_step(place));

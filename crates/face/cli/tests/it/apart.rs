@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 /// For scripts that kill an apply of `a.toml`: `kill_one ROUND`, every second time at the first moment at which
 /// `is_set` says that something is set, else at some moment. `met` counts those that were still at work with something
-/// set: a script that has none of them has tried nothing.
+/// set: a script that has none of them has tried nothing. `undo_killed` takes back what is left.
 pub const KILLS: &str = r#"
     met=0
     kill_one() {
@@ -16,6 +16,15 @@ pub const KILLS: &str = r#"
         fi
         kill -9 $applying 2> /dev/null; wait $applying 2> /dev/null
         [ $? = 137 ] && is_set && met=$((met + 1))
+    }
+    # What the killed one was just starting has its lock until it is a program of its own.
+    undo_killed() {
+        for turn in 1 2 3 4 5 6 7 8 9; do
+            $PLANISH --state state undo --all > out 2>&1 && return
+            grep -q 'is at work' out || break
+            sleep 0.2
+        done
+        echo "planish undo left with an error: $(cat out)"
     }
     "#;
 

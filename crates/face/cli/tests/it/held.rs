@@ -27,7 +27,7 @@ const LIFE: &str = r#"
     is_set() { read -r limit < device; [ "$limit" = 0x00000014 ]; }
     for round in 1 2 3 4 5 6 7 8 9 11 13 15 17 19; do
         [ $round -gt 4 ] && [ $met -gt 0 ] && break
-        : > device; kill_one $round; planish undo --all
+        : > device; kill_one $round; undo_killed
         [ "$(held killed)" = killed: ] || held "killed in round $round"
     done
     [ $met -gt 0 ] && echo killed at work

@@ -47,7 +47,7 @@ const LIFE: &str = r#"
     clean=$(told undone)
     for round in 1 2 3 4 5 6 7 8 9 11 13 15 17 19; do
         [ $round -gt 5 ] && [ $met -gt 0 ] && break
-        kill_one $round; planish undo --all
+        kill_one $round; undo_killed
         [ "$(told undone)" = "$clean" ] || told "killed in round $round"
     done
     [ $met -gt 0 ] && echo killed at work
