@@ -45,6 +45,9 @@ const BY_LINES: [&str; 4] = ["persist.sysctl", "persist.tmpfiles", "persist.udev
 /// What the unit that holds a limit says of where its program lies.
 const MOUNTS: &str = "RequiresMountsFor=";
 
+/// How many steps that a kill left unsure count each by itself; more than an administrator runs into.
+const UNSURE_MAX: usize = 6;
+
 /// What a line sets: everything before its value. What has a limit held is that, wherever the program lies by then.
 fn key(line: &str) -> &str {
     if line.starts_with("ExecStart=") && line.contains(place::HOLDS) {
@@ -105,6 +108,12 @@ impl Contents {
         // A kill may have come between the write of the file and its outcome.
         let unsure = |step: &EntryStep| !step.is_undone() && step.outcome.is_none();
         let maybe = || all.clone().filter(|(other, step)| *other != id && unsure(step)).map(|(_, step)| step);
+        // Each of several may have been written or not.
+        let unsure: Vec<&EntryStep> = maybe().collect();
+        let some = (0..1_u32 << unsure.len().min(UNSURE_MAX)).map(|set| {
+            let chosen = unsure.iter().enumerate().filter(|(at, _)| set & (1 << at.min(&31)) != 0);
+            content(others().chain(chosen.map(|(_, step)| *step)))
+        });
         // Or between an undo's write and its outcome: the lines of that entry are out, and the journal has them.
         let half_undone = entries.iter().filter(|entry| entry.undo_begun && entry.id != id);
         let half_undone = half_undone.flat_map(|entry| {
@@ -118,7 +127,12 @@ impl Contents {
         Self {
             with: content(others().chain(std::iter::once(step))),
             without: content(others()),
-            written: written.map(Some).chain([content(others().chain(maybe()))]).chain(half_undone).collect(),
+            written: written
+                .map(Some)
+                .chain([content(others().chain(maybe()))])
+                .chain(some)
+                .chain(half_undone)
+                .collect(),
             folders: folders.unwrap_or_default(),
             holders: held().map(|(holder, _)| holder).collect(),
         }

@@ -552,3 +552,31 @@ fn what_an_older_entry_has_taken_out_since_is_no_original() {
         live_and_undo(&tree, &start, &events).unwrap_or_else(|error| panic!("killed after {at}: {error}"));
     }
 }
+
+/// An entry that was killed in its files brings a value at a boot, whose step was closed before that with an entry
+/// whose place another had taken.
+#[test]
+fn a_value_of_a_killed_entrys_file_is_told_behind_a_replaced_one() {
+    for when in MOMENTS {
+        for at in 0..12 {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            let killed = Event::KilledPersist(2, at, when);
+            let events = [Event::Apply(2), killed, Event::Instead(4, 1, true), Event::Reboot];
+            live_and_undo(&tree, &start, &events).expect("nothing stays that nobody names");
+        }
+    }
+}
+
+/// Of two entries that were killed in their files one had written its lines, and the other had not: both are known.
+#[test]
+fn files_of_two_killed_entries_are_known_whichever_was_written() {
+    let tree = boot::debian();
+    tree.reboot(&tree.snapshot());
+    let start = tree.snapshot();
+    let killed = [Event::KilledPersist(5, 6, MOMENTS[0]), Event::KilledPersist(7, 2, MOMENTS[0])];
+    for event in killed.iter().chain(&[Event::Try(6), Event::Persist(0)]) {
+        run(&tree, &start, event);
+    }
+    assert!(tree.get("/etc/sysctl.d/90-planish.conf").contains("vm.swappiness = 1"));
+}
