@@ -50,6 +50,21 @@ pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
     Some(lines.iter().fold(others, |pages, line| pages.saturating_add(line.pages)))
 }
 
+/// Pages that lines of our files brought a pool when this boot began, and that no step has to take back: the entry that
+/// had raised the pool by them was taken back before.
+#[must_use]
+pub fn pages_of_nobody(entries: &[Entry], boot_id: &str, place: &str) -> u64 {
+    let files = files_of_boot(entries, boot_id);
+    let lines = files.flat_map(|(_, file)| &file.pools).filter(|line| line.place == place);
+    let brought: u64 = lines.map(|line| line.pages).sum();
+    let older = entries.iter().filter(|entry| entry.boot_id != boot_id);
+    let raised = older.flat_map(|entry| &entry.steps).filter(|step| {
+        let is_in_force = !step.is_undone() || step.was_seen_in(boot_id);
+        step.undo == Undo::Subtract && step.place == place && is_in_force
+    });
+    brought.saturating_sub(raised.map(EntryStep::pages_asked).sum())
+}
+
 /// Makes a run-time step of an earlier boot what it is in this one; whether it is in force, or was until an undo.
 fn carry_over(step: &mut EntryStep, entry: &Entry, lines: &Lines, boot_id: &str) -> bool {
     if step.was_seen_in(boot_id) {
@@ -285,5 +300,17 @@ mod tests {
         // Without them in the line they went with the reboot.
         let seen = in_second(&[entry(1, vec![raise(4)]), entry(2, vec![raise(2), file("", 2, 0)])], 2);
         assert!(seen[0].steps[0].is_undone() && seen[1].steps[0].pages_held() == 2);
+    }
+
+    #[test]
+    fn pages_whose_step_was_taken_back_before_the_boot_are_nobodys() {
+        let undone_in = |boot: Option<&str>| {
+            let undone = value("").outcome;
+            EntryStep { undone, last_boot: boot.map(str::to_owned), ..raise(4) }
+        };
+        for (step, pages) in [(raise(4), 0), (undone_in(None), 4), (undone_in(Some("second")), 0)] {
+            let entries = [entry(1, vec![step]), entry(2, vec![file("", 4, 3)])];
+            assert_eq!(pages_of_nobody(&entries, "second", POOL), pages);
+        }
     }
 }

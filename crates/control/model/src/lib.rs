@@ -65,7 +65,7 @@ pub use finding::{
     Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, Measured, RuleCost, RuleCosts, RuleFigure,
     Severity,
 };
-pub use in_boot::{in_boot, pages_in_file};
+pub use in_boot::{in_boot, pages_in_file, pages_of_nobody};
 pub use knob::{
     Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When, given_in_vain, is_by_size, not_taken,
 };

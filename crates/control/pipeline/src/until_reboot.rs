@@ -1,7 +1,7 @@
 //! What an undo cannot take back before the next boot, and says so: values that a file of ours brought at this boot and
 //! whose originals no open entry has, and arguments that the running kernel was started with.
 
-use planish_model::{Entry, EntryStep, Outcome, OutcomeKind, Undo, marked};
+use planish_model::{Entry, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, marked, pages_of_nobody};
 
 use crate::copied::run_of;
 use crate::session::Session;
@@ -45,6 +45,26 @@ pub(crate) fn values(session: &Session, entries: &[Entry], entry: &Entry, back: 
                 |original| format!("its original is `{original}`"),
             );
             hints.push(format!("{place} is `{value}` until the next reboot, from the file: {before}"));
+        }
+    }
+    hints.extend(pages(session, entries, entry, back));
+    hints
+}
+
+/// The same of pools: pages that its lines brought, and that no step has.
+fn pages(session: &Session, entries: &[Entry], entry: &Entry, back: &[Outcome]) -> Vec<String> {
+    let boot_id = session.host().boot_id();
+    let files = entry.steps.iter().filter(|step| step.undo == Undo::File && is_out(step, back));
+    let mut hints = Vec::new();
+    for PoolLine { place, pages, .. } in files.flat_map(|file| &file.pools) {
+        let shown = session.host().read(place).unwrap_or_default();
+        let there = shown.trim().parse().unwrap_or(0);
+        let left = pages_of_nobody(entries, &boot_id, place).min(*pages).min(there);
+        if left > 0 {
+            hints.push(format!(
+                "{place} is `{there}` until the next reboot: {left} of these pages are from the file, and the entry \
+                 that had raised the pool is taken back"
+            ));
         }
     }
     hints

@@ -238,13 +238,19 @@ fn is_kill(event: &Event) -> bool {
 }
 
 /// The places whose value makes that of another: its twin, or what the kernel derives it from.
-fn causes_of(place: &str) -> &'static [&'static str] {
-    match place {
+fn causes_of(place: &str) -> Vec<String> {
+    let causes: &[&str] = match place {
         DIRTY_BYTES => &[DIRTY_RATIO],
         DIRTY_RATIO => &[DIRTY_BYTES],
         MIN_FREE => &[THP, SHMEM],
         _ => &[],
+    };
+    let mut causes: Vec<String> = causes.iter().map(|cause| (*cause).to_owned()).collect();
+    if place.starts_with("/sys/kernel/mm/hugepages/") {
+        causes.extend([pool(0), pool(1)]);
     }
+    causes.extend(place.strip_suffix("free_hugepages").map(|folder| format!("{folder}nr_hugepages")));
+    causes
 }
 
 /// A whole life, and an undo of all of it: no entry stays open. Only a kill may leave a derived value, or a pool that
@@ -579,4 +585,14 @@ fn files_of_two_killed_entries_are_known_whichever_was_written() {
         run(&tree, &start, event);
     }
     assert!(tree.get("/etc/sysctl.d/90-planish.conf").contains("vm.swappiness = 1"));
+}
+
+/// The file of an entry brings a pool whose original went with another entry that was replaced since.
+#[test]
+fn a_pool_that_a_file_brought_is_told_behind_a_replaced_entry() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let events =
+        [Event::Apply(2), Event::Persist(2), Event::Instead(4, 1, false), Event::Reboot, Event::Apply(0)];
+    live_and_undo(&tree, &start, &events).expect("nothing stays that nobody names");
 }
