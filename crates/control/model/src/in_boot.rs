@@ -163,7 +163,9 @@ fn count_pages(seen: &mut [Entry], entries: &[Entry], boot_id: &str, place: &str
                 holds(step) && clear(step) && !here(raw, step) && with_line == (own > 0)
             };
             for step in entry.steps.iter_mut().filter(of_line) {
-                let due = if with_line { own.min(step.pages_asked()) } else { step.pages_held() };
+                // A line for pages that the kernel had granted in part asked for all of them once more.
+                let asked = if step.undone.is_some() { step.pages_held() } else { step.pages_asked() };
+                let due = if with_line { own.min(step.pages_asked()) } else { asked };
                 let pages = due.min(spare).min(there);
                 spare -= pages;
                 there -= pages;
@@ -300,6 +302,16 @@ mod tests {
         // Without them in the line they went with the reboot.
         let seen = in_second(&[entry(1, vec![raise(4)]), entry(2, vec![raise(2), file("", 2, 0)])], 2);
         assert!(seen[0].steps[0].is_undone() && seen[1].steps[0].pages_held() == 2);
+    }
+
+    #[test]
+    fn pages_that_were_granted_in_part_are_the_steps_where_a_line_of_another_brings_them_all() {
+        let mut short = raise(100);
+        short.outcome.as_mut().expect("an outcome").granted_pages = Some(25);
+        let entries = [entry(1, vec![short]), entry(2, vec![file("", 100, 3)])];
+        for (there, held) in [(103, 100), (63, 60), (3, 0)] {
+            assert_eq!(in_second(&entries, there)[0].steps[0].pages_held(), held);
+        }
     }
 
     #[test]

@@ -596,3 +596,11 @@ fn a_pool_that_a_file_brought_is_told_behind_a_replaced_entry() {
         [Event::Apply(2), Event::Persist(2), Event::Instead(4, 1, false), Event::Reboot, Event::Apply(0)];
     live_and_undo(&tree, &start, &events).expect("nothing stays that nobody names");
 }
+
+/// A pool that the kernel granted in part, and that the file of the next entry brings whole.
+#[test]
+fn a_short_pool_that_another_file_brings_whole_goes_whole() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    live_and_undo(&tree, &start, &[Event::Apply(2), Event::Persist(2), Event::Reboot]).expect("the start");
+}
