@@ -41,6 +41,12 @@ pub enum ExchangeError {
         /// What to do instead.
         cure: &'static str,
     },
+    /// A script that says by its first line that no shell runs it which is read.
+    #[error("by its first line {interpreter} runs it, whose language is not read")]
+    OtherLanguage {
+        /// The program, without its folder.
+        interpreter: String,
+    },
     /// No YAML, or more than is read of it.
     #[error("it is no YAML that is read: {0}")]
     Yaml(String),
@@ -95,6 +101,11 @@ impl ExchangeError {
                 "mend that line; of anchors and deep nesting write out what they come to".to_owned()
             }
             Self::OtherKind { cure, .. } => (*cure).to_owned(),
+            Self::OtherLanguage { .. } => {
+                "read are scripts of sh, ash, dash, ksh and bash; of another import what it writes, such as a file of \
+                 sysctl.d"
+                    .to_owned()
+            }
             Self::OtherFormat { .. } | Self::Unrecognised { .. } => {
                 format!("read are {READ}; where the text does not tell: --from FORMAT")
             }

@@ -137,7 +137,10 @@ impl Maker {
                 self.one(&["eval \"@\"", "@ &", "sh -c '@'", ": \"@\"", "X=$(@)"]).replace('@', &write)
             }
             15 => {
-                self.one(&["set -e", "set +e", "V=88009", "unset V", "exit 0", "sleep 0", "true"]).to_owned()
+                let odd = [
+                    "set -e", "set +e", "set -u", "set +u", "V=88009", "unset V", "exit 0", "sleep 0", "true",
+                ];
+                self.one(&odd).to_owned()
             }
             16 => {
                 let (key, first) = (self.one(&KEYS), self.value());
@@ -180,7 +183,22 @@ impl Maker {
                 self.functions += 1;
                 let name = format!("f{}", self.functions);
                 let body = self.list(depth + 1);
-                let call = match self.below(4) {
+                let call = match self.below(6) {
+                    4 => {
+                        // With a word that it uses, or one too few.
+                        let (word, value, key) = (self.one(&["$1", "${2}"]), self.value(), self.one(&KEYS));
+                        let shift = self.one(&[":", ":", "shift"]);
+                        return format!(
+                            "{name}() {{\n{shift}\nsysctl -w {key}={word}\n{body}\n}}\n{name} {value}"
+                        );
+                    }
+                    5 => {
+                        let (ask, one) = (
+                            self.question(),
+                            self.one(&["echo \"$L\"", "echo $1", "for x in $M; do :; done"]),
+                        );
+                        return format!("{name}() {{\n{body}\n}}\n{ask} && L=1\n{one}");
+                    }
                     0 => String::new(),
                     1 => name.clone(),
                     2 => format!("{} && {name}", self.question()),

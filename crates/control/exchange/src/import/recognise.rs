@@ -75,6 +75,9 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
     if let ImportFormat::Ansible | ImportFormat::NodeTuning = format {
         return of_yaml(text, format, lines.is_empty());
     }
+    if let Some(interpreter) = other_interpreter(text).filter(|_| format == ImportFormat::Script) {
+        return Err(ExchangeError::OtherLanguage { interpreter: interpreter.to_owned() });
+    }
     let is_unit = format == ImportFormat::Unit;
     if let Some(kind) = other_kind(&lines, says_script(text)).filter(|_| !is_unit) {
         return Err(kind);
@@ -122,6 +125,23 @@ pub fn recognise_file(text: &str, path: &str) -> Result<ImportFormat, ExchangeEr
 fn is_text(text: &str) -> bool {
     let odd = |c: &char| c.is_control() && !c.is_whitespace() || *c == char::REPLACEMENT_CHARACTER;
     !text.contains('\0') && text.chars().filter(odd).count() * 10 <= text.chars().count()
+}
+
+/// Shells whose language is read. Of zsh it is another: a variable is one word without quotes.
+const SHELLS: [&str; 7] = ["ash", "bash", "dash", "ksh", "ksh93", "mksh", "sh"];
+
+/// The program that the first line has run a script (execve(2)), where that is no shell which is read. What looks like
+/// lines of a shell in it may be text of the other language.
+fn other_interpreter(text: &str) -> Option<&str> {
+    let bare = |word: &'_ str| word.rsplit('/').next().unwrap_or_default().len();
+    let mut words = text.lines().next()?.strip_prefix("#!")?.split_whitespace();
+    let mut program = words.next()?;
+    program = &program[program.len() - bare(program)..];
+    if program == "env" || program == "busybox" {
+        let next = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+        program = &next[next.len() - bare(next)..];
+    }
+    (!SHELLS.contains(&program)).then_some(program)
 }
 
 /// Whether a text is a script by its own words, or holds other files as only scripts do.

@@ -1142,3 +1142,85 @@ fn long_scripts_end_soon() {
         assert!(started.elapsed().as_secs() < 20, "{:.80}: {:?}", script, started.elapsed());
     }
 }
+
+#[test]
+fn a_script_of_another_language_is_none() {
+    for (first, program) in [
+        ("#!/usr/bin/python3", Some("python3")),
+        ("#! /usr/bin/env -S perl -w", Some("perl")),
+        ("#!/usr/bin/env LC_ALL=C zsh", Some("zsh")),
+        ("#!/bin/busybox sh", None),
+        ("#!/usr/bin/env bash", None),
+        ("#! /bin/sh -e", None),
+        ("#!", None),
+        ("# a comment", None),
+    ] {
+        let text = format!("{first}\nsysctl -w vm.swappiness=1\n");
+        let wanted = program.map(|program| ExchangeError::OtherLanguage { interpreter: program.to_owned() });
+        assert_eq!(recognise(&text, ImportFormat::Script).err(), wanted, "{first}");
+    }
+}
+
+/// What is accepted of a text, as `line knob value`.
+fn accepted(text: &str, format: ImportFormat) -> Vec<String> {
+    let imported = read(text, format);
+    let rows = imported.lines.iter().filter(|row| row.is_accepted());
+    rows.map(|row| format!("{} {}", row.line, row.text)).collect()
+}
+
+#[test]
+fn functions_have_the_words_that_they_are_called_with() {
+    let text =
+        "tune() {\n  sysctl -w \"$1=$2\"\n}\ntune vm.swappiness 7\ntune vm.stat_interval 9 && echo $1\n";
+    let imported = read(text, ImportFormat::Script);
+    let wanted = |key| imported.profile.want.get(&KnobId::new(key)).and_then(|want| want.literal());
+    assert_eq!(wanted("vm.swappiness").as_deref(), Some("7"), "{:#?}", imported.lines);
+    assert_eq!(wanted("vm.stat_interval").as_deref(), Some("9"), "{:#?}", imported.lines);
+}
+
+#[test]
+fn told_to_stop_at_what_is_not_set_a_script_may_end_there() {
+    let last = "\nsysctl -w vm.swappiness=7\n";
+    for (before, is_sure) in [
+        ("echo $1", true),
+        ("set -u; echo $1", false),
+        ("set -u; echo ${1:-}", true),
+        ("set -u; f() { echo $1; }; f a", true),
+        ("set -u; f() { echo $2; }; f a", false),
+        ("set -u; f() { shift; echo $1; }; f a", false),
+        ("set -u; [ -e /x ] && V=1; echo $V", false),
+        ("set -u; V=0; [ -e /x ] && V=1; echo $V", true),
+        ("set -u; V=0; if [ -e /x ]; then unset V; fi; echo $V", false),
+        ("set -u; for v in $L; do :; done", false),
+        ("set -u; N=$((M + 1))", false),
+        ("set -u; f() { local w; }; f; echo $w", false),
+    ] {
+        let found = accepted(&format!("{before}{last}"), ImportFormat::Script);
+        assert_eq!(found.iter().any(|row| row.starts_with('2')), is_sure, "{before}: {found:?}");
+    }
+}
+
+#[test]
+fn of_a_unit_that_is_taken_which_systemd_runs() {
+    let good = "ExecStart=/sbin/sysctl -w vm.swappiness=7";
+    for (text, taken) in [
+        (format!("[Service]\nType=oneshot\n{good}\n"), vec![3]),
+        (format!("[Service]\nType=oneshot\n{good}\n{good}\n"), vec![4]),
+        (format!("[Service]\n{good}\n{good}\n"), vec![]),
+        (format!("[Service]\nType=oneshot\n{good}\nExecStart=\n"), vec![]),
+        (format!("[Service]\nType=oneshot\n{good}\nExecStart=\n{good}\n"), vec![5]),
+        (format!("[Service]\nUser=nobody\n{good}\n"), vec![]),
+        (format!("[Service]\nUser=root\n{good}\n"), vec![3]),
+        (format!("[Service]\nDynamicUser=yes\n{good}\n"), vec![]),
+        (format!("[Service]\nProtectKernelTunables=true\n{good}\n"), vec![]),
+        (format!("[Service]\nExecCondition=/bin/false\n{good}\n"), vec![]),
+        (format!("[Service]\n{good} && true\n"), vec![]),
+        (format!("[Service]\n{good} ; /bin/true\n"), vec![]),
+        ("[Service]\nExecStart=@/bin/sh sh -c 'sysctl -w vm.swappiness=7'\n".to_owned(), vec![2]),
+    ] {
+        let imported = read(&text, ImportFormat::Unit);
+        let found: Vec<usize> =
+            imported.lines.iter().filter(|row| row.is_accepted()).map(|row| row.line).collect();
+        assert_eq!(found, taken, "{text}{:#?}", imported.lines);
+    }
+}

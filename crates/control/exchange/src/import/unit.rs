@@ -105,7 +105,7 @@ fn read_lines(all: &[Line<'_>], collector: &mut Collector<'_>) {
     let is_condition = |line: &&Line<'_>| {
         line.section == "Unit" && (line.key.starts_with("Condition") || line.key.starts_with("Assert"))
     };
-    let condition = all.iter().find(is_condition);
+    let condition = all.iter().find(|line| is_condition(line) || line.key == "ExecCondition");
     for (index, line) in all.iter().enumerate() {
         let told = format!("{}={}", line.key, line.value);
         let again = || all[index + 1..].iter().any(|later| later.key == line.key && later.unit == line.unit);
@@ -120,7 +120,11 @@ fn read_lines(all: &[Line<'_>], collector: &mut Collector<'_>) {
                     let why = format!("runs only where {}={} holds", condition.key, condition.value);
                     collector.refuse(line.number, &told, why);
                 }
-                None => start(line, &told, collector),
+                None if line.value.is_empty() && all[..index].iter().any(|before| is_same(before, line)) => {}
+                None => match never_started(all, index) {
+                    Some(why) => collector.refuse(line.number, &told, why),
+                    None => start(line, &told, collector),
+                },
             },
             // An empty value takes back what was said before; of lists a new one begins so.
             _ if line.value.is_empty() && again() => {}
@@ -134,6 +138,47 @@ fn read_lines(all: &[Line<'_>], collector: &mut Collector<'_>) {
             _ => setting(line, &told, collector),
         }
     }
+}
+
+/// Whether two lines say the same thing of one unit.
+fn is_same(one: &Line<'_>, other: &Line<'_>) -> bool {
+    one.key == other.key && one.unit == other.unit && one.section == other.section
+}
+
+/// Why systemd does not run a command that a unit names, or runs it where it cannot set anything
+/// (`systemd.service(5)`, `systemd.exec(5)`).
+fn never_started(all: &[Line<'_>], index: usize) -> Option<String> {
+    let line = &all[index];
+    if line.value.is_empty() {
+        return Some("takes back what another file says: a profile wants a value".to_owned());
+    }
+    if let Some(later) = all[index + 1..].iter().find(|later| is_same(later, line) && later.value.is_empty())
+    {
+        return Some(format!("never runs: line {} takes it back", later.number));
+    }
+    let last = |key: &str| {
+        let of_unit = |other: &&Line<'_>| other.unit == line.unit && other.section == "Service";
+        all.iter()
+            .filter(of_unit)
+            .filter(|other| other.key == key)
+            .map(|other| other.value.as_str())
+            .next_back()
+    };
+    let is_on = |key: &str| last(key).is_some_and(|value| ["1", "on", "true", "yes"].contains(&value));
+    let others = all.iter().filter(|other| is_same(other, line));
+    let count = others.fold(0, |count, other| if other.value.is_empty() { 0 } else { count + 1 });
+    if line.key == "ExecStart" && count > 1 && last("Type") != Some("oneshot") {
+        return Some(
+            "systemd takes several ExecStart= of Type=oneshot alone, and refuses this unit".to_owned(),
+        );
+    }
+    if let Some(user) = last("User").filter(|user| !["", "0", "root"].contains(user)) {
+        return Some(format!("runs as {user}, who may not set it"));
+    }
+    if is_on("DynamicUser") {
+        return Some("runs as a user of its own, who may not set it: DynamicUser=".to_owned());
+    }
+    is_on("ProtectKernelTunables").then(|| "runs where nothing can be set: ProtectKernelTunables=".to_owned())
 }
 
 /// `LimitNOFILE=65536` of a unit.
@@ -176,16 +221,30 @@ fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
 /// What a unit runs: a shell whose words stand here, or a program that sets what other files say.
 fn start(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
     let command = line.value.trim_start_matches(['@', '-', ':', '+', '!']).trim();
-    let Some(words) = words(command) else {
+    let prefix = &line.value[..line.value.len() - command.len()];
+    let Some(mut words) = words(command) else {
         return collector.refuse(line.number, told, "has variables that only systemd puts in");
     };
+    // The second word is then the name that the program is told, and none of its words.
+    if prefix.contains('@') && words.len() > 1 {
+        words.remove(1);
+    }
+    if words.iter().any(|word| word == ";") {
+        let why = "runs several commands: read are those that stand in a line each";
+        return collector.refuse(line.number, told, why);
+    }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
     let text = match words.as_slice() {
         _ if ["systemd-sysctl", "systemd-tmpfiles"].contains(&program) => return,
         [_, "-c", text] if ["sh", "bash", "dash"].contains(&program) => (*text).to_owned(),
         _ if ["sysctl", "ethtool", "cpupower", "blockdev", "mount", "chrt"].contains(&program) => {
-            command.to_owned()
+            // No shell reads it: `&&`, `>` and `*` are words as others are.
+            words
+                .iter()
+                .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
+                .collect::<Vec<_>>()
+                .join(" ")
         }
         _ => {
             let why =

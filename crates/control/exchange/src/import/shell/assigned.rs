@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::lex::{Part, Word, is_name};
+use super::expand::names;
+use super::lex::{Part, Word};
 use super::tree::{Command, Kind, List, Pipeline};
 
 /// The names, and whether there may be others.
 #[derive(Debug, Default)]
 pub(super) struct Assigned {
     pub(super) names: BTreeSet<String>,
+    /// Those of them that may not be set any more.
+    pub(super) removed: BTreeSet<String>,
     pub(super) others: bool,
 }
 
@@ -52,6 +55,12 @@ impl Assigned {
         let is_to_variable =
             program == "printf" && words.get(1).is_some_and(|word| word.raw.starts_with("-v"));
         self.others |= CHANGE_ANY.contains(&program) || functions.contains(program) || is_to_variable;
+        if ["set", "shift"].contains(&program) {
+            self.names.extend((1..10).map(|number: u8| number.to_string()));
+        }
+        if program == "unset" {
+            self.removed.extend(words[1..].iter().filter_map(|word| word.plain()).map(str::to_owned));
+        }
         if CHANGE.contains(&program) {
             for word in &words[1..] {
                 match word.assigned().map(|(name, _)| name).or_else(|| word.plain()) {
@@ -104,7 +113,6 @@ impl Assigned {
     }
 
     fn text(&mut self, text: &str) {
-        let names = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| is_name(name));
-        self.names.extend(names.map(str::to_owned));
+        self.names.extend(names(text).map(str::to_owned));
     }
 }

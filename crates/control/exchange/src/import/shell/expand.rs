@@ -13,6 +13,8 @@ pub(super) enum Value {
     },
     /// Something, that only a shell can tell.
     Set,
+    /// As `Set`, or not set at all.
+    Maybe,
 }
 
 pub(super) type Variables = BTreeMap<String, Value>;
@@ -141,13 +143,20 @@ impl Filler<'_> {
         match part {
             Part::Text { text, .. } => Some((text.clone(), false)),
             Part::Output { .. } => None,
-            Part::Sum { text, .. } => self.sum(text).map(|sum| (sum.to_string(), false)),
+            Part::Sum { text, .. } => {
+                let unset = names(text).find(|name| {
+                    let value = self.variables.get(*name);
+                    matches!(value, None | Some(Value::Maybe)) && !OF_ALL.contains(name)
+                });
+                self.unset = self.unset.take().or(unset.map(str::to_owned));
+                self.sum(text).map(|sum| (sum.to_string(), false))
+            }
             Part::Variable { name, rest, .. } => {
                 let value = match self.variables.get(name) {
                     Some(Value::Known { text, is_pattern }) => Some((text.clone(), *is_pattern)),
                     Some(Value::Set) => None,
-                    None => {
-                        let is_one = is_name(name) && !OF_ALL.contains(&name.as_str());
+                    Some(Value::Maybe) | None => {
+                        let is_one = is_argument(name) || is_name(name) && !OF_ALL.contains(&name.as_str());
                         if is_one && !rest.starts_with([':', '-', '+', '=']) {
                             self.unset = Some(name.clone());
                         }
@@ -185,11 +194,20 @@ impl Filler<'_> {
 
     /// Every name in a text is a variable that may have another value now.
     pub(super) fn forget(&mut self, text: &str) {
-        for name in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| is_name(name))
-        {
+        for name in names(text) {
             self.variables.insert(name.to_owned(), Value::Set);
         }
     }
+}
+
+/// The names of variables in a text.
+pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| is_name(name))
+}
+
+/// Whether a variable is one of the arguments: `$1`, and not `$0`, `$#` or `$@`.
+pub(super) fn is_argument(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_digit()) && name.bytes().any(|byte| byte != b'0')
 }
 
 /// Whether a shell looks for names of files: patterns, braces of bash, and homes.

@@ -1,10 +1,10 @@
 //! One command: what the shell itself does by it, a function of the script, or a program.
 
-use super::expand::{Field, Filler, Value};
+use super::expand::{Field, Filler, Value, is_argument};
 use super::guard::{Ends, Outcome, Term, mounted, tested};
 use super::lex::{Part, Word};
 use super::tree::Redirect;
-use super::walk::{Flow, Plain, Ran, Reach, Walker, both, is_of_kernel, reads, takes_output, walk_under};
+use super::walk::{Flow, Plain, Ran, Reach, Walker, is_of_kernel, reads, takes_output, walk_under};
 use crate::import::script;
 
 /// Why a command is refused of which a word is not known.
@@ -52,10 +52,10 @@ impl<'t> Walker<'t, '_, '_> {
             let Some((name, value)) = word.assigned() else { continue };
             let value = filler.value(&value);
             // For a command it counts while that is run, or longer.
-            let value = if words.is_empty() { value } else { Value::Set };
+            let value = if words.is_empty() { value } else { Value::Maybe };
             filler.variables.insert(name.to_owned(), value);
         }
-        let unset = filler.unset.take().filter(|_| self.options.ends_at_unset);
+        let unset = filler.unset.take();
         let all = assigned.iter().chain(words).chain(redirects.iter().map(|redirect| &redirect.target));
         let outputs: Vec<&str> = all.flat_map(|word| &word.parts).filter_map(commands).collect();
         if outputs.iter().any(|commands| sets_something(commands)) {
@@ -73,13 +73,7 @@ impl<'t> Walker<'t, '_, '_> {
             let terms: Vec<Term> = reads(redirects).into_iter().collect();
             self.under(terms, |walker| walker.with_program(plain, is_alone))
         };
-        match unset {
-            None => ran,
-            Some(name) => {
-                let term = (Reach::Script, Term::unsure(&format!("${name} is set, by `set -u`")));
-                Ran { flow: both(ran.flow, Flow::If(vec![term])), ..ran }
-            }
-        }
+        self.at_unset(unset, ran)
     }
 
     /// `name=value`, or a redirection alone.
@@ -129,10 +123,14 @@ impl<'t> Walker<'t, '_, '_> {
                 self.calls.push(name.to_owned());
                 let before = std::mem::take(&mut self.locals);
                 let loops_here = std::mem::take(&mut self.loops_here);
+                let outer = self.take_arguments();
+                self.give_arguments(&plain.words[1..]);
                 let ran = self.command(body);
+                drop(self.take_arguments());
+                self.variables.extend(outer);
                 self.loops_here = loops_here;
                 for local in std::mem::replace(&mut self.locals, before) {
-                    self.variables.insert(local, Value::Set);
+                    self.variables.insert(local, Value::Maybe);
                 }
                 self.calls.pop();
                 return Ran { flow: ran.flow.beyond(Reach::Function), ..ran };
@@ -141,6 +139,29 @@ impl<'t> Walker<'t, '_, '_> {
         self.forget_all();
         self.refuse(plain.line, plain.text, &why);
         self.may_end(plain)
+    }
+
+    /// The values of `$1` and the rest, which a function has its own of.
+    fn take_arguments(&mut self) -> Vec<(String, Value)> {
+        let names: Vec<String> = self.variables.keys().filter(|name| is_argument(name)).cloned().collect();
+        names.into_iter().filter_map(|name| self.variables.remove_entry(&name)).collect()
+    }
+
+    /// Gives a function its words. Behind one that is not known nobody can tell the number of another.
+    fn give_arguments(&mut self, words: &[Field]) {
+        let known = words.iter().take_while(|word| word.is_known && !word.is_glob);
+        for (index, word) in known.enumerate() {
+            let value = Value::Known { text: word.text.clone(), is_pattern: word.is_pattern };
+            self.variables.insert((index + 1).to_string(), value);
+        }
+    }
+
+    /// `shift`, `set -- WORD`: which arguments there are then is not followed.
+    fn change_arguments(&mut self, words: &[&str]) {
+        let is_argument = |word: &&str| *word == "--" || *word == "-" || !word.starts_with(['-', '+']);
+        if words[0] == "shift" || words[0] == "set" && words[1..].iter().any(is_argument) {
+            drop(self.take_arguments());
+        }
     }
 
     /// What nothing is known of may end the script, too.
@@ -162,9 +183,7 @@ impl<'t> Walker<'t, '_, '_> {
             Some(Ran { ends: Ends::always(raw), flow: Flow::If(vec![(Reach::Script, term)]) })
         };
         match name {
-            ":" | "true" | "cd" | "pushd" | "popd" | "shift" | "umask" | "wait" => {
-                Some(Ends::always(raw).into())
-            }
+            ":" | "true" | "cd" | "pushd" | "popd" | "umask" | "wait" => Some(Ends::always(raw).into()),
             "false" => Some(self.at_failure(Ends::never(raw))),
             "[" | "test" => {
                 let fields = plain.words.strip_suffix(&[bracket()]).unwrap_or(&plain.words);
@@ -189,7 +208,10 @@ impl<'t> Walker<'t, '_, '_> {
                 true => ended(Reach::Script),
                 false => Some(Ends::always(raw).into()),
             },
-            "set" | "shopt" => Some(self.set(&words, raw, line)),
+            "set" | "shift" | "shopt" => {
+                self.change_arguments(&words);
+                Some(self.set(&words, raw, line))
+            }
             "trap" => {
                 self.refuse(line, raw, "runs at a signal or at the end: take it by hand if it is meant");
                 Some(Ends::always(raw).into())
@@ -287,6 +309,9 @@ impl<'t> Walker<'t, '_, '_> {
                     self.variables.insert(variable.to_owned(), known);
                 }
                 ("export" | "readonly", None) => {}
+                ("declare" | "local" | "typeset", None) => {
+                    drop(self.variables.insert(variable.to_owned(), Value::Maybe));
+                }
                 _ => drop(self.variables.insert(variable.to_owned(), Value::Set)),
             }
         }

@@ -321,11 +321,17 @@ impl<'t> Walker<'t, '_, '_> {
         if assigned.others {
             self.forget_all();
         }
-        self.variables.extend(assigned.names.into_iter().map(|name| (name, Value::Set)));
+        for name in assigned.names {
+            let was_set = matches!(self.variables.get(&name), Some(Value::Known { .. } | Value::Set));
+            let is_set = was_set && !assigned.removed.contains(&name);
+            self.variables.insert(name, if is_set { Value::Set } else { Value::Maybe });
+        }
     }
 
     pub(super) fn forget_all(&mut self) {
-        self.variables.values_mut().for_each(|value| *value = Value::Set);
+        for value in self.variables.values_mut().filter(|value| matches!(value, Value::Known { .. })) {
+            *value = Value::Set;
+        }
     }
 
     pub(super) fn refuse(&mut self, line: usize, text: &str, why: &str) {
@@ -551,7 +557,9 @@ impl<'t> Walker<'t, '_, '_> {
             Kind::Test(words) => {
                 let mut filler = Filler { variables: &mut self.variables, unset: None };
                 let fields: Vec<Field> = words.iter().flat_map(|word| filler.fields(word)).collect();
-                self.at_failure(tested(command.raw, &fields))
+                let unset = filler.unset.take();
+                let ran = self.at_failure(tested(command.raw, &fields));
+                self.at_unset(unset, ran)
             }
             Kind::Sum(text) => {
                 Filler { variables: &mut self.variables, unset: None }.forget(text);
@@ -575,6 +583,17 @@ impl<'t> Walker<'t, '_, '_> {
         Ran { ends, flow }
     }
 
+    /// What follows where the shell was told to stop at variables that are not set, and one may be none.
+    pub(super) fn at_unset(&self, unset: Option<String>, ran: Ran) -> Ran {
+        match unset.filter(|_| self.options.ends_at_unset) {
+            None => ran,
+            Some(name) => {
+                let term = (Reach::Script, Term::unsure(&format!("${name} is set, by `set -u`")));
+                Ran { flow: both(ran.flow, Flow::If(vec![term])), ..ran }
+            }
+        }
+    }
+
     fn condition(&mut self, branches: &'t [(Option<List<'t>>, List<'t>)], line: usize) -> Ran {
         let Some(((condition, then), rest)) = branches.split_first() else {
             return Ends::always("fi").into();
@@ -591,6 +610,7 @@ impl<'t> Walker<'t, '_, '_> {
             let lists = condition.iter().chain([then]);
             for found in lists.map(|list| Assigned::of(list, &self.named)) {
                 assigned.names.extend(found.names);
+                assigned.removed.extend(found.removed);
                 assigned.others |= found.others;
             }
         }
@@ -631,6 +651,7 @@ impl<'t> Walker<'t, '_, '_> {
         let assigned = || {
             let (mut one, other) = (Assigned::of(condition, &self.named), Assigned::of(body, &self.named));
             one.names.extend(other.names);
+            one.removed.extend(other.removed);
             one.others |= other.others;
             one
         };
@@ -674,6 +695,7 @@ impl<'t> Walker<'t, '_, '_> {
         self.loops += 1;
         self.loops_here += 1;
         let threads = words.and_then(|(_, raw)| threads::of_pgrep(raw));
+        let mut unset = None;
         let fields: Option<Vec<Field>> = match (&threads, words) {
             (Some(place), _) => {
                 Some(vec![Field { text: place.clone(), is_known: true, is_pattern: true, is_glob: true }])
@@ -681,6 +703,7 @@ impl<'t> Walker<'t, '_, '_> {
             (None, Some((words, _))) => {
                 let mut filler = Filler { variables: &mut self.variables, unset: None };
                 let fields: Vec<Field> = words.iter().flat_map(|word| filler.fields(word)).collect();
+                unset = filler.unset.take();
                 fields.iter().all(|field| field.is_known).then_some(fields)
             }
             _ => None,
@@ -701,7 +724,7 @@ impl<'t> Walker<'t, '_, '_> {
         };
         self.loops -= 1;
         self.loops_here -= 1;
-        Ran { ends: Ends::asked(&head), flow: flow.beyond(Reach::Loop) }
+        self.at_unset(unset, Ran { ends: Ends::asked(&head), flow: flow.beyond(Reach::Loop) })
     }
 
     /// One round for each word. What a round ends, the next ones do not see.
@@ -759,7 +782,7 @@ impl<'t> Walker<'t, '_, '_> {
                 "no round before leaves the loop over {}",
                 match &value {
                     Value::Known { text, .. } => text.as_str(),
-                    Value::Set => "what only a shell can tell",
+                    Value::Set | Value::Maybe => "what only a shell can tell",
                 }
             );
             terms.push(Term::unsure(&why));
@@ -767,7 +790,8 @@ impl<'t> Walker<'t, '_, '_> {
         let is_sure = terms.is_empty();
         let flow = self.under(terms, |walker| walker.list(body)).flow.beyond(Reach::Round);
         self.forget(Assigned::of(body, &self.named));
-        self.variables.insert(name.to_owned(), Value::Set);
+        // It may be that there was no round.
+        self.variables.insert(name.to_owned(), if is_sure { Value::Set } else { Value::Maybe });
         match (flow, is_sure) {
             (flow, true) => flow,
             // It may be that there is no round.
