@@ -134,7 +134,10 @@ impl Maker {
             13 => format!("{} | cat", self.write()),
             14 => {
                 let write = self.write();
-                self.one(&["eval \"@\"", "@ &", "sh -c '@'", ": \"@\"", "X=$(@)"]).replace('@', &write)
+                let frame = self.one(&["eval \"@\"", "@ &", "sh -c '@'", ": \"@\"", "X=$(@)"]);
+                // Between quotes of its own kind `%s\n` would be bare, and the line without its end.
+                let write = if frame.contains('\'') { write.replace('\'', "\"") } else { write };
+                frame.replace('@', &write)
             }
             15 => {
                 let odd = [

@@ -3,7 +3,7 @@
 
 use super::collect::Collector;
 use super::yaml::{Kind, Node};
-use super::{drop_in, script, sysctl, tmpfiles, unit};
+use super::{script, sysctl, tmpfiles, unit, written};
 
 /// Keys of a play or a block that hold tasks which are done in any case.
 const OF_TASKS: [&str; 5] = ["tasks", "pre_tasks", "post_tasks", "block", "always"];
@@ -170,7 +170,7 @@ fn copied(arguments: &Node, line: usize, told: &str, collector: &mut Collector<'
         sysctl::read(&content.numbered(), collector);
     } else if path.contains("/tmpfiles.d/") {
         tmpfiles::read(&content.numbered(), collector);
-    } else if drop_in::is_one(path) {
+    } else if written::is_one(path) {
         unit::read(&content.numbered(), Some(path), collector);
     } else {
         collector.refuse(

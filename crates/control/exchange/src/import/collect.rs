@@ -8,6 +8,7 @@ use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Nodes, Want, is_b
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
+use crate::import::written::Written;
 
 /// A value for some places of a knob.
 struct Value {
@@ -44,6 +45,8 @@ pub(crate) struct Collector<'a> {
     is_repeating: bool,
     /// Rows that a later round told anew.
     repeated: BTreeSet<usize>,
+    /// Files that a script writes, which count as they are at its end.
+    pub(super) written: Written,
     /// What loops and functions of the file's scripts came to so far.
     pub(crate) steps: usize,
 }
@@ -59,6 +62,7 @@ impl<'a> Collector<'a> {
             summary: None,
             is_repeating: false,
             repeated: BTreeSet::new(),
+            written: Written::default(),
             steps: 0,
         }
     }

@@ -4,7 +4,6 @@ mod ansible;
 mod arguments;
 mod collect;
 mod devices;
-mod drop_in;
 mod ini;
 mod node_tuning;
 mod recognise;
@@ -18,6 +17,7 @@ mod tuned_files;
 mod udev;
 mod unit;
 mod write;
+mod written;
 mod yaml;
 
 use planish_model::{Catalogue, KnobId, Profile};

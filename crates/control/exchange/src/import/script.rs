@@ -2,13 +2,14 @@
 //! their like. Nothing is run: what a shell would come by, and with which words, `shell` tells.
 
 use super::collect::Collector;
-use super::drop_in;
 use super::shell::{Field, Place, Plain, walk};
+use super::written;
 use crate::threads;
 use planish_model::{cards, mounts, place};
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     walk(text, collector);
+    written::read(collector);
 }
 
 /// Programs whose lines are read, or refused for what they are known to do.
@@ -30,6 +31,11 @@ const KNOWN: [&str; 16] = [
     "tc",
     "ulimit",
 ];
+
+/// Whether a program sets what its words say, and changes no other file.
+pub(super) fn sets_by_its_words(name: &str) -> bool {
+    KNOWN.contains(&name)
+}
 
 /// A program without the folder that rc.local and crontabs name it by. What lies elsewhere may be anything.
 fn program(word: &str) -> &str {
@@ -228,7 +234,7 @@ pub(super) fn places(plain: &Plain<'_>) -> Option<Vec<Place>> {
             let keys = words.iter().filter_map(|word| word.split_once('='));
             keys.map(|(key, _)| path(&place::of_sysctl(key.trim()))).collect()
         }
-        "echo" | "printf" => plain.to.iter().map(|to| path(&to.text)).collect(),
+        "cat" | "echo" | "printf" => plain.to.iter().map(|to| path(&to.text)).collect(),
         "ethtool" => vec![path(&format!("/sys/class/net/{}/device", words.get(2)?))],
         "blockdev" => words.iter().skip(3).map(|device| path(device)).collect(),
         "chrt" => vec![path(words.last()?)],
@@ -254,6 +260,7 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     let words: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
     match words.first().copied().unwrap_or_default() {
         "echo" | "printf" => echo(plain, is_bash, collector),
+        "cat" if plain.document.is_some() => document(plain, collector),
         // What they say goes to a place in another form than the words have.
         _ if plain.to.iter().any(|to| is_of_kernel(&to.text) && to.text != "/dev/null") => {
             collector.refuse(line, text, "writes what it says to a place: only a shell can tell")
@@ -271,8 +278,8 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
             Err(why) => collector.refuse(line, text, why),
         },
         "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
-        "mkdir" if drop_in::makes_folder(&words) => {}
-        "systemctl" if drop_in::reloads(&words) => {}
+        "mkdir" if written::makes_folder(&words) => {}
+        "systemctl" if written::reloads(&words) => {}
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
         "mount" => mount(line, text, &words, collector),
         "swapoff" | "swapon" => collector.refuse(line, text, "turns swap on or off"),
@@ -430,14 +437,15 @@ fn mount(line: usize, text: &str, words: &[&str], collector: &mut Collector<'_>)
 /// `echo VALUE > FILE`, `echo VALUE | tee FILE`, `printf '%s\n' VALUE > FILE`.
 fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     let (line, text) = (plain.line, plain.text);
-    if plain.appends {
-        return collector.refuse(line, text, "appends to a file: import that one");
-    }
     let words: Vec<String> = plain.words.iter().map(|word| word.text.clone()).collect();
     if let [to] = plain.to.as_slice()
-        && drop_in::is_one(&to.text)
+        && written::is_one(&to.text)
     {
-        return drop_in::written(line, &to.text, &words, collector);
+        let said = written::said(line, &words);
+        return written::write(line, &to.text, said, plain.appends, collector);
+    }
+    if plain.appends {
+        return collector.refuse(line, text, "appends to a file: import that one");
     }
     let Some(value) = said(&words, is_bash) else {
         return collector.refuse(line, text, "says signs that shells do not agree about");
@@ -460,6 +468,26 @@ fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
             collector.path(line, path, value.trim());
         }
     }
+}
+
+/// `cat > FILE <<END`, of a file that is read when the script has ended.
+fn document(plain: &Plain<'_>, collector: &mut Collector<'_>) {
+    let Some((Some(document), to)) = plain.document.as_ref().map(|document| (document.lines(), &plain.to[0]))
+    else {
+        return refuse_document(plain, "holds what only a shell can put in", collector);
+    };
+    let text = written::Text { lines: document, is_ended: true };
+    written::write(plain.line, &to.text, Ok(text), plain.appends, collector);
+}
+
+/// Refuses a here-document line by line.
+fn refuse_document(plain: &Plain<'_>, why: &str, collector: &mut Collector<'_>) {
+    for (number, text) in plain.document.iter().flat_map(|document| document.said) {
+        if !text.trim().is_empty() {
+            collector.refuse(*number, text, why);
+        }
+    }
+    collector.written.doubt(plain.line, plain.to.iter().map(|to| to.text.as_str()));
 }
 
 fn is_of_kernel(path: &str) -> bool {

@@ -93,11 +93,12 @@ pub(super) fn read(text: &str, path: Option<&str>, collector: &mut Collector<'_>
     read_lines(&lines(text, path), collector);
 }
 
-/// Reads the lines of a file that one line of a script writes, each as of that line.
-pub(super) fn read_at(number: usize, text: &[&str], path: &str, collector: &mut Collector<'_>) {
+/// Reads the lines of a file that a script writes, each as of the line of the script that says it.
+pub(super) fn read_at(said: &[(usize, String)], path: &str, collector: &mut Collector<'_>) {
+    let text: Vec<&str> = said.iter().map(|(_, text)| text.as_str()).collect();
     let text = text.join("\n");
     let mut all = lines(&text, Some(path));
-    all.iter_mut().for_each(|line| line.number = number);
+    all.iter_mut().for_each(|line| line.number = said[line.number - 1].0);
     read_lines(&all, collector);
 }
 

@@ -173,7 +173,7 @@ impl<'t> Lexer<'t> {
                 if bare == end {
                     break;
                 }
-                lines.push((number, line));
+                lines.push((number, bare));
             }
             self.documents.push(lines);
         }

@@ -4,8 +4,8 @@ use super::expand::{Field, Filler, Value, is_argument};
 use super::guard::{Ends, Outcome, Term, mounted, tested};
 use super::lex::{Part, Word};
 use super::tree::Redirect;
-use super::walk::{Flow, Plain, Ran, Reach, Walker, is_of_kernel, reads, takes_output, walk_under};
-use crate::import::script;
+use super::walk::{Flow, Passed, Plain, Ran, Reach, Walker, is_of_kernel, reads, takes_output, walk_under};
+use crate::import::{script, written};
 
 /// Why a command is refused of which a word is not known.
 const UNKNOWN: &str = "a variable or command that only a shell can tell";
@@ -37,7 +37,6 @@ impl<'t> Walker<'t, '_, '_> {
         if !self.may_run(line, raw) {
             return Ends::hoped(raw).into();
         }
-        self.tell_documents(redirects, line);
         let mut filler = Filler { variables: &mut self.variables, unset: None };
         let fields: Vec<Field> = words.iter().flat_map(|word| filler.fields(word)).collect();
         let (mut to, mut odd) = (Vec::new(), None);
@@ -62,6 +61,10 @@ impl<'t> Walker<'t, '_, '_> {
             self.refuse(line, raw, "sets something inside of what another command gets: take it by hand");
         }
         let appends = redirects.iter().any(|redirect| redirect.operator == ">>" && takes_output(redirect));
+        let passed = self.passed(&fields, &to, appends, redirects);
+        if passed.is_none() {
+            self.tell_documents(redirects, line);
+        }
         let is_told = if odd == Some("") && to.is_empty() { true } else { odd.is_none() && to.len() < 2 };
         let ran = if fields.is_empty() {
             self.without_program(&to, &outputs, line, raw)
@@ -69,11 +72,51 @@ impl<'t> Walker<'t, '_, '_> {
             self.refuse(line, raw, odd.filter(|odd| !odd.is_empty()).unwrap_or("goes to several files"));
             Ends::hoped(raw).into()
         } else {
-            let plain = Plain { line, text: raw, words: fields, to, appends };
+            let plain = passed.map_or(
+                Plain { line, text: raw, words: fields, to, appends, document: None },
+                |(words, to, appends, document)| Plain {
+                    line,
+                    text: raw,
+                    words,
+                    to,
+                    appends,
+                    document: Some(document),
+                },
+            );
             let terms: Vec<Term> = reads(redirects).into_iter().collect();
             self.under(terms, |walker| walker.with_program(plain, is_alone))
         };
         self.at_unset(unset, ran)
+    }
+
+    /// What `cat > FILE <<END` and `tee FILE <<END` pass on to a file that is read: words, file and text.
+    fn passed(
+        &self,
+        fields: &[Field],
+        to: &[Field],
+        appends: bool,
+        redirects: &[Redirect<'t>],
+    ) -> Option<(Vec<Field>, Vec<Field>, bool, Passed<'t>)> {
+        let redirect = redirects.iter().find(|redirect| redirect.document.is_some())?;
+        if redirects.iter().filter(|redirect| redirect.operator.starts_with('<')).count() > 1 {
+            return None;
+        }
+        let said: &'t [(usize, &'t str)] = self.documents.get(redirect.document?)?;
+        let is_quoted = redirect.target.plain().is_none();
+        let words = script::bare(fields.to_vec());
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        let (file, appends) = match (texts.as_slice(), to) {
+            (["cat"] | ["cat", "-"], [file]) => (file, appends),
+            (["tee", _], []) => (&words[1], false),
+            (["tee", "-a" | "--append", _], []) => (&words[2], true),
+            _ => return None,
+        };
+        let is_read = file.is_known && !file.is_glob && !file.is_pattern && written::is_one(&file.text);
+        if !is_read || self.functions.contains_key(&fields[0].text) || self.named.contains(texts[0]) {
+            return None;
+        }
+        let cat = Field { text: "cat".to_owned(), is_known: true, ..Field::default() };
+        Some((vec![cat], vec![file.clone()], appends, Passed { said, is_quoted }))
     }
 
     /// `name=value`, or a redirection alone.
@@ -94,6 +137,7 @@ impl<'t> Walker<'t, '_, '_> {
         let first = plain.words[0].text.clone();
         if !plain.words[0].is_known {
             self.refuse(plain.line, raw, UNKNOWN);
+            self.doubt_all(plain.line);
             return self.at_failure(Ends::asked(raw));
         }
         if let Some(body) = self.functions.get(&first).copied() {
@@ -137,6 +181,7 @@ impl<'t> Walker<'t, '_, '_> {
             }
         };
         self.forget_all();
+        self.doubt_all(plain.line);
         self.refuse(plain.line, plain.text, &why);
         self.may_end(plain)
     }
@@ -224,6 +269,7 @@ impl<'t> Walker<'t, '_, '_> {
             }
             "eval" | "." | "source" => {
                 self.forget_all();
+                self.doubt_all(line);
                 let why = match name {
                     "eval" => "runs what only a shell can tell",
                     _ => "runs another file: import that one, too",
@@ -339,6 +385,38 @@ impl<'t> Walker<'t, '_, '_> {
         Some(self.at_failure(Ends::asked(plain.text)))
     }
 
+    /// Why a program is not sure to be run, or not known.
+    fn why_not(&self, plain: &Plain<'_>) -> Option<String> {
+        let is_never_sure = self.terms.iter().find(|term| !matches!(term, Term::Place { .. }));
+        if let Some(why) = is_never_sure.and_then(|term| term.refuses(&[])) {
+            return Some(why);
+        }
+        if plain.words.iter().chain(&plain.to).any(|field| !field.is_known) {
+            return Some(UNKNOWN.to_owned());
+        }
+        let places = script::places(plain).unwrap_or_else(|| vec![super::Place::Mount(String::new())]);
+        self.terms.iter().find_map(|term| term.refuses(&places))
+    }
+
+    /// Refuses a program with the text that it passes on; files that it may name are not sure any more.
+    fn refuse_program(&mut self, plain: &Plain<'_>, why: &str) {
+        self.refuse(plain.line, plain.text, why);
+        for (number, text) in plain.document.iter().flat_map(|document| document.said) {
+            if !text.trim().is_empty() {
+                self.refuse(*number, text, why);
+            }
+        }
+        let words = plain.words.iter().chain(&plain.to);
+        if words.clone().any(|field| !field.is_known) {
+            let texts: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
+            let is_of_any = !plain.to.iter().all(|to| to.is_known) || !script::sets_by_its_words(texts[0]);
+            if is_of_any && !written::leaves(&texts) {
+                self.doubt_all(plain.line);
+            }
+        }
+        self.doubt(plain.line, words.map(|field| field.text.as_str()));
+    }
+
     /// A program, where nothing stands in its way.
     pub(super) fn program(&mut self, plain: Plain<'_>, is_alone: bool) -> Ends {
         let (line, raw) = (plain.line, plain.text);
@@ -351,22 +429,8 @@ impl<'t> Walker<'t, '_, '_> {
             return Ends::always(raw);
         }
         let ends = if script::is_doing(&words) { Ends::hoped(raw) } else { Ends::asked(raw) };
-        let is_never_sure = self.terms.iter().find(|term| !matches!(term, Term::Place { .. }));
-        if let Some(why) = is_never_sure.and_then(|term| term.refuses(&[])) {
-            self.refuse(line, raw, &why);
-            return ends;
-        }
-        if plain.words.iter().chain(&plain.to).any(|field| !field.is_known) {
-            self.refuse(line, raw, UNKNOWN);
-            return ends;
-        }
-        let places = script::places(&plain);
-        let why = self.terms.iter().find_map(|term| match &places {
-            Some(places) => term.refuses(places),
-            None => term.refuses(&[super::Place::Mount(String::new())]),
-        });
-        if let Some(why) = why {
-            self.refuse(line, raw, &why);
+        if let Some(why) = self.why_not(&plain) {
+            self.refuse_program(&plain, &why);
             return ends;
         }
         if self.is_dry {
@@ -375,8 +439,16 @@ impl<'t> Walker<'t, '_, '_> {
         self.collector.repeats(self.loops > 0 || !self.calls.is_empty());
         let is_set = script::program_line(&plain, self.is_bash, self.collector);
         self.collector.repeats(false);
+        if !is_set && plain.document.is_none() && !written::leaves(&words) && !is_talk_to_file(&plain) {
+            self.doubt(line, words.iter().copied());
+        }
         if is_set && matches!(ends.badly, Outcome::Unlikely(_)) { Ends::done(raw) } else { ends }
     }
+}
+
+/// Whether echo or printf write to a file, which is followed.
+fn is_talk_to_file(plain: &Plain<'_>) -> bool {
+    ["echo", "printf"].contains(&plain.words[0].text.as_str())
 }
 
 fn bracket() -> Field {

@@ -39,6 +39,26 @@ pub(crate) struct Plain<'a> {
     /// The files that its output goes to.
     pub(crate) to: Vec<Field>,
     pub(crate) appends: bool,
+    /// The here-document that it only passes on to a file.
+    pub(crate) document: Option<Passed<'a>>,
+}
+
+/// A here-document as a file gets it.
+#[derive(Clone, Copy)]
+pub(crate) struct Passed<'a> {
+    pub(crate) said: &'a [(usize, &'a str)],
+    /// Its end is quoted: a shell puts in nothing.
+    pub(super) is_quoted: bool,
+}
+
+impl Passed<'_> {
+    /// Its lines; none where a shell would put something in.
+    pub(crate) fn lines(&self) -> Option<Vec<(usize, String)>> {
+        let is_plain = |text: &str| self.is_quoted || !text.contains(['$', '`', '\\']);
+        let lines =
+            self.said.iter().map(|(number, text)| is_plain(text).then(|| (*number, (*text).to_owned())));
+        lines.collect()
+    }
 }
 
 /// How far what ends a part of a script reaches.
@@ -335,10 +355,33 @@ impl<'t> Walker<'t, '_, '_> {
     }
 
     pub(super) fn refuse(&mut self, line: usize, text: &str, why: &str) {
+        if self.is_dry {
+            return;
+        }
+        let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-@*".contains(c);
+        self.doubt(line, text.split(|c| !is_of_path(c)));
         let key = (line, text.to_owned(), why.to_owned());
-        if !self.is_dry && self.told.insert(key) {
+        if self.told.insert(key) {
             self.collector.refuse(line, text, why);
         }
+    }
+
+    /// Files that these words name may be changed, unless what stands here never runs.
+    pub(super) fn doubt<'w>(&mut self, line: usize, words: impl Iterator<Item = &'w str> + Clone) {
+        if !self.is_dry && !self.is_never() {
+            self.collector.written.doubt(line, words);
+        }
+    }
+
+    /// Any file may be changed, unless what stands here never runs.
+    pub(super) fn doubt_all(&mut self, line: usize) {
+        if !self.is_dry && !self.is_never() {
+            self.collector.written.doubt_all(line);
+        }
+    }
+
+    fn is_never(&self) -> bool {
+        self.terms.iter().any(|term| matches!(term, Term::Never(_)))
     }
 
     fn list(&mut self, list: &'t List<'t>) -> Ran {
@@ -481,7 +524,7 @@ impl<'t> Walker<'t, '_, '_> {
             .for_each(|field| (field.is_pattern, field.is_glob) = (field.is_pattern | field.is_glob, false));
         let is_right =
             !first.redirects.iter().any(takes_output) && reads(&first.redirects).is_none() && !to.is_empty();
-        is_right.then_some(Plain { line: first.line, text: pipeline.raw, words, to, appends })
+        is_right.then_some(Plain { line: first.line, text: pipeline.raw, words, to, appends, document: None })
     }
 
     /// The words of a command without what only changes who runs it.
