@@ -1,6 +1,6 @@
 //! From the name that another tool gives a setting to the knob and the places of it that are meant.
 
-use planish_model::{Catalogue, Class, Knob, KnobId, nearest, place};
+use planish_model::{Catalogue, Class, Knob, KnobId, ValueType, nearest, place};
 
 /// A value for some places of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +133,11 @@ pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> 
         Class::Oneway => return Err("cannot be set back before a reboot".to_owned()),
         _ => {}
     }
+    let is_number =
+        matches!(knob.r#type, ValueType::Int { .. } | ValueType::Unsigned { .. } | ValueType::Ints { .. });
+    if let Some(why) = octal(value).filter(|_| is_number) {
+        return Err(why);
+    }
     knob.validate(value).map_err(|error| error.to_string())?;
     Ok(match (&knob.needs.dead_since, knob.class) {
         (Some(dead), _) => Some(format!("the kernel ignores it since Linux {dead}")),
@@ -141,6 +146,17 @@ pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> 
         (None, Class::Durability) => Some("may lose data at a crash: --allow durability".to_owned()),
         _ => None,
     })
+}
+
+/// Why a number is none that all of the kernel reads alike: below `/proc/sys` and in arguments `010` is eight
+/// (`proc_get_long` in kernel/sysctl.c takes any base), in most of `/sys` it is ten.
+fn octal(value: &str) -> Option<String> {
+    let is_octal = |word: &&str| {
+        let digits = word.trim_start_matches(['-', '+']);
+        digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let word = value.split_whitespace().find(is_octal)?;
+    Some(format!("`{word}` begins with a zero, by which the kernel may read it as octal: write it without"))
 }
 
 /// The knob of a pool, the bytes of its pages, and its node where it is of one.
@@ -167,6 +183,9 @@ pub(crate) fn pool(catalogue: &Catalogue, path: &str, pages: &str) -> Option<Res
     let Ok(node) = node.map(str::parse).transpose() else {
         return Some(Err("names the pools of many nodes at once: write one line for each".to_owned()));
     };
+    if let Some(why) = octal(pages) {
+        return Some(Err(why));
+    }
     let Some(need_bytes) = pages.trim().parse::<u64>().ok().and_then(|pages| pages.checked_mul(kib * 1024))
     else {
         return Some(Err(format!("`{pages}` is not a whole number of pages")));

@@ -1224,3 +1224,22 @@ fn of_a_unit_that_is_taken_which_systemd_runs() {
         assert_eq!(found, taken, "{text}{:#?}", imported.lines);
     }
 }
+
+/// The kernel takes `010` for eight below `/proc/sys`, and a reader of decimals for ten.
+#[test]
+fn a_number_that_may_be_octal_is_refused() {
+    let octal = "`010` begins with a zero, by which the kernel may read it as octal: write it without";
+    for (text, format) in [
+        ("sysctl -w vm.swappiness=010\n", ImportFormat::Script),
+        ("echo 010 > /proc/sys/vm/nr_hugepages\n", ImportFormat::Script),
+        ("vm.swappiness = 010\n", ImportFormat::Sysctl),
+        ("net.ipv4.tcp_rmem = 4096 010 6291456\n", ImportFormat::Sysctl),
+        ("[sysctl]\nvm.swappiness=010\n", ImportFormat::Tuned),
+    ] {
+        let imported = read(text, format);
+        let why: Vec<_> = imported.lines.iter().map(|line| line.reason.as_deref()).collect();
+        assert_eq!(why, [Some(octal)], "{text}");
+        assert!(imported.profile.want.is_empty(), "{text}");
+    }
+    assert_eq!(*want(&read("vm.swappiness = 0\n", ImportFormat::Sysctl), "vm.swappiness"), Want::Int(0));
+}
