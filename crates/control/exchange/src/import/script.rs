@@ -500,8 +500,10 @@ fn said(words: &[String], is_bash: bool) -> Option<String> {
     let is_plain = |words: &[String]| !words.iter().any(|word| word.contains(['\\', '\n']));
     if program == "printf" {
         let (form, values) = rest.split_first()?;
-        let form = form.strip_suffix("\\n").unwrap_or(form);
+        let (form, is_line) = form.strip_suffix("\\n").map_or((form.as_str(), false), |form| (form, true));
         return match form {
+            // The form is said again for each value, and nothing else is between them.
+            "%s" | "%d" | "%u" if !is_line && values.len() > 1 => None,
             "%s" | "%d" | "%s " | "%u" => is_plain(values).then(|| values.join(" ")),
             form => (values.is_empty() && !form.contains(['%', '\\', '\n'])).then(|| form.to_owned()),
         };

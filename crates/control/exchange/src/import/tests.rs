@@ -1243,3 +1243,20 @@ fn a_number_that_may_be_octal_is_refused() {
     }
     assert_eq!(*want(&read("vm.swappiness = 0\n", ImportFormat::Sysctl), "vm.swappiness"), Want::Int(0));
 }
+
+#[test]
+fn printf_says_its_form_for_each_value() {
+    for (form, rest, value) in [
+        ("'%s\\n'", "4096 131072 6291456", Some("4096 131072 6291456")),
+        ("'%s '", "4096 131072 6291456", Some("4096 131072 6291456")),
+        ("%s", "'4096 131072 6291456'", Some("4096 131072 6291456")),
+        ("%s", "4096 131072 6291456", None),
+        ("%s,", "4096 131072 6291456", None),
+    ] {
+        let text = format!("printf {form} {rest} > /proc/sys/net/ipv4/tcp_rmem\n");
+        let imported = read(&text, ImportFormat::Script);
+        let want = imported.profile.want.get(&KnobId::new("net.ipv4.tcp_rmem"));
+        assert_eq!(want, value.map(|value| Want::Text(value.to_owned())).as_ref(), "{text}");
+        assert_eq!(imported.lines.len(), 1, "{text}");
+    }
+}
