@@ -1,0 +1,396 @@
+//! What scripts come to.
+
+use super::*;
+
+#[test]
+fn a_script_is_read_line_by_line() {
+    let imported = read(SCRIPT, ImportFormat::guess(SCRIPT));
+    assert_eq!(imported.format, ImportFormat::Script);
+    assert_eq!(
+        told(&imported),
+        [
+            "5 cpu.governor",
+            "7 hugepages.2m a pool: raised by this need, and never lowered",
+            "8 vm.swappiness",
+            "8 net.ipv4.tcp_rmem",
+            "9 - no knob has this place; the nearest is /proc/sys/kernel/numa_balancing",
+            "10 thp.enabled",
+            "11 - a loop over what only a shell can tell",
+            "12 - inside a loop over what only a shell can tell: take it by hand if it is meant",
+            "14 - acts when written and has no old value to put back",
+            "15 - starts or stops a service",
+            "16 - appends to a file: import that one",
+        ]
+    );
+    assert_eq!(*want(&imported, "cpu.governor"), Want::Text("performance".to_owned()));
+    assert_eq!(
+        *want(&imported, "hugepages.2m"),
+        Want::Need { need_bytes: 16384 << 21, nodes: Nodes::Spread }
+    );
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(0));
+}
+
+#[test]
+fn lines_of_ethtool_are_settings_of_cards() {
+    let text = "#!/bin/sh\nethtool -G eth0 rx 4096 tx 512\n\
+                ethtool -C eth0 adaptive-rx off rx-usecs 3 sample-interval 1\n\
+                ethtool --features eth1 tso off gro on\nethtool -s eth0 wol d\nethtool -L eth0 combined\n\
+                for nic in /sys/class/net/*; do ethtool -A \"${nic##*/}\" rx off; done\nethtool -i\n";
+    let imported = read(text, ImportFormat::guess(text));
+    let availability = "may stall the host: --allow availability";
+    assert_eq!(
+        told(&imported),
+        [
+            &format!("2 net.rings_rx {availability}"),
+            &format!("2 net.rings_tx {availability}"),
+            &format!("3 net.coalesce_adaptive_rx {availability}"),
+            &format!("3 net.coalesce_rx_usecs {availability}"),
+            "3 - a setting of network cards that no knob is for",
+            "4 net.feature_tso",
+            "4 net.feature_tso6",
+            "4 net.feature_gro",
+            "5 - of ethtool only -A, -C, -G, -K and -L are known",
+            "6 - a word without a value",
+            &format!("7 net.pause_rx {availability}"),
+            "8 - sets nothing",
+        ]
+    );
+    assert_eq!(imported.lines[0].text, "ethtool -G eth0 rx 4096");
+    let Want::Case(rings) = want(&imported, "net.rings_rx") else { panic!("for one card") };
+    assert_eq!((rings.only.as_deref(), rings.value.as_str()), (Some("eth0"), "4096"));
+    assert_eq!(*want(&imported, "net.pause_rx"), Want::Int(0), "for all cards");
+}
+
+#[test]
+fn a_remount_sets_the_options_that_knobs_are_for() {
+    let text = "#!/bin/sh\nmount -o remount,noatime /data\n\
+                sudo mount -oremount,rw,size=50%,huge=advise /dev/shm/ 2>/dev/null\n\
+                mount -o remount,nosuid '/data/a b'\nmount -o noatime /dev/sdb1 /data\n\
+                mount -o remount,noatime LABEL=x\n\
+                mount -o remount,rw /\nswapoff -a\nmount -o remount,relatime / && echo done\n";
+    let imported = read(text, ImportFormat::guess(text));
+    assert_eq!(
+        told(&imported),
+        [
+            "2 mount.atime",
+            "3 tmpfs.size may stall the host: --allow availability",
+            "3 tmpfs.huge",
+            "4 - an option of mounts that no knob is for",
+            "5 - mounts: planish changes options of mounts that are there",
+            "6 - names no mount by its path",
+            "7 - sets nothing",
+            "8 - turns swap on or off",
+            "9 mount.atime",
+        ]
+    );
+    let Want::Cases(times) = want(&imported, "mount.atime") else { panic!("two mounts") };
+    let times: Vec<_> = times.iter().map(|case| (case.only.as_deref(), case.value.as_str())).collect();
+    assert_eq!(times, [(Some("/"), "relatime"), (Some("/data"), "noatime")]);
+    let Want::Case(size) = want(&imported, "tmpfs.size") else { panic!("of one mount") };
+    assert_eq!((size.only.as_deref(), size.value.as_str()), (Some("/dev/shm"), "50%"));
+}
+
+#[test]
+fn sysctl_takes_a_setting_in_one_word() {
+    for (script, odd) in [
+        ("sysctl -w vm.swappiness = 3\n", "vm.swappiness"),
+        ("sysctl -w net.ipv4.tcp_rmem=4096 87380 16777216\n", "87380"),
+    ] {
+        let why = format!("1 - sysctl takes `name=value` as one word, or in quotes: `{odd}` is none");
+        assert_eq!(told(&read(script, ImportFormat::Script)), [why]);
+    }
+    let quoted = read("sysctl -w net.ipv4.tcp_rmem='4096 87380 16777216'\n", ImportFormat::Script);
+    assert_eq!(told(&quoted), ["1 net.ipv4.tcp_rmem"]);
+}
+
+#[test]
+fn a_text_of_which_no_line_is_understood_is_no_script() {
+    let passwd = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n";
+    for text in [passwd, "Dear all,\nplease tune it.\n"] {
+        let refused = recognise(text, ImportFormat::guess(text));
+        assert_eq!(refused, Err(ExchangeError::OtherFormat { format: ImportFormat::Script, fit: 0, all: 2 }));
+    }
+    for text in ["modprobe x\nsudo systemctl stop irqbalance\n", "x=1\nnumactl y\n", "#!/bin/sh\nnumactl y\n"]
+    {
+        assert_eq!(recognise(text, ImportFormat::Script), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn programs_are_known_by_their_paths_too_and_refused_for_true_reasons() {
+    let text = "/sbin/sysctl -w vm.swappiness=5\n/usr/bin/sudo /usr/sbin/sysctl -q -w vm.stat_interval=10\n\
+                /bin/echo 0 > /proc/sys/kernel/numa_balancing\n\
+                echo 0 | sudo /usr/bin/tee /sys/kernel/mm/ksm/run >/dev/null\n\
+                /usr/sbin/ethtool -G eno1 rx 512\n/sbin/blockdev --setra 4096 /dev/sda /dev/nvme0n1\n\
+                blockdev --setra 4096 /dev/sda1\nblockdev --setra 4096 /dev/mapper/data\n\
+                blockdev --setra 4097 /dev/sdb\n\
+                blockdev --setro /dev/sdb\nulimit -n 65536\n/opt/tune.sh\nnumactl y\n\
+                /opt/sbin/sysctl -w vm.swappiness=1\n";
+    let imported = read(text, ImportFormat::Script);
+    let lines = told(&imported);
+    let knob = |row: usize| lines[row].split(' ').nth(1).unwrap_or_default();
+    let known = ["vm.swappiness", "vm.stat_interval", "kernel.numa_balancing", "mm.ksm_run", "net.rings_rx"];
+    for (row, id) in known.into_iter().chain(["block.read_ahead_kb"; 2]).enumerate() {
+        assert_eq!(knob(row), id, "{lines:?}");
+    }
+    assert_eq!(
+        cases(&imported, "block.read_ahead_kb"),
+        [(Some("nvme0n1".to_owned()), "2048".to_owned()), (Some("sda".to_owned()), "2048".to_owned())]
+    );
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(5));
+    for (row, why) in [
+        (7, "names no disk"),
+        (8, "names no disk"),
+        (9, "no whole pages"),
+        (10, "only --setra is known"),
+        (11, "unit.nofile"),
+        (12, "a program or script of its own"),
+        (13, "of `numactl` planish does not know"),
+        (14, "a program or script of its own"),
+    ] {
+        assert!(knob(row) == "-" && lines[row].contains(why), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_script_that_writes_a_drop_in_is_read_line_by_line() {
+    let text = "#!/bin/sh\nmkdir -p /etc/systemd/system/mongod.service.d\n\
+                printf '%s\\n' '[Service]' 'LimitNOFILE=64000' > /etc/systemd/system/mongod.service.d/a.conf\n\
+                systemctl daemon-reload\nmkdir -p /data\n\
+                echo -e '[Service]\\nNice=5' > /etc/systemd/system/mongod.service.d/b.conf\n\
+                printf '[Service]\\nNice=-5\\n' > /etc/systemd/system/mongod.service.d/c.conf\n\
+                systemctl restart mongod\n";
+    let imported = read(text, ImportFormat::Script);
+    let rows: Vec<_> = imported.lines.iter().map(|row| (row.line, row.is_accepted())).collect();
+    assert_eq!(rows, [(3, true), (5, false), (6, false), (7, true), (8, false)], "{:#?}", imported.lines);
+    for (id, value) in [("unit.nofile", "64000"), ("unit.nice", "-5")] {
+        let Want::Case(case) = want(&imported, id) else { panic!("{id}") };
+        assert_eq!((case.only.as_deref(), case.value.as_str()), (Some("mongod"), value));
+    }
+}
+
+/// Scripts, and of each line that is told the knob, or `-` where it is refused.
+const SCRIPTS: &[(&str, &[&str])] = &[
+    // Functions that are not called, and one that is.
+    ("stop() {\n sysctl -w vm.swappiness=60\n}\nsysctl -w vm.swappiness=1\n", &["-", "vm.swappiness"]),
+    ("start() { sysctl -w vm.swappiness=1; }\nstart\n", &["vm.swappiness"]),
+    ("a() { sysctl -w vm.swappiness=1; }\ncase $1 in a) a;; esac\n", &["-"]),
+    ("sysctl() { :; }\nsysctl -w vm.swappiness=1\n", &[]),
+    // Texts.
+    ("cat <<EOF > /tmp/x\nsysctl -w vm.swappiness=100\nEOF\n", &["-", "-"]),
+    ("cat <<-'E'\n\techo 1\n\tE\nsysctl -w vm.swappiness=3\n", &["-", "-", "vm.swappiness"]),
+    // What is never run, or only if.
+    ("exit 0\nsysctl -w vm.swappiness=1\n", &["-"]),
+    ("[ -f /x ] || exit 0\nsysctl -w vm.swappiness=1\n", &["-"]),
+    ("false && sysctl -w vm.swappiness=100\n", &["-"]),
+    ("true || sysctl -w vm.swappiness=100\n", &["-"]),
+    ("[ \"$(nproc)\" -gt 64 ] && sysctl -w vm.swappiness=1\n", &["-"]),
+    ("test -f /x || sysctl -w vm.swappiness=1\n", &["-"]),
+    (
+        "if grep -q x /y; then sysctl -w vm.swappiness=7\nelse sysctl -w vm.swappiness=8; fi\n",
+        &["-", "-", "-"],
+    ),
+    ("if [ -d /x ]\nthen sysctl -w vm.swappiness=7\nfi\n", &["-"]),
+    ("set -e\ngrep -q x /y\nsysctl -w vm.swappiness=7\n", &["-", "-"]),
+    ("sysctl -w vm.swappiness=7 &\n", &["-"]),
+    (
+        "sysctl -w vm.stat_interval=3\neval sysctl -w vm.swappiness=7\n. /etc/x\ntrap 'echo 1' EXIT\n",
+        &["vm.stat_interval", "-", "-", "-"],
+    ),
+    // Variables.
+    ("V=10\nV=$((V+1))\nsysctl -w vm.swappiness=$V\n", &["vm.swappiness"]),
+    ("V=10\nunset V\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    ("V=10\nread V\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    ("V=10\nV=$(nproc)\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    ("V=10\n( V=20 )\nsysctl -w vm.swappiness=$V\n", &["vm.swappiness"]),
+    ("V=10\n[ -f /x ] && V=20\nsysctl -w vm.swappiness=$V\n", &["-"]),
+    // What asks for no more than the write itself, and what comes behind a write.
+    ("[ -w /proc/sys/vm/swappiness ] && echo 1 > /proc/sys/vm/swappiness\n", &["vm.swappiness"]),
+    ("[[ -f /proc/sys/vm/swappiness ]] && sysctl -w vm.swappiness=1 || exit 1\n", &["vm.swappiness"]),
+    ("if test -f /proc/sys/vm/swappiness; then\n echo 1 > /proc/sys/vm/swappiness\nfi\n", &["vm.swappiness"]),
+    ("if [ -f /proc/sys/vm/swappiness ]; then sysctl -w vm.stat_interval=9; fi\n", &["-"]),
+    ("[ \"$(id -u)\" -ne 0 ] && exit 1\nsysctl -w vm.swappiness=1\n", &["vm.swappiness"]),
+    ("! mountpoint -q / || mount -o remount,noatime / || failed=1\n", &["mount.atime"]),
+    ("sudo sh -c 'echo 1 > /proc/sys/vm/swappiness'\n", &["vm.swappiness"]),
+    ("/usr/bin/env LC_ALL=C sysctl -w vm.swappiness=1\n", &["vm.swappiness"]),
+    ("sudo -u nobody sysctl -w vm.swappiness=1\n", &["-"]),
+    ("echo -e 1 > /proc/sys/vm/swappiness\n", &["-"]),
+    ("#!/bin/bash\necho -e 1 > /proc/sys/vm/swappiness\n", &["vm.swappiness"]),
+    // What no shell can read to its end.
+    (
+        "sysctl -w vm.swappiness=1\nif true; then\nsysctl -w vm.stat_interval=9\n",
+        &["vm.swappiness", "-", "-"],
+    ),
+];
+
+#[test]
+fn a_script_is_taken_by_what_a_shell_does_and_each_line_is_told() {
+    let unsure = "take it by hand if it is meant";
+    for (script, rows) in SCRIPTS {
+        let imported = read(script, ImportFormat::Script);
+        let knobs: Vec<&str> =
+            imported.lines.iter().map(|row| row.knob.as_ref().map_or("-", KnobId::as_str)).collect();
+        assert_eq!(knobs, *rows, "{script}\n{:#?}", imported.lines);
+    }
+    let why = |script: &str| told(&read(script, ImportFormat::Script)).join("\n");
+    let reason = format!("1 - runs only if `test -f /x` fails: {unsure}");
+    assert_eq!(why("test -f /x || sysctl -w vm.swappiness=1\n"), reason);
+    assert!(why("f() {\nsysctl -w vm.swappiness=1\n}\n").starts_with("2 - in the body of function f, "));
+    assert_eq!(
+        why("exit 0\nsysctl -w vm.swappiness=1\n"),
+        "2 - never runs: `exit 0` of line 1 stands before it"
+    );
+    let sum = read("V=10\nV=$(((V+1)*2))\nsysctl -w vm.swappiness=$V\n", ImportFormat::Script);
+    assert_eq!(*want(&sum, "vm.swappiness"), Want::Int(22));
+}
+
+/// A loop, a function or a quote that never ends must not end the program.
+#[test]
+fn scripts_of_any_depth_and_length_come_to_an_end() {
+    let many = "a ".repeat(100);
+    let loops =
+        format!("for x in {many}; do for y in {many}; do for z in {many}; do sysctl -w vm.swappiness=1; ");
+    let calls: String = (0..30).map(|n| format!("f{}() {{ f{n}; f{n}; }}\n", n + 1)).collect();
+    for script in [
+        format!("{loops}done; done; done\n"),
+        format!("f0() {{ sysctl -w vm.swappiness=1; }}\n{calls}f12\n"),
+        "for x in /sys/*; do ".repeat(30) + "sysctl -w vm.swappiness=1" + &"; done".repeat(30),
+        "(".repeat(5000),
+        "{ ".repeat(5000),
+        "\"$(".repeat(5000),
+        "if ".repeat(5000),
+        "V=$(( ".to_owned() + &"(".repeat(5000) + "1" + &")".repeat(5000) + " ))\n",
+        "f() { f; }\nf\n".to_owned(),
+        "export V=0123456789\n".to_owned()
+            + &"V=$V$V\n".repeat(60)
+            + &"export V=$V$V\n".repeat(60)
+            + "sysctl -w vm.swappiness=$V\n",
+    ] {
+        let imported = read(&script, ImportFormat::Script);
+        assert!(imported.lines.iter().all(|row| row.is_accepted() || row.reason.is_some()));
+    }
+}
+
+/// Each way to nest, and each command within: what is twice at every level must be counted, or 2^38 are walked.
+#[test]
+fn nested_loops_around_any_command_end_soon() {
+    let inner = [
+        "[[ a == b ]]",
+        "(( 1 ))",
+        ":",
+        "V=1",
+        "sysctl -w vm.swappiness=1",
+        "if true; then :; fi",
+        "if [ -f /x ]; then :; else :; fi",
+        "while [ -f /x ]; do :; done",
+        "until true; do :; done",
+        "case $V in a) :;; *) :;; esac",
+        "{ :; }",
+        "( : )",
+        "f() { :; }",
+        "for w in 1 2; do :; done",
+        "for w; do :; done",
+        "for ((i = 0; i < 9; i++)); do :; done",
+        "[ -f /x ] && :",
+        "echo 1 | cat",
+        ": &",
+        "f",
+        "sh -c 'for w in 1 2; do for v in 1 2; do [[ a == b ]]; done; done'",
+    ];
+    let loops =
+        ["for v in /sys/block/*; do ", "for v in 1 2; do ", "for v in $(x); do ", "while [ -f /x ]; do "];
+    for (around, command) in loops.iter().flat_map(|around| inner.map(|command| (around, command))) {
+        let defined = if command == "f" { "f() { :; }\n" } else { "" };
+        let script = defined.to_owned() + &around.repeat(38) + "\n" + command + "\n" + &"done; ".repeat(38);
+        let started = std::time::Instant::now();
+        let imported = read(&format!("{script}\nsysctl -w vm.dirty_ratio=5\n"), ImportFormat::Script);
+        // A second even where the build is not optimized; what is not counted takes longer than anybody waits.
+        assert!(started.elapsed().as_secs() < 10, "{around}{command}: {:?}", started.elapsed());
+        assert!(imported.lines.iter().all(|row| row.is_accepted() || row.reason.is_some()));
+    }
+}
+
+/// What is written once for each line must not be held against all the others.
+#[test]
+fn long_scripts_end_soon() {
+    let many = |count: usize, line: &dyn Fn(usize) -> String| (0..count).map(line).collect::<String>();
+    for script in [
+        many(20_000, &|n| format!("V{n}=1\n[ -f /x ] && V{n}=2\n")),
+        many(20_000, &|_| "grep -q x /y && ".to_owned()) + ":\n",
+        many(20_000, &|_| "[ -e /proc ] || exit 1\nsysctl -w vm.swappiness=1\n".to_owned()),
+        format!("for x in {}; do [ -f /x ] && : {}; done\n", "a ".repeat(4000), "b ".repeat(100_000)),
+        format!("V={}\n: {}\n", "a ".repeat(2000), "$V".repeat(100_000)),
+        format!("for x in 1 2 3; do\n{}done\n", "sh -c 'for y in 1 2 3; do :; done'\n".repeat(10_000)),
+    ] {
+        let started = std::time::Instant::now();
+        let _ = read(&script, ImportFormat::Script);
+        assert!(started.elapsed().as_secs() < 20, "{:.80}: {:?}", script, started.elapsed());
+    }
+}
+
+#[test]
+fn a_script_of_another_language_is_none() {
+    for (first, program) in [
+        ("#!/usr/bin/python3", Some("python3")),
+        ("#! /usr/bin/env -S perl -w", Some("perl")),
+        ("#!/usr/bin/env LC_ALL=C zsh", Some("zsh")),
+        ("#!/bin/busybox sh", None),
+        ("#!/usr/bin/env bash", None),
+        ("#! /bin/sh -e", None),
+        ("#!", None),
+        ("# a comment", None),
+    ] {
+        let text = format!("{first}\nsysctl -w vm.swappiness=1\n");
+        let wanted = program.map(|program| ExchangeError::OtherLanguage { interpreter: program.to_owned() });
+        assert_eq!(recognise(&text, ImportFormat::Script).err(), wanted, "{first}");
+    }
+}
+
+#[test]
+fn functions_have_the_words_that_they_are_called_with() {
+    let text =
+        "tune() {\n  sysctl -w \"$1=$2\"\n}\ntune vm.swappiness 7\ntune vm.stat_interval 9 && echo $1\n";
+    let imported = read(text, ImportFormat::Script);
+    let wanted = |key| imported.profile.want.get(&KnobId::new(key)).and_then(|want| want.literal());
+    assert_eq!(wanted("vm.swappiness").as_deref(), Some("7"), "{:#?}", imported.lines);
+    assert_eq!(wanted("vm.stat_interval").as_deref(), Some("9"), "{:#?}", imported.lines);
+}
+
+#[test]
+fn told_to_stop_at_what_is_not_set_a_script_may_end_there() {
+    let last = "\nsysctl -w vm.swappiness=7\n";
+    for (before, is_sure) in [
+        ("echo $1", true),
+        ("set -u; echo $1", false),
+        ("set -u; echo ${1:-}", true),
+        ("set -u; f() { echo $1; }; f a", true),
+        ("set -u; f() { echo $2; }; f a", false),
+        ("set -u; f() { shift; echo $1; }; f a", false),
+        ("set -u; [ -e /x ] && V=1; echo $V", false),
+        ("set -u; V=0; [ -e /x ] && V=1; echo $V", true),
+        ("set -u; V=0; if [ -e /x ]; then unset V; fi; echo $V", false),
+        ("set -u; for v in $L; do :; done", false),
+        ("set -u; N=$((M + 1))", false),
+        ("set -u; f() { local w; }; f; echo $w", false),
+    ] {
+        let found = accepted(&format!("{before}{last}"), ImportFormat::Script);
+        assert_eq!(found.iter().any(|row| row.starts_with('2')), is_sure, "{before}: {found:?}");
+    }
+}
+
+#[test]
+fn printf_says_its_form_for_each_value() {
+    for (form, rest, value) in [
+        ("'%s\\n'", "4096 131072 6291456", Some("4096 131072 6291456")),
+        ("'%s '", "4096 131072 6291456", Some("4096 131072 6291456")),
+        ("%s", "'4096 131072 6291456'", Some("4096 131072 6291456")),
+        ("%s", "4096 131072 6291456", None),
+        ("%s,", "4096 131072 6291456", None),
+    ] {
+        let text = format!("printf {form} {rest} > /proc/sys/net/ipv4/tcp_rmem\n");
+        let imported = read(&text, ImportFormat::Script);
+        let want = imported.profile.want.get(&KnobId::new("net.ipv4.tcp_rmem"));
+        assert_eq!(want, value.map(|value| Want::Text(value.to_owned())).as_ref(), "{text}");
+        assert_eq!(imported.lines.len(), 1, "{text}");
+    }
+}
