@@ -55,8 +55,13 @@ impl Assigned {
         let is_to_variable =
             program == "printf" && words.get(1).is_some_and(|word| word.raw.starts_with("-v"));
         self.others |= CHANGE_ANY.contains(&program) || functions.contains(program) || is_to_variable;
-        if ["set", "shift"].contains(&program) {
-            self.names.extend((1..10).map(|number: u8| number.to_string()));
+        let is_argument = |word: &Word<'_>| {
+            word.plain().is_none_or(|text| ["-", "--"].contains(&text) || !text.starts_with(['-', '+']))
+        };
+        if program == "shift" || program == "set" && words[1..].iter().any(is_argument) {
+            let arguments = (1..10).map(|number: u8| number.to_string());
+            self.names.extend(arguments.clone());
+            self.removed.extend(arguments);
         }
         if program == "unset" {
             self.removed.extend(words[1..].iter().filter_map(|word| word.plain()).map(str::to_owned));

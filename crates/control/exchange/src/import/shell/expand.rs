@@ -156,10 +156,7 @@ impl Filler<'_> {
                     Some(Value::Known { text, is_pattern }) => Some((text.clone(), *is_pattern)),
                     Some(Value::Set) => None,
                     Some(Value::Maybe) | None => {
-                        let is_one = is_argument(name) || is_name(name) && !OF_ALL.contains(&name.as_str());
-                        if is_one && !rest.starts_with([':', '-', '+', '=']) {
-                            self.unset = Some(name.clone());
-                        }
+                        self.miss(name, rest);
                         None
                     }
                 };
@@ -178,6 +175,26 @@ impl Filler<'_> {
                     }
                     _ => None,
                 }
+            }
+        }
+    }
+
+    /// Notes a variable that may not be set, where nothing is said for that.
+    fn miss(&mut self, name: &str, rest: &str) {
+        let is_one = is_argument(name) || is_name(name) && !OF_ALL.contains(&name);
+        if is_one && !rest.starts_with([':', '-', '+', '=']) {
+            self.unset = Some(name.to_owned());
+        }
+    }
+
+    /// Notes a variable of the text of a here-document that may not be set.
+    pub(super) fn find_unset(&mut self, text: &str) {
+        for said in text.split('$').skip(1) {
+            let bare = said.strip_prefix('{').unwrap_or(said);
+            let end = bare.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(bare.len());
+            let (name, rest) = bare.split_at(end);
+            if matches!(self.variables.get(name), Some(Value::Maybe) | None) {
+                self.miss(name, if bare.len() < said.len() { rest } else { "" });
             }
         }
     }

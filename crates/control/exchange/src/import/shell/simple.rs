@@ -54,7 +54,7 @@ impl<'t> Walker<'t, '_, '_> {
             let value = if words.is_empty() { value } else { Value::Maybe };
             filler.variables.insert(name.to_owned(), value);
         }
-        let unset = filler.unset.take();
+        let unset = filler.unset.take().or_else(|| self.unset_in(redirects));
         let all = assigned.iter().chain(words).chain(redirects.iter().map(|redirect| &redirect.target));
         let outputs: Vec<&str> = all.flat_map(|word| &word.parts).filter_map(commands).collect();
         if outputs.iter().any(|commands| sets_something(commands)) {

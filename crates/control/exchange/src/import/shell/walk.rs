@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::assigned::Assigned;
 use super::expand::{Field, Filler, Value, Variables};
 use super::guard::{BY_HAND, Ends, Outcome, Place, Term, tested};
-use super::lex::{Document, Word};
+use super::lex::{Document, Lexer, Token, Word};
 use super::tree::{Chain, Command, Kind, List, Pipeline, Redirect, parse};
 use crate::import::collect::Collector;
 use crate::import::script;
@@ -561,14 +561,32 @@ impl<'t> Walker<'t, '_, '_> {
             self.refuse(command.line, &text, "what several commands say: only a shell can tell");
         }
         self.tell_documents(&command.redirects, command.line);
-        match reads(&command.redirects) {
+        let unset = self.unset_in(&command.redirects);
+        let ran = match reads(&command.redirects) {
             None => self.inner(command),
             // Nothing of it stays that would not without it.
             Some(term) => {
                 let list = Assigned::of_command(command, &self.named);
                 self.branch(&Outcome::When(vec![term]), list, |walker| walker.inner(command))
             }
+        };
+        self.at_unset(unset, ran)
+    }
+
+    /// A variable that may not be set and that a shell puts into the files or the texts of redirections.
+    pub(super) fn unset_in(&mut self, redirects: &[Redirect<'t>]) -> Option<String> {
+        let documents = self.documents;
+        let mut filler = Filler { variables: &mut self.variables, unset: None };
+        for redirect in redirects {
+            match redirect.document.map(|index| documents.get(index)) {
+                None => drop(filler.fields(&redirect.target)),
+                Some(document) if redirect.target.plain().is_some() => {
+                    document.into_iter().flatten().for_each(|(_, text)| filler.find_unset(text));
+                }
+                Some(_) => {}
+            }
         }
+        filler.unset.take()
     }
 
     fn inner(&mut self, command: &'t Command<'t>) -> Ran {
@@ -673,6 +691,11 @@ impl<'t> Walker<'t, '_, '_> {
     }
 
     fn cases(&mut self, subject: &str, arms: &'t [(&'t str, List<'t>)], line: usize) -> Ran {
+        let mut filler = Filler { variables: &mut self.variables, unset: None };
+        if let Ok(Token::Word(word)) = Lexer::new(subject).next() {
+            drop(filler.fields(&word));
+        }
+        let unset = filler.unset.take();
         let mut flow = Flow::On;
         for (pattern, list) in arms {
             let taken = Outcome::When(vec![Term::unsure(&format!("`{subject}` is `{pattern}`"))]);
@@ -681,7 +704,7 @@ impl<'t> Walker<'t, '_, '_> {
             let arm = self.branch(&taken, assigned, |walker| walker.list(list)).flow;
             flow = both(flow, of_branch(arm, &other, line));
         }
-        Ran { ends: Ends::asked("case"), flow }
+        self.at_unset(unset, Ran { ends: Ends::asked("case"), flow })
     }
 
     fn while_loop(

@@ -372,9 +372,20 @@ fn told_to_stop_at_what_is_not_set_a_script_may_end_there() {
         ("set -u; for v in $L; do :; done", false),
         ("set -u; N=$((M + 1))", false),
         ("set -u; f() { local w; }; f; echo $w", false),
+        ("set -u; case $W in a) ;; esac", false),
+        ("set -u; case ${W:-} in a) ;; esac", true),
+        ("set -u; f() { [ -e /x ] && shift; echo $1; }; f a", false),
+        ("set -u; f() { [ -e /x ] && set -e; echo $1; }; f a", true),
+        ("set -u; { :; } > /tmp/$W", false),
+        ("set -u; W=1; { :; } > /tmp/$W", true),
+        ("set -u; cat < /tmp/$W", false),
     ] {
         let found = accepted(&format!("{before}{last}"), ImportFormat::Script);
         assert_eq!(found.iter().any(|row| row.starts_with('2')), is_sure, "{before}: {found:?}");
+    }
+    for (end, is_sure) in [("END", false), ("'END'", true)] {
+        let found = accepted(&format!("set -u\ncat <<{end}\n$W\nEND{last}"), ImportFormat::Script);
+        assert_eq!(found.len(), usize::from(is_sure), "{end}: {found:?}");
     }
 }
 
