@@ -97,12 +97,7 @@ impl<'t> Walker<'t, '_, '_> {
         appends: bool,
         redirects: &[Redirect<'t>],
     ) -> Option<(Vec<Field>, Vec<Field>, bool, Passed<'t>)> {
-        let redirect = redirects.iter().find(|redirect| redirect.document.is_some())?;
-        if redirects.iter().filter(|redirect| redirect.operator.starts_with('<')).count() > 1 {
-            return None;
-        }
-        let said: &'t [(usize, &'t str)] = self.documents.get(redirect.document?)?;
-        let is_quoted = redirect.target.plain().is_none();
+        let document = self.document(redirects)?;
         let words = script::bare(fields.to_vec());
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         let (file, appends) = match (texts.as_slice(), to) {
@@ -111,12 +106,22 @@ impl<'t> Walker<'t, '_, '_> {
             (["tee", "-a" | "--append", _], []) => (&words[2], true),
             _ => return None,
         };
-        let is_read = file.is_known && !file.is_glob && !file.is_pattern && written::is_one(&file.text);
-        if !is_read || self.functions.contains_key(&fields[0].text) || self.named.contains(texts[0]) {
+        if !is_followed(file) || self.functions.contains_key(&fields[0].text) || self.named.contains(texts[0])
+        {
             return None;
         }
         let cat = Field { text: "cat".to_owned(), is_known: true, ..Field::default() };
-        Some((vec![cat], vec![file.clone()], appends, Passed { said, is_quoted }))
+        Some((vec![cat], vec![file.clone()], appends, document))
+    }
+
+    /// The here-document that a command is given, where nothing else is.
+    pub(super) fn document(&self, redirects: &[Redirect<'t>]) -> Option<Passed<'t>> {
+        let redirect = redirects.iter().find(|redirect| redirect.document.is_some())?;
+        if redirects.iter().filter(|redirect| redirect.operator.starts_with('<')).count() > 1 {
+            return None;
+        }
+        let said: &'t [(usize, &'t str)] = self.documents.get(redirect.document?)?;
+        Some(Passed { said, is_quoted: redirect.target.plain().is_none() })
     }
 
     /// `name=value`, or a redirection alone.
@@ -444,6 +449,11 @@ impl<'t> Walker<'t, '_, '_> {
         }
         if is_set && matches!(ends.badly, Outcome::Unlikely(_)) { Ends::done(raw) } else { ends }
     }
+}
+
+/// Whether a word is a file that is read when the script has ended.
+pub(super) fn is_followed(file: &Field) -> bool {
+    file.is_known && !file.is_glob && !file.is_pattern && written::is_one(&file.text)
 }
 
 /// Whether echo or printf write to a file, which is followed.

@@ -6,6 +6,7 @@ use super::assigned::Assigned;
 use super::expand::{Field, Filler, Value, Variables};
 use super::guard::{BY_HAND, Ends, Outcome, Place, Term, tested};
 use super::lex::{Document, Lexer, Token, Word};
+use super::simple::is_followed;
 use super::tree::{Chain, Command, Kind, List, Pipeline, Redirect, parse};
 use crate::import::collect::Collector;
 use crate::import::script;
@@ -494,13 +495,15 @@ impl<'t> Walker<'t, '_, '_> {
         self.at_failure(ran.ends)
     }
 
-    /// `echo VALUE | tee FILE`: as if echo wrote to what tee does.
-    fn teed<'a>(&mut self, pipeline: &'a Pipeline<'a>) -> Option<Plain<'a>> {
+    /// `echo VALUE | tee FILE`, `cat <<END | tee FILE`: as if the first wrote to what tee does.
+    fn teed(&mut self, pipeline: &'t Pipeline<'t>) -> Option<Plain<'t>> {
         let (first, tees) = pipeline.commands.split_first()?;
         let Kind::Simple { assigned, words } = &first.kind else { return None };
         let words = self.plain_words(words);
         let program = words.first().filter(|_| assigned.is_empty()).map(|word| word.text.clone())?;
-        if !["echo", "printf"].contains(&program.as_str()) || self.named.contains(program.as_str()) {
+        let document = self.document(&first.redirects).filter(|_| program == "cat" && words.len() == 1);
+        let is_said = document.is_some() || ["echo", "printf"].contains(&program.as_str());
+        if !is_said || self.named.contains(program.as_str()) {
             return None;
         }
         let mut to = Vec::new();
@@ -522,9 +525,12 @@ impl<'t> Walker<'t, '_, '_> {
         // Names that a pattern fills in are each a file of tee.
         to.iter_mut()
             .for_each(|field| (field.is_pattern, field.is_glob) = (field.is_pattern | field.is_glob, false));
+        if document.is_some() && (to.len() != 1 || !to.iter().all(is_followed)) {
+            return None;
+        }
         let is_right =
             !first.redirects.iter().any(takes_output) && reads(&first.redirects).is_none() && !to.is_empty();
-        is_right.then_some(Plain { line: first.line, text: pipeline.raw, words, to, appends, document: None })
+        is_right.then_some(Plain { line: first.line, text: pipeline.raw, words, to, appends, document })
     }
 
     /// The words of a command without what only changes who runs it.
