@@ -455,6 +455,7 @@ fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     for to in &plain.to {
         let path = to.text.as_str();
         if !is_of_kernel(path) {
+            collector.written.doubt(line, std::iter::once(path));
             collector.refuse(line, text, "writes to a file that is none of the kernel's");
         } else if to.is_glob {
             collector.refuse(

@@ -61,11 +61,6 @@ impl Written {
 
     /// A command that is not followed has words that name files, or folders of them: those may be changed by it.
     pub(crate) fn doubt<'w>(&mut self, by: usize, words: impl Iterator<Item = &'w str> + Clone) {
-        let is_named = |path: &str, word: &str| {
-            let word = word.trim_end_matches(['/', '*']);
-            word.starts_with("/etc/systemd/system/")
-                && (path == word || path.strip_prefix(word).is_some_and(|rest| rest.starts_with('/')))
-        };
         for (path, file) in &mut self.0 {
             if words.clone().any(|word| is_named(path, word)) {
                 file.changed_by = file.changed_by.or(Some(by));
@@ -79,10 +74,25 @@ impl Written {
     }
 }
 
-/// What a command does to a file that it names and does not write.
+/// Whether a word may name a file: by its path, a folder above it, a pattern, or from within a folder.
+fn is_named(path: &str, word: &str) -> bool {
+    if let Some(at) = word.find(['*', '?', '[', '{']) {
+        return path.starts_with(&word[..at]) || !word.starts_with('/');
+    }
+    let word = word.trim_end_matches('/');
+    match word.starts_with('/') {
+        true => path.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+        false => path.strip_suffix(word).is_some_and(|rest| !word.is_empty() && rest.ends_with('/')),
+    }
+}
+
+/// Whether a command leaves a file as it is that it names.
 pub(super) fn leaves(words: &[&str]) -> bool {
-    ["cat", "chmod", "chown", "chgrp", "restorecon", "ls", "stat", "mkdir", "grep", "["].contains(&words[0])
-        || words[0] == "systemctl"
+    let is_of_systemd =
+        words[0] == "systemctl" && !words.iter().any(|word| ["edit", "revert"].contains(word));
+    is_of_systemd
+        || ["[", "cat", "chgrp", "chmod", "chown", "grep", "ls", "mkdir", "restorecon", "stat"]
+            .contains(&words[0])
 }
 
 /// A file in the words of echo or printf, or in a here-document; every line of it is told at its line of the script.
@@ -205,6 +215,21 @@ mod tests {
             ("rm -f $1/a.conf", None),
             ("eval x", None),
             ("trap 'rm -f @' EXIT", None),
+            ("rm -rf /etc/systemd/system", None),
+            ("rm -f /etc/systemd/system/mongod*/*.conf", None),
+            ("cd /etc/systemd/system/mongod.service.d\nrm a.conf", None),
+            (": > @", None),
+            ("> @", None),
+            ("cat /x > @", None),
+            ("exec > @", None),
+            ("{ echo a; } > @", None),
+            ("F=@; { echo a; } > $F", None),
+            ("echo x | tee @ /y", None),
+            ("systemctl revert mongod.service", None),
+            ("false && rm -f @", Some(1)),
+            ("ls /etc/systemd/system", Some(1)),
+            ("systemctl restart mongod.service", Some(1)),
+            ("echo x > /tmp/a", Some(1)),
             ("chmod 644 @", Some(1)),
             ("systemctl daemon-reload", Some(1)),
             ("sysctl -w vm.swappiness=$1", Some(1)),

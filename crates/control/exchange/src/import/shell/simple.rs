@@ -65,10 +65,14 @@ impl<'t> Walker<'t, '_, '_> {
         if passed.is_none() {
             self.tell_documents(redirects, line);
         }
+        if passed.is_none() && !fields.first().is_some_and(|field| is_talk(&field.text)) {
+            self.doubt_files(&to, line);
+        }
         let is_told = if odd == Some("") && to.is_empty() { true } else { odd.is_none() && to.len() < 2 };
         let ran = if fields.is_empty() {
             self.without_program(&to, &outputs, line, raw)
         } else if !is_told {
+            self.doubt_files(&to, line);
             self.refuse(line, raw, odd.filter(|odd| !odd.is_empty()).unwrap_or("goes to several files"));
             Ends::hoped(raw).into()
         } else {
@@ -112,6 +116,14 @@ impl<'t> Walker<'t, '_, '_> {
         }
         let cat = Field { text: "cat".to_owned(), is_known: true, ..Field::default() };
         Some((vec![cat], vec![file.clone()], appends, document))
+    }
+
+    /// Files that something goes to which is not followed.
+    pub(super) fn doubt_files(&mut self, to: &[Field], line: usize) {
+        if to.iter().any(|file| !file.is_known) {
+            self.doubt_all(line);
+        }
+        self.doubt(line, to.iter().map(|file| file.text.as_str()));
     }
 
     /// The here-document that a command is given, where nothing else is.
@@ -426,8 +438,7 @@ impl<'t> Walker<'t, '_, '_> {
     pub(super) fn program(&mut self, plain: Plain<'_>, is_alone: bool) -> Ends {
         let (line, raw) = (plain.line, plain.text);
         let words: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
-        let is_talk = ["echo", "printf"].contains(&words[0]) && plain.to.is_empty();
-        if is_talk {
+        if is_talk(words[0]) && plain.to.is_empty() {
             if is_alone {
                 self.refuse(line, raw, "only talks");
             }
@@ -444,8 +455,12 @@ impl<'t> Walker<'t, '_, '_> {
         self.collector.repeats(self.loops > 0 || !self.calls.is_empty());
         let is_set = script::program_line(&plain, self.is_bash, self.collector);
         self.collector.repeats(false);
-        if !is_set && plain.document.is_none() && !written::leaves(&words) && !is_talk_to_file(&plain) {
-            self.doubt(line, words.iter().copied());
+        if !is_set && plain.document.is_none() && !written::leaves(&words) && !is_talk(words[0]) {
+            match words[0] {
+                // It may name a unit, whose files it takes away or has an editor change.
+                "systemctl" => self.doubt_all(line),
+                _ => self.doubt(line, words.iter().copied()),
+            }
         }
         if is_set && matches!(ends.badly, Outcome::Unlikely(_)) { Ends::done(raw) } else { ends }
     }
@@ -456,9 +471,9 @@ pub(super) fn is_followed(file: &Field) -> bool {
     file.is_known && !file.is_glob && !file.is_pattern && written::is_one(&file.text)
 }
 
-/// Whether echo or printf write to a file, which is followed.
-fn is_talk_to_file(plain: &Plain<'_>) -> bool {
-    ["echo", "printf"].contains(&plain.words[0].text.as_str())
+/// Whether a program says its words, and what it writes to a file is followed.
+fn is_talk(program: &str) -> bool {
+    ["echo", "printf"].contains(&program)
 }
 
 fn bracket() -> Field {

@@ -567,6 +567,10 @@ impl<'t> Walker<'t, '_, '_> {
             self.refuse(command.line, &text, "what several commands say: only a shell can tell");
         }
         self.tell_documents(&command.redirects, command.line);
+        let mut filler = Filler { variables: &mut self.variables, unset: None };
+        let outputs = command.redirects.iter().filter(|redirect| takes_output(redirect));
+        let to: Vec<Field> = outputs.flat_map(|redirect| filler.fields(&redirect.target)).collect();
+        self.doubt_files(&to, command.line);
         let unset = self.unset_in(&command.redirects);
         let ran = match reads(&command.redirects) {
             None => self.inner(command),
