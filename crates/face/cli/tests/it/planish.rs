@@ -50,8 +50,15 @@ impl Run {
 pub fn for_anybody(folder: &Path) -> PathBuf {
     std::fs::set_permissions(folder, Permissions::from_mode(0o777)).expect("our own folder");
     let binary = folder.join("planish");
-    std::fs::copy(env!("CARGO_BIN_EXE_planish"), &binary).expect("room for a copy");
+    copy_program(env!("CARGO_BIN_EXE_planish").as_ref(), &binary);
     binary
+}
+
+/// Copies a program that is to be run. Another process does it: a file that this one writes is inherited by what
+/// another test starts at that moment, and the kernel runs none that is open for writing (`ETXTBSY`).
+pub fn copy_program(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg(from).arg(to).status().expect("cp is everywhere");
+    assert!(copied.success(), "room for a copy of {}", from.display());
 }
 
 /// A command line that has not been started yet.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::planish::{command, run};
+use crate::planish::{command, copy_program, run};
 use crate::recorded::repository;
 
 #[test]
@@ -169,7 +169,7 @@ fn the_screen_takes_keys_and_leaves_the_terminal_as_it_was() {
     let test = "the_screen_takes_keys_and_leaves_the_terminal_as_it_was";
     let home = tempfile::tempdir().expect("a temporary folder");
     // A process with a name of its own: others start and end `sleep` meanwhile.
-    std::fs::copy("/bin/sh", home.path().join("shtop")).expect("a shell is everywhere");
+    copy_program("/bin/sh".as_ref(), &home.path().join("shtop"));
     let mut shell = Command::new(home.path().join("shtop"));
     let shell = Ended(shell.args(["-c", "read line"]).stdin(Stdio::piped()).spawn().expect("it starts"));
     let Some(mut session) = Session::start(home.path(), &watched("--interval 0.3 --record f")) else {
