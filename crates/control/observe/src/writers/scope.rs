@@ -137,10 +137,13 @@ pub(super) fn without_comments(text: &str) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a text sets a knob by its path or by the name that `sysctl` has for it.
+/// Whether a text sets a knob by a path of its places or by the name that `sysctl` has for it.
 fn is_mentioned(knob: &Knob, text: &str) -> bool {
-    if knob.has_holes() || knob.boot_parameter().is_some() {
+    if knob.boot_parameter().is_some() {
         return false;
+    }
+    if knob.has_holes() {
+        return paths(text).any(|path| is_place(knob, &path));
     }
     let ends = |at: usize, name: &str| {
         let next = text[at + name.len()..].chars().next();
@@ -151,36 +154,57 @@ fn is_mentioned(knob: &Knob, text: &str) -> bool {
     is_in(&knob.path) || sysctl.is_some_and(|path| is_in(path) || is_in(&path.replace('/', ".")))
 }
 
+/// The files of the kernel that a text names, each as a pattern: of what a variable holds, anything may come.
+fn paths(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| c.is_whitespace() || "'\";&|<>()=`".contains(c));
+    words.filter(|word| word.starts_with("/sys/") || word.starts_with("/proc/")).map(|word| {
+        let mut pieces = word.split('$');
+        let mut pattern = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let rest = match piece.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
+                Some((_, rest)) => rest,
+                None => piece.trim_start_matches(name),
+            };
+            pattern.push('*');
+            pattern.push_str(rest);
+        }
+        pattern
+    })
+}
+
 /// The knobs of a key of `sysctl`, which may hold wildcards.
 fn of_sysctl(catalogue: &Catalogue, key: &str) -> Vec<KnobId> {
     of_path(catalogue, &place::of_sysctl(key))
 }
 
-/// The knobs that have a place there; a wildcard stays within its component.
+/// The knobs that have a place there.
 fn of_path(catalogue: &Catalogue, path: &str) -> Vec<KnobId> {
-    let same = |knob: &&Knob| {
-        let (mut ours, mut theirs) = (knob.path.split('/'), path.split('/'));
-        loop {
-            match (ours.next(), theirs.next()) {
-                (None, None) => return true,
-                (Some(ours), Some(theirs)) => {
-                    let (hole, wild) = (ours.contains('{'), theirs.contains(['*', '?', '[']));
-                    let before = ours.split('{').next().unwrap_or_default();
-                    let fits = match (hole, wild) {
-                        (false, false) => ours == theirs,
-                        (false, true) => place::matches(theirs, ours),
-                        (true, false) => place::captures(ours, theirs).is_some(),
-                        (true, true) => theirs.starts_with(before) || theirs.starts_with(['*', '?', '[']),
-                    };
-                    if !fits {
-                        return false;
-                    }
+    catalogue.knobs().filter(|knob| is_place(knob, path)).map(|knob| knob.id.clone()).collect()
+}
+
+/// Whether a knob has a place there; a wildcard of the path stays within its component.
+fn is_place(knob: &Knob, path: &str) -> bool {
+    let (mut ours, mut theirs) = (knob.path.split('/'), path.split('/'));
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return true,
+            (Some(ours), Some(theirs)) => {
+                let (hole, wild) = (ours.contains('{'), theirs.contains(['*', '?', '[']));
+                let before = ours.split('{').next().unwrap_or_default();
+                let fits = match (hole, wild) {
+                    (false, false) => ours == theirs,
+                    (false, true) => place::matches(theirs, ours),
+                    (true, false) => place::captures(ours, theirs).is_some(),
+                    (true, true) => theirs.starts_with(before) || theirs.starts_with(['*', '?', '[']),
+                };
+                if !fits {
+                    return false;
                 }
-                _ => return false,
             }
+            _ => return false,
         }
-    };
-    catalogue.knobs().filter(same).map(|knob| knob.id.clone()).collect()
+    }
 }
 
 /// The knobs that patterns of ids mean.
@@ -344,6 +368,19 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_mentioned(knob, text), mentions, "{text}");
+        }
+        let knob = catalogue.knob(&KnobId::new("cpu.governor")).expect("a row");
+        let folder = "/sys/devices/system/cpu";
+        for (text, mentions) in [
+            (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor"), true),
+            (format!("echo performance >{folder}/cpu*/cpufreq/scaling_governor; true"), true),
+            (format!("echo performance | tee \"{folder}/cpu${{i}}/cpufreq/scaling_governor\""), true),
+            (format!("echo performance | tee {folder}/$cpu/cpufreq/scaling_governor"), true),
+            (format!("cat {folder}/cpu0/cpufreq/scaling_available_governors"), false),
+            (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor.bak"), false),
+            ("cpufreq-set -g performance".to_owned(), false),
+        ] {
+            assert_eq!(is_mentioned(knob, &text), mentions, "{text}");
         }
         assert_eq!(without_comments("a\n # vm.swappiness\nb"), "a\nb");
     }

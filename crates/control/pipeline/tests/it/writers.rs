@@ -54,6 +54,15 @@ fn shown_by_texts() -> Vec<Shown> {
             wanted: ("vm.swappiness", Want::Int(1)),
             told: ["/etc/cron.d/own names knobs", "take the lines out of the table", ""],
         },
+        Shown {
+            id: "cron.daily",
+            files: &[
+                ("/proc/818/comm", "cron\n"),
+                ("/etc/cron.daily/own", "#!/bin/sh\necho 60 > /proc/sys/vm/swappiness\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/cron.daily/own names knobs", "chmod a-x", ""],
+        },
     ]
 }
 
