@@ -38,6 +38,10 @@ what can be wanted.
   `planish size --bytes 24G -o ./mine.toml` writes a profile that needs 24 GiB and 20 % more, and shows the arithmetic.
 - `nodes = [0]` behind it puts the whole need on each node named; a list of both,
   `{ need_bytes = [536870912, 268435456], nodes = [0, 1] }`, puts so much on each.
+- `total_bytes` in the place of `need_bytes` is the size of the pool in all, with what others have in it: it is raised
+  by what is missing, and lowered for nobody. `import` says so of `vm.nr_hugepages` and its like, which set whole pools.
+- A case that can never count, since one before it without `needs` takes all its places, is refused, and so is `only` for
+  a knob that has one place.
 - `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`) matches. Where this host has none of
   them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is refused.
 - `programs = [\"mongod\"]` says for which programs it is made (as the kernel names them; of Java `java:` and the main
@@ -112,13 +116,18 @@ fn wanted(want: &Want) -> String {
         Want::Case(one) => case(one),
         Want::Cases(cases) => cases.iter().map(case).collect::<Vec<_>>().join("; else "),
         Want::Need { need_bytes, .. } => format!("pages for {need_bytes} bytes"),
-        Want::Needs { need_bytes, nodes } => {
-            let each = nodes.iter().zip(need_bytes);
-            let each = each.map(|(node, bytes)| format!("pages for {bytes} bytes on node {node}"));
-            each.collect::<Vec<_>>().join(", ")
-        }
+        Want::Total { total_bytes, .. } => format!("pages for {total_bytes} bytes in all"),
+        Want::Needs { need_bytes, nodes } => by_node(need_bytes, nodes, ""),
+        Want::Totals { total_bytes, nodes } => by_node(total_bytes, nodes, " in all"),
         Want::From { from } => format!("computed: {}", word(from)),
     }
+}
+
+/// A size for each node.
+fn by_node(bytes: &[u64], nodes: &[u32], of_whom: &str) -> String {
+    let each = nodes.iter().zip(bytes);
+    let each = each.map(|(node, bytes)| format!("pages for {bytes} bytes{of_whom} on node {node}"));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn case(case: &Case) -> String {

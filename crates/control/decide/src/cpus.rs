@@ -26,7 +26,7 @@ pub(crate) fn refuse(knob: &Knob, want: &Want, observation: &Observation) -> Res
         }
         Want::Case(case) => vec![case.as_ref().clone()],
         Want::Cases(cases) => cases.clone(),
-        Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => Vec::new(),
+        _ => Vec::new(),
     };
     let holding = cases.iter().filter(|case| unmet(&case.needs, &observation.host).is_none());
     let patterns: Vec<&str> = holding.filter_map(|case| case.only.as_deref()).collect();

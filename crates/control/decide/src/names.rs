@@ -23,9 +23,10 @@ pub(crate) fn refuse(
     want.literals().iter().try_for_each(|value| refuse_word(knob, value, observation))?;
     patterns(want).into_iter().try_for_each(|only| refuse_pattern(knob, only, observation))?;
     match want {
-        Want::Need { nodes: Nodes::Each(each), .. } | Want::Needs { nodes: each, .. } => {
-            refuse_node(knob, each, catalogue, observation)
-        }
+        Want::Need { nodes: Nodes::Each(each), .. }
+        | Want::Needs { nodes: each, .. }
+        | Want::Total { nodes: Nodes::Each(each), .. }
+        | Want::Totals { nodes: each, .. } => refuse_node(knob, each, catalogue, observation),
         _ => Ok(()),
     }
 }

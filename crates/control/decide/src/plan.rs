@@ -221,6 +221,12 @@ impl<'a> Draft<'a> {
             Want::Needs { need_bytes, nodes } => {
                 let _ = self.add_pool(knob, Need::Each(need_bytes, nodes));
             }
+            Want::Total { total_bytes, nodes } => {
+                let _ = self.add_pool(knob, Need::Total(*total_bytes, nodes));
+            }
+            Want::Totals { total_bytes, nodes } => {
+                let _ = self.add_pool(knob, Need::Totals(total_bytes, nodes));
+            }
             Want::From { from: Computation::ServicePool } => match &self.options.sizing {
                 Some(sizing) => {
                     let _ = self.add_pool(knob, Need::Service(sizing));

@@ -1,7 +1,8 @@
 //! Pool arithmetic: from a need in bytes to pages on each node.
 //!
 //! A pool is shared by everybody on the host, so it is only ever *raised by our own need*: what is in it
-//! already was reserved by someone for something, also when it looks free. What counts as met, so that a second
+//! already was reserved by someone for something, also when it looks free; where a size in all is wanted, our need is
+//! what others leave missing of it. What counts as met, so that a second
 //! apply writes nothing, is what entries hold in this boot (written in it, or brought back by a file of ours: see
 //! [`planish_model::in_boot`]) for the same service, under whatever profile, or, for
 //! a need that no service has, for the same profile; and what the running service has from the pool already,
@@ -47,8 +48,7 @@ impl Raise<'_> {
     /// Where pages are taken over, it is what is there once the others of that entry are gone.
     pub(crate) fn wanted(&self) -> u64 {
         let gives = if self.takes > 0 { self.gives } else { 0 };
-        let now = self.pool.pages.saturating_sub(self.pool.surplus);
-        now.saturating_add(self.pages()).saturating_sub(gives)
+        self.pool.persistent().saturating_add(self.pages()).saturating_sub(gives)
     }
 }
 
@@ -59,6 +59,10 @@ pub(crate) enum Need<'a> {
     Bytes(u64, &'a Nodes),
     /// So many bytes on each of so many nodes.
     Each(&'a [u64], &'a [u32]),
+    /// What is missing of so many bytes in all on these nodes, beside what others have there.
+    Total(u64, &'a Nodes),
+    /// The same on each of so many nodes.
+    Totals(&'a [u64], &'a [u32]),
     /// What a service needs.
     Service(&'a Sizing),
 }
@@ -91,26 +95,37 @@ pub(crate) fn raises<'a>(
     };
     let page_bytes = first.page_bytes;
     let nodes: Vec<Option<u32>> = pools.iter().map(|(_, pool)| pool.node).collect();
+    let service = match need {
+        Need::Service(sizing) => sizing.service.clone(),
+        _ => None,
+    };
+    let held_by = |pool: &PoolReading, entry: Option<EntryId>| {
+        let steps = own_steps(own, observation, service.as_deref(), &pool.place);
+        let counted = steps.filter(|(other, _)| entry.is_none() || Some(other.id) == own.instead_of);
+        counted.map(|(_, step)| step.pages_held()).sum::<u64>()
+    };
+    let others = || -> BTreeMap<Option<u32>, u64> {
+        let of_others = |pool: &PoolReading| pool.persistent().saturating_sub(held_by(pool, None));
+        pools.iter().map(|(_, pool)| (pool.node, of_others(pool))).collect()
+    };
     let wanted = match need {
         Need::Bytes(bytes, nodes_wanted) => by_bytes(bytes, page_bytes, nodes_wanted, &nodes, observation)?,
         Need::Each(needs, on) => by_node(needs, page_bytes, on, &nodes)?,
+        Need::Total(bytes, Nodes::Spread) => {
+            missing_in_all(bytes, page_bytes, &spread_nodes(&nodes, observation), &others())
+        }
+        Need::Total(bytes, Nodes::Each(on)) => {
+            missing_by_node(&vec![bytes; on.len()], page_bytes, on, &nodes, &others())?
+        }
+        Need::Totals(sizes, on) => missing_by_node(sizes, page_bytes, on, &nodes, &others())?,
         Need::Service(sizing) => by_service(sizing, page_bytes, &nodes)?,
-    };
-    let service = match need {
-        Need::Service(sizing) => sizing.service.clone(),
-        Need::Bytes(..) | Need::Each(..) => None,
     };
     let arithmetic = wanted.arithmetic;
     let mut raises = Vec::new();
     for (knob, pool) in pools {
         let Some(&(need, used)) = wanted.pages.get(&pool.node) else { continue };
-        let held_by = |entry: Option<EntryId>| {
-            let steps = own_steps(own, observation, service.as_deref(), &pool.place);
-            let counted = steps.filter(|(other, _)| entry.is_none() || Some(other.id) == own.instead_of);
-            counted.map(|(_, step)| step.pages_held()).sum::<u64>()
-        };
-        let held = held_by(None);
-        let of_old = own.instead_of.map_or(0, |entry| held_by(Some(entry)));
+        let held = held_by(pool, None);
+        let of_old = own.instead_of.map_or(0, |entry| held_by(pool, Some(entry)));
         let takes = of_old.min(need.saturating_sub(held - of_old));
         let mut because = arithmetic.clone();
         if held > of_old {
@@ -211,6 +226,43 @@ fn by_node(needs: &[u64], page_bytes: u64, on: &[u32], nodes: &[Option<u32>]) ->
     let sizes: Vec<String> =
         on.iter().zip(needs).map(|(node, need)| format!("{} on node {node}", bytes(*need))).collect();
     Ok(Wanted { pages, arithmetic: format!("{} in pages of {}", sizes.join(", "), bytes(page_bytes)) })
+}
+
+/// What is missing of a size of all pools together, over the nodes: wherever others have theirs.
+fn missing_in_all(
+    total: u64,
+    page_bytes: u64,
+    over: &[Option<u32>],
+    others: &BTreeMap<Option<u32>, u64>,
+) -> Wanted {
+    let (pages, there) = (total.div_ceil(page_bytes), others.values().sum::<u64>());
+    let missing = pages.saturating_sub(there);
+    let pages = spread(missing, over).into_iter().map(|(node, pages)| (node, (pages, 0))).collect();
+    Wanted { pages, arithmetic: in_all(total, page_bytes, there) }
+}
+
+/// The same for the size of each node's pool.
+fn missing_by_node(
+    totals: &[u64],
+    page_bytes: u64,
+    on: &[u32],
+    nodes: &[Option<u32>],
+    others: &BTreeMap<Option<u32>, u64>,
+) -> Result<Wanted, String> {
+    refuse_missing(on, nodes)?;
+    let of = |(node, total): (&u32, &u64)| {
+        let there = others.get(&Some(*node)).copied().unwrap_or(0);
+        let missing = total.div_ceil(page_bytes).saturating_sub(there);
+        ((Some(*node), (missing, 0)), format!("{} on node {node}", in_all(*total, page_bytes, there)))
+    };
+    let (pages, sizes): (BTreeMap<_, _>, Vec<_>) = on.iter().zip(totals).map(of).unzip();
+    Ok(Wanted { pages, arithmetic: sizes.join("; ") })
+}
+
+fn in_all(total: u64, page_bytes: u64, there: u64) -> String {
+    let pages = total.div_ceil(page_bytes);
+    let size = format!("{} in pages of {} = {pages} in all", bytes(total), bytes(page_bytes));
+    if there == 0 { size } else { format!("{size}, {there} of them of others") }
 }
 
 fn refuse_missing(wanted: &[u32], nodes: &[Option<u32>]) -> Result<(), String> {
@@ -361,6 +413,34 @@ mod tests {
         assert_eq!(on(&[0, 2]), Ok(vec![(Some(0), 3), (Some(2), 1)]));
         assert_eq!(on(&[2, 0]), Ok(vec![(Some(0), 1), (Some(2), 3)]));
         assert_eq!(on(&[0, 7]), Err("there is no pool on node 7".to_owned()));
+    }
+
+    #[test]
+    fn a_size_in_all_is_raised_by_what_others_leave_missing_and_lowers_nothing() {
+        let (catalogue, observation) = (catalogue(), observation());
+        let knob = catalogue.knob(&planish_model::KnobId::new("hugepages.2m")).expect("a row");
+        let on = |need: Need<'_>, open: &[Entry]| {
+            raises(knob, need, own("mine", open), &catalogue, &observation).map(|raises| {
+                raises
+                    .iter()
+                    .map(|raise| (raise.pool.node, raise.pages(), raise.wanted()))
+                    .collect::<Vec<_>>()
+            })
+        };
+        // Node 1 has ten pages of someone else, two of them surplus.
+        let spread = |pages: u64, open: &[Entry]| on(Need::Total(pages << 21, &Nodes::Spread), open);
+        assert_eq!(spread(13, &[]), Ok(vec![(Some(0), 3, 3), (Some(1), 2, 10)]));
+        assert_eq!(spread(8, &[]), Ok(vec![(Some(0), 0, 0), (Some(1), 0, 8)]));
+        assert_eq!(spread(1, &[]), Ok(vec![(Some(0), 0, 0), (Some(1), 0, 8)]));
+        let totals = |pages: [u64; 2]| on(Need::Totals(&pages.map(|pages| pages << 21), &[0, 1]), &[]);
+        assert_eq!(totals([4, 9]), Ok(vec![(Some(0), 4, 4), (Some(1), 1, 9)]));
+        assert_eq!(totals([0, 2]), Ok(vec![(Some(0), 0, 0), (Some(1), 0, 8)]));
+        // Of the eight pages three are ours since an earlier apply: nothing is written again.
+        let open = [entry_holding("mine", &pool(1, 0).place, 3)];
+        assert_eq!(on(Need::Total(8 << 21, &Nodes::Each(vec![1])), &open), Ok(vec![(Some(1), 0, 8)]));
+        assert_eq!(on(Need::Total(9 << 21, &Nodes::Each(vec![1])), &open), Ok(vec![(Some(1), 1, 9)]));
+        let missing = on(Need::Total(1, &Nodes::Each(vec![7])), &[]);
+        assert_eq!(missing, Err("there is no pool on node 7".to_owned()));
     }
 
     #[test]

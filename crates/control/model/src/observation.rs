@@ -149,6 +149,14 @@ pub struct PoolReading {
     pub surplus: u64,
 }
 
+impl PoolReading {
+    /// Pages that stay in the pool when nobody uses them: what its file is set to.
+    #[must_use]
+    pub fn persistent(&self) -> u64 {
+        self.pages.saturating_sub(self.surplus)
+    }
+}
+
 /// One row of `/proc/buddyinfo`: free blocks by order, which tells why a huge page was not granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuddyRow {

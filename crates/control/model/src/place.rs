@@ -206,6 +206,21 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
+/// Whether `only` of a profile means every place that another one means, as far as their words tell: nothing means all.
+#[must_use]
+pub fn covers(only: Option<&str>, other: Option<&str>) -> bool {
+    /// The hole that a pattern is for, nothing for the first one, and the pattern itself.
+    fn hole_of(only: &str) -> (&str, &str) {
+        only.split_once('=').unwrap_or(("", only))
+    }
+    let Some(only) = only else { return true };
+    let Some(other) = other else { return false };
+    let ((hole, pattern), (own, name)) = (hole_of(only), hole_of(other));
+    // A star of the other one is a run of characters, which no `?` holds.
+    let fits = || !name.contains(['?', '[']) && !(name.contains('*') && pattern.contains(['?', '[']));
+    only == other || hole == own && fits() && matches(pattern, name)
+}
+
 /// Whether a place is one that `only` of a profile means: a pattern for the first hole, or `hole=pattern`. `cpu1` means
 /// the same as `1`, since that is how a plan shows the place. A mount is meant by its path, too: `/dev/shm`.
 #[must_use]

@@ -90,6 +90,23 @@ pub enum Want {
         /// The nodes, each once.
         nodes: Vec<u32>,
     },
+    /// `"hugepages.2m" = { total_bytes = 4294967296 }`: a pool that has so much in all, whoever reserved it. It is
+    /// raised by what is missing, and lowered for nobody: what others have beyond it stays.
+    Total {
+        /// Bytes of the pool, or of the pools of the nodes together: rounded up to whole pages.
+        total_bytes: u64,
+        /// On which nodes.
+        #[serde(default, skip_serializing_if = "is_spread")]
+        nodes: Nodes,
+    },
+    /// `"hugepages.2m" = { total_bytes = [4294967296, 2147483648], nodes = [0, 1] }`: the same, so much on each of the
+    /// nodes.
+    Totals {
+        /// Bytes for each node, in the order of `nodes`.
+        total_bytes: Vec<u64>,
+        /// The nodes, each once.
+        nodes: Vec<u32>,
+    },
     /// `"vm.min_free_kbytes" = { from = "min_free_half_percent" }`.
     From {
         /// The function of decide.
@@ -182,8 +199,14 @@ impl Want {
             Self::Int(number) => Some(number.to_string()),
             Self::Text(text) => Some(text.clone()),
             Self::Case(case) => Some(case.value.clone()),
-            Self::Cases(_) | Self::Need { .. } | Self::Needs { .. } | Self::From { .. } => None,
+            _ => None,
         }
+    }
+
+    /// Whether it is so much of a pool, by bytes.
+    #[must_use]
+    pub fn is_bytes(&self) -> bool {
+        matches!(self, Self::Need { .. } | Self::Needs { .. } | Self::Total { .. } | Self::Totals { .. })
     }
 
     /// Every value that the profile itself says, whatever the host is.

@@ -9,6 +9,7 @@ use planish_model::{
 use serde::Serialize;
 
 use crate::error::PipelineError;
+use crate::intent;
 use crate::plan::{PlanOptions, plan};
 use crate::session::Session;
 use crate::source::{Named, Source};
@@ -42,13 +43,16 @@ pub struct Outgoing {
 /// Conditions are settled here, by this host; computed values are those of a plan for it.
 ///
 /// # Errors
-/// Names that do not exist, a file that is no plan, a journal that cannot be read.
+/// Names that do not exist, a file that is no plan, a journal that cannot be read; values that are impossible on this
+/// host, as for a plan.
 pub fn outgoing(
     session: &Session,
     source: &Source,
     options: &PlanOptions,
 ) -> Result<Outgoing, PipelineError> {
     let made = plan(session, source, options)?;
+    // Other tools would not ask: they would take the last CPU from a machine, or give it a boot that it has no memory for.
+    intent::refuse_impossible(&made)?;
     match source.load(session)? {
         Named::Plan(plan) => {
             let mut out = Outgoing::new(plan.profile.clone(), "A plan for one host.".to_owned());
@@ -99,20 +103,23 @@ fn of_profile(
             out.left_out.push(LeftOut { knob: id, reason: reason.to_owned() });
             continue;
         }
-        // A pattern would mean the card that the machine is reached through, too: the others are named one by one.
-        let waits = |place: &str| planish_decide::waits_for_its_name(knob, place, &observation, &allowed);
-        if made.skipped.iter().any(|row| row.knob == id && waits(&row.place)) {
+        // A pattern would mean the card that the machine is reached through, too, and places whose value nobody allowed
+        // to go that way: the others are named one by one.
+        let waits = |row: &Skipped| {
+            row.not_allowed || planish_decide::waits_for_its_name(knob, &row.place, &observation, &allowed)
+        };
+        if made.skipped.iter().any(|row| row.knob == id && waits(row)) {
             out.computed(knob, made);
             continue;
         }
         let cases = match &profile.want[&id] {
-            Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => {
+            want if want.is_bytes() || matches!(want, Want::From { .. }) => {
                 out.computed(knob, made);
                 continue;
             }
             Want::Case(case) => vec![case.as_ref().clone()],
             Want::Cases(cases) => cases.clone(),
-            plain @ (Want::Int(_) | Want::Text(_)) => {
+            plain => {
                 let (value, needs) = (plain.literal().unwrap_or_default(), Conditions::default());
                 vec![Case { value, only: None, needs }]
             }

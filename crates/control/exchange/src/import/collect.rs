@@ -22,7 +22,7 @@ struct Value {
 /// What a knob's pool is to hold on one node, or on all together.
 struct Pool {
     node: Option<u32>,
-    need_bytes: u64,
+    total_bytes: u64,
     /// The index of its line.
     row: usize,
 }
@@ -236,7 +236,9 @@ impl<'a> Collector<'a> {
         {
             own = format!("{};{own}", before.text);
         }
-        for lost in values.extract_if(.., |value| covers(address.only.as_deref(), value.only.as_deref())) {
+        for lost in
+            values.extract_if(.., |value| place::covers(address.only.as_deref(), value.only.as_deref()))
+        {
             let before = &self.lines[lost.row];
             if self.is_repeating && before.line == line && before.text == text {
                 self.repeated.insert(lost.row);
@@ -249,7 +251,7 @@ impl<'a> Collector<'a> {
     }
 
     /// A pool of one node, or of all: a profile has one of both.
-    fn pool(&mut self, line: usize, text: String, (id, need_bytes, node): (KnobId, u64, Option<u32>)) {
+    fn pool(&mut self, line: usize, text: String, (id, total_bytes, node): (KnobId, u64, Option<u32>)) {
         let row = self.lines.len();
         let pools = self.pools.entry(id.clone()).or_default();
         if node.is_some() && pools.first().is_some_and(|pool| pool.node.is_none()) {
@@ -264,15 +266,15 @@ impl<'a> Collector<'a> {
             }
             lose(&mut self.lines, lost.row, line, why);
         }
-        pools.push(Pool { node, need_bytes, row });
-        let reason = Some("a pool: raised by this need, and never lowered".to_owned());
+        pools.push(Pool { node, total_bytes, row });
+        let reason = Some("a pool: raised to this size, and never lowered".to_owned());
         self.lines.push(ImportedLine { line, text, knob: Some(id), overridden_by: None, reason });
     }
 
     /// The wanted values, and what became of every line.
     pub(crate) fn finish(self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
         let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(values)?)));
-        let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, need(pools)?)));
+        let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, size(pools)?)));
         let want = wants.chain(pools).collect();
         // Lines that count in another order are told in their own.
         let rows = self.lines.into_iter().enumerate().filter(|(row, _)| !self.repeated.contains(row));
@@ -300,30 +302,17 @@ fn lose(lines: &mut [ImportedLine], row: usize, by: usize, why: &str) {
     lost.reason = Some(format!("line {by} {why}"));
 }
 
-/// Whether a later line means every place that an earlier one means, as far as their words tell.
-fn covers(later: Option<&str>, earlier: Option<&str>) -> bool {
-    let Some(later) = later else { return true };
-    let Some(earlier) = earlier else { return false };
-    let ((hole, pattern), (own, name)) = (hole_of(later), hole_of(earlier));
-    later == earlier || hole == own && !name.contains(['*', '?']) && place::matches(pattern, name)
-}
-
-/// The hole that a pattern is for, nothing for the first one, and the pattern itself.
-fn hole_of(only: &str) -> (&str, &str) {
-    only.split_once('=').unwrap_or(("", only))
-}
-
-/// The pools of a knob as one need.
-fn need(mut pools: Vec<Pool>) -> Option<Want> {
+/// The pools of a knob as one size. What a line sets is the whole pool, whoever reserved what is in it.
+fn size(mut pools: Vec<Pool>) -> Option<Want> {
     pools.sort_unstable_by_key(|pool| pool.node);
-    let need_bytes = pools.first()?.need_bytes;
+    let total_bytes = pools.first()?.total_bytes;
     let nodes: Vec<u32> = pools.iter().filter_map(|pool| pool.node).collect();
     Some(match nodes.is_empty() {
-        true => Want::Need { need_bytes, nodes: Nodes::Spread },
-        false if pools.iter().all(|pool| pool.need_bytes == need_bytes) => {
-            Want::Need { need_bytes, nodes: Nodes::Each(nodes) }
+        true => Want::Total { total_bytes, nodes: Nodes::Spread },
+        false if pools.iter().all(|pool| pool.total_bytes == total_bytes) => {
+            Want::Total { total_bytes, nodes: Nodes::Each(nodes) }
         }
-        false => Want::Needs { need_bytes: pools.iter().map(|pool| pool.need_bytes).collect(), nodes },
+        false => Want::Totals { total_bytes: pools.iter().map(|pool| pool.total_bytes).collect(), nodes },
     })
 }
 

@@ -59,9 +59,9 @@ fn pools_of_several_nodes_are_kept_or_refused_and_never_lost() {
         };
         read(&pools.iter().map(line).collect::<String>(), ImportFormat::Script)
     };
-    let all = |pages: u64, nodes| Want::Need { need_bytes: pages << 21, nodes };
-    let each = |pages: &[u64], nodes: &[u32]| Want::Needs {
-        need_bytes: pages.iter().map(|pages| pages << 21).collect(),
+    let all = |pages: u64, nodes| Want::Total { total_bytes: pages << 21, nodes };
+    let each = |pages: &[u64], nodes: &[u32]| Want::Totals {
+        total_bytes: pages.iter().map(|pages| pages << 21).collect(),
         nodes: nodes.to_vec(),
     };
     let refused = |imported: &Imported| imported.lines.iter().filter(|line| line.knob.is_none()).count();

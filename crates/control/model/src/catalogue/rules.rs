@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::Catalogue;
 use crate::{
-    Class, Computation, Conditions, Form, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When, place,
-    version_numbers,
+    Case, Class, Computation, Conditions, Form, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When,
+    place, version_numbers,
 };
 
 /// The files of its own that a plan writes: what systemd adds to a unit, the slice of services whose CPUs are isolated,
@@ -213,13 +213,40 @@ const OF_SOME_GROUPS: &str =
 const OF_SOME_MOUNTS: &str =
     "is a setting of some mounts: say which, { value = \"50%\", only = \"/dev/shm\" }";
 
+/// What is said of a size for what is none.
+const NO_POOL: &str = "is no pool: only pools are wanted by need_bytes, total_bytes or service_pool";
+
+/// What is said of `only` for a knob that has nothing to choose from.
+const ONE_PLACE: &str = "has one place, so that `only` can choose none: take it out";
+
+/// What is said of a case behind one that is for all that it is for.
+const IDLE_CASE: &str = "has a case that can never count: one before it, without `needs`, is for all of its places; \
+                         put the narrower one first";
+
+/// The cases of a wanted value.
+fn cases(want: &Want) -> &[Case] {
+    match want {
+        Want::Case(case) => std::slice::from_ref(case.as_ref()),
+        Want::Cases(cases) => cases,
+        _ => &[],
+    }
+}
+
+/// Whether a case is for places that one before it takes on every host.
+fn has_idle_case(cases: &[Case]) -> bool {
+    let takes = |first: &Case, later: &Case| {
+        first.needs == Conditions::default() && place::covers(first.only.as_deref(), later.only.as_deref())
+    };
+    (1..cases.len()).any(|at| cases[..at].iter().any(|first| takes(first, &cases[at])))
+}
+
 /// Whether a wanted value is for all places of its knob.
 fn is_for_all(want: &Want) -> bool {
     match want {
         Want::Int(_) | Want::Text(_) => true,
         Want::Case(case) => case.only.is_none(),
         Want::Cases(cases) => cases.iter().any(|case| case.only.is_none()),
-        Want::Need { .. } | Want::Needs { .. } | Want::From { .. } => false,
+        _ => false,
     }
 }
 
@@ -231,19 +258,16 @@ fn is_of_tmpfs(path: &str) -> bool {
 /// The rule of wanted values that one breaks, besides its type.
 pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option<&'static str> {
     let pool = knob.undo == Undo::Subtract;
-    let has_odd = match want {
-        Want::Case(case) => has_odd_version(&case.needs),
-        Want::Cases(cases) => cases.iter().any(|case| has_odd_version(&case.needs)),
-        _ => false,
-    };
+    let has_odd = cases(want).iter().any(|case| has_odd_version(&case.needs));
     match want {
         _ if has_odd => Some(VERSION),
-        Want::Need { .. } | Want::Needs { .. } | Want::From { from: Computation::ServicePool } if !pool => {
-            Some("is no pool: only pools are wanted by need_bytes or service_pool")
-        }
-        Want::Int(_) | Want::Text(_) | Want::Case(_) | Want::Cases(_) if pool => {
-            Some("is a pool, which others raise and lower too: say { need_bytes = N }")
-        }
+        want if !knob.has_holes() && cases(want).iter().any(|case| case.only.is_some()) => Some(ONE_PLACE),
+        want if has_idle_case(cases(want)) => Some(IDLE_CASE),
+        Want::From { from: Computation::ServicePool } if !pool => Some(NO_POOL),
+        want if want.is_bytes() && !pool => Some(NO_POOL),
+        Want::Int(_) | Want::Text(_) | Want::Case(_) | Want::Cases(_) if pool => Some(
+            "is a pool, which others raise and lower too: say { need_bytes = N }, or { total_bytes = N } with theirs",
+        ),
         Want::From { from: Computation::MinFreeHalfPercent } if knob.id.as_str() != "vm.min_free_kbytes" => {
             Some("min_free_half_percent is for vm.min_free_kbytes alone")
         }

@@ -258,6 +258,31 @@ fn a_pool_is_never_wanted_as_an_absolute_number() {
 }
 
 #[test]
+fn a_case_that_chooses_nothing_or_can_never_count_is_refused() {
+    let error = |want: &str| {
+        let text = format!("name = \"x\"\nsummary = \"s\"\n[want]\n{want}\n");
+        let catalogue = Catalogue::embedded().expect("sound");
+        catalogue.parse_profile("own.toml", &text).expect_err("breaks a rule").to_string()
+    };
+    let told = error("\"vm.swappiness\" = { value = 10, only = \"foo*\" }");
+    assert!(told.contains("has one place"), "{told}");
+    for cases in [
+        "\"vm.swappiness\" = [{ value = 10 }, { value = 1, needs = { kernel_min = \"5.15\" } }]",
+        "\"cpu.governor\" = [{ value = \"a\", only = \"1*\" }, { value = \"b\", only = \"12*\" }]",
+        "\"cpu.governor\" = [{ value = \"a\" }, { value = \"b\", only = \"1\" }]",
+    ] {
+        let told = error(cases);
+        assert!(told.contains("can never count"), "{cases}: {told}");
+    }
+    let mut catalogue = Catalogue::embedded().expect("sound");
+    let text = "name = \"x\"\nsummary = \"s\"\n[want]\n\"cpu.governor\" = [\n\
+                { value = \"performance\", only = \"1?\" }, { value = \"powersave\", only = \"1*\" }]\n\
+                \"vm.swappiness\" = [{ value = 1, needs = { kernel_min = \"5.15\" } }, { value = 10 }]\n";
+    catalogue.add_profile("own.toml", text).expect("well formed");
+    catalogue.check().expect("each may count");
+}
+
+#[test]
 fn twins_are_never_wanted_together_but_a_heir_may_choose_the_other() {
     let error = profile_error("\"vm.dirty_bytes\" = 8192\n\"vm.dirty_ratio\" = 10\n");
     assert!(error.contains("its twin"), "{error}");
@@ -453,11 +478,17 @@ fn an_unknown_key_names_the_nearest_at_every_depth() {
         ("\"vm.swappiness\" = { need_bytes = 1, node = [1] }", "did you mean `nodes`?"),
         ("\"vm.swappiness\" = { vale = \"1\", only = \"x\" }", "did you mean `value`?"),
         ("\"vm.swappiness\" = { need_bytes = -5 }", "expected a whole number from 0"),
-        ("\"vm.swappiness\" = { need_bytes = \"64M\" }", "bytes without a unit, 67108864 for 64 MiB"),
-        ("\"vm.swappiness\" = { need_bytes = [1, -1] }", "bytes without a unit"),
+        (
+            "\"vm.swappiness\" = { need_bytes = \"64M\" }",
+            "bytes are written without a unit, 67108864 for 64 MiB",
+        ),
+        ("\"vm.swappiness\" = { need_bytes = [1, -1] }", "bytes are written without a unit"),
         ("\"vm.swappiness\" = { need_bytes = [1, 2] }", "takes as many nodes"),
         ("\"vm.swappiness\" = { need_bytes = [1, 2], nodes = [0] }", "takes as many nodes"),
         ("\"vm.swappiness\" = { need_bytes = [1, 2], nodes = [0, 0] }", "stands in `nodes` twice"),
+        ("\"vm.swappiness\" = { total_bytes = [1] }", "a list of total_bytes takes as many nodes"),
+        ("\"vm.swappiness\" = { total_bytes = 1, need_bytes = 1 }", "these keys do not go together"),
+        ("\"vm.swappiness\" = { from = \"service_pool\", nodes = [1] }", "these keys do not go together"),
         ("\"vm.swappiness\" = { value = \"1\" }", "these keys do not go together"),
         ("\"vm.swappiness\" = 1.5", "expected a number, a word, {"),
         ("\"vm.swappiness\" = []", "an empty list"),

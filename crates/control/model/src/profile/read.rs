@@ -14,8 +14,8 @@ use crate::Conditions;
 
 /// What a wanted value may look like, for people.
 const WANTED: &str = "a number, a word, { value = WORD, only = PATTERN, needs = { ... } }, a list of those, \
-                      { need_bytes = N, nodes = [N, ...] }, { need_bytes = [N, ...], nodes = [N, ...] } or \
-                      { from = FUNCTION }";
+                      { need_bytes = N, nodes = [N, ...] }, { need_bytes = [N, ...], nodes = [N, ...] }, the same \
+                      with total_bytes, or { from = FUNCTION }";
 
 /// The keys of all kinds of wanted values.
 #[derive(Deserialize)]
@@ -27,6 +27,8 @@ struct Keys {
     needs: Option<Conditions>,
     #[serde(default, deserialize_with = "plain_bytes")]
     need_bytes: Option<Bytes>,
+    #[serde(default, deserialize_with = "plain_bytes")]
+    total_bytes: Option<Bytes>,
     nodes: Option<Nodes>,
     from: Option<Computation>,
 }
@@ -40,7 +42,7 @@ enum Bytes {
 /// Bytes as a number or a list; who writes `"64M"`, as on the command line, is told what is read here.
 fn plain_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
     let plain =
-        |error| D::Error::custom(format!("{error}: need_bytes is bytes without a unit, 67108864 for 64 MiB"));
+        |error| D::Error::custom(format!("{error}: bytes are written without a unit, 67108864 for 64 MiB"));
     deserializer.deserialize_any(BytesReader).map(Some).map_err(plain)
 }
 
@@ -133,45 +135,36 @@ impl<'de> Visitor<'de> for Reader {
         let keys = Keys::deserialize(MapAccessDeserializer::new(map))?;
         // A value for all places of all hosts is written plainly.
         let conditional = keys.only.is_some() || keys.needs.is_some();
-        match keys {
-            Keys { value: Some(value), only, needs, need_bytes: None, nodes: None, from: None }
-                if conditional =>
-            {
+        let Keys { value, only, needs, need_bytes, total_bytes, nodes, from } = keys;
+        match (value, need_bytes, total_bytes, from) {
+            (Some(value), None, None, None) if conditional && nodes.is_none() => {
                 Ok(Want::Case(Box::new(Case { value, only, needs: needs.unwrap_or_default() })))
             }
-            Keys {
-                need_bytes: Some(need_bytes),
-                nodes,
-                value: None,
-                only: None,
-                needs: None,
-                from: None,
-            } => of_pool(need_bytes, nodes.unwrap_or_default()),
-            Keys {
-                from: Some(from),
-                value: None,
-                only: None,
-                needs: None,
-                need_bytes: None,
-                nodes: None,
-            } => Ok(Want::From { from }),
+            (None, Some(bytes), None, None) if !conditional => of_pool(bytes, false, nodes),
+            (None, None, Some(bytes), None) if !conditional => of_pool(bytes, true, nodes),
+            (None, None, None, Some(from)) if !conditional && nodes.is_none() => Ok(Want::From { from }),
             _ => Err(A::Error::custom(format!("these keys do not go together: write {WANTED}"))),
         }
     }
 }
 
-fn of_pool<E: Error>(need_bytes: Bytes, nodes: Nodes) -> Result<Want, E> {
-    match (need_bytes, nodes) {
+fn of_pool<E: Error>(bytes: Bytes, is_total: bool, nodes: Option<Nodes>) -> Result<Want, E> {
+    match (bytes, nodes.unwrap_or_default()) {
+        (Bytes::All(total_bytes), nodes) if is_total => Ok(Want::Total { total_bytes, nodes }),
         (Bytes::All(need_bytes), nodes) => Ok(Want::Need { need_bytes, nodes }),
         (Bytes::Each(_), Nodes::Each(nodes)) if has_twice(&nodes) => {
-            Err(E::custom("a node stands in `nodes` twice: which of its needs is meant?"))
+            Err(E::custom("a node stands in `nodes` twice: which of its sizes is meant?"))
         }
-        (Bytes::Each(need_bytes), Nodes::Each(nodes)) if need_bytes.len() == nodes.len() => {
-            Ok(Want::Needs { need_bytes, nodes })
+        (Bytes::Each(bytes), Nodes::Each(nodes)) if bytes.len() == nodes.len() => Ok(match is_total {
+            true => Want::Totals { total_bytes: bytes, nodes },
+            false => Want::Needs { need_bytes: bytes, nodes },
+        }),
+        (Bytes::Each(_), _) => {
+            let key = if is_total { "total_bytes" } else { "need_bytes" };
+            Err(E::custom(format!(
+                "a list of {key} takes as many nodes: {{ {key} = [N, ...], nodes = [N, ...] }}"
+            )))
         }
-        (Bytes::Each(_), _) => Err(E::custom(
-            "a list of need_bytes takes as many nodes: { need_bytes = [N, ...], nodes = [N, ...] }",
-        )),
     }
 }
 

@@ -111,11 +111,15 @@ mod tests {
     fn wanted_values_are_lines_that_people_write_themselves() {
         let text = "name = \"a\"\nsummary = \"s\"\n[want]\n\
                     \"block.scheduler\" = [{ value = \"none\", only = \"nvme*\" }, { value = \"bfq\" }]\n\
+                    \"hugepages.1g\" = { total_bytes = [5, 6], nodes = [0, 1] }\n\
                     \"hugepages.2m\" = { need_bytes = 5, nodes = [0, 1] }\n\
+                    \"hugepages.32m\" = { total_bytes = 7 }\n\
                     \"vm.min_free_kbytes\" = { from = \"min_free_half_percent\" }\n";
         let written = "name    = \"a\"\nsummary = \"s\"\n\n[want]\n\
                        \"block.scheduler\" = [\n  { value = \"none\", only = \"nvme*\" },\n  { value = \"bfq\" },\n]\n\
+                       \"hugepages.1g\" = { total_bytes = [5, 6], nodes = [0, 1] }\n\
                        \"hugepages.2m\" = { need_bytes = 5, nodes = [0, 1] }\n\
+                       \"hugepages.32m\" = { total_bytes = 7 }\n\
                        \"vm.min_free_kbytes\" = { from = \"min_free_half_percent\" }\n";
         assert_eq!(read(text).to_toml(), written);
     }

@@ -194,14 +194,14 @@ fn one_of(knob: &Knob) -> Item {
 fn is_same(catalogue: &Catalogue, item: &Item, back: &Profile) -> bool {
     let knob = catalogue.knob(&item.knob).expect("a row");
     let Some((id, want)) = back.want.first_key_value().filter(|_| back.want.len() == 1) else { return false };
-    if let Want::Need { need_bytes, nodes } = want {
-        // A profile says of a pool what is needed: of one node, or of all together.
+    if let Want::Total { total_bytes, nodes } = want {
+        // A file says of a pool what it has: on one node, or on all together.
         let kib = item.place.split_once("hugepages-").and_then(|(_, rest)| rest.split_once("kB"));
         let kib: u64 = kib.and_then(|(kib, _)| kib.parse().ok()).expect("a pool");
         let pages: u64 = item.value.parse().expect("a number");
         let pool = item.knob.as_str().trim_end_matches(".total");
         let is_right = if pool == item.knob.as_str() { Nodes::Each(vec![0]) } else { Nodes::Spread };
-        return id.as_str() == pool && *nodes == is_right && *need_bytes == pages * kib * 1024;
+        return id.as_str() == pool && *nodes == is_right && *total_bytes == pages * kib * 1024;
     }
     let (only, value) = match want {
         Want::Case(case) => (case.only.clone(), Some(case.value.clone())),
@@ -250,16 +250,68 @@ fn every_row_comes_back_from_every_format_or_is_exempt_by_name() {
 
 #[test]
 fn pools_of_nodes_that_differ_come_back_as_they_were() {
-    let session = session("metal-2s");
-    let want = Want::Needs { need_bytes: vec![6 << 21, 5 << 21], nodes: vec![0, 1] };
-    let source = crate::tree::profile("pools", &[("hugepages.2m", want)]);
-    let out = outgoing(&session, &source, &options()).expect("a profile");
-    let wanted = writes(&plan_of_source(&session, source), &BTreeSet::new());
-    assert_eq!(wanted.len(), 2, "{wanted:?}");
-    for format in ExportFormat::ALL.into_iter().filter(|format| *format != ExportFormat::KernelArgs) {
-        let again = plan_of_source(&session, Source::Inline(Box::new(come_back(&session, format, &out))));
-        assert_eq!(writes(&again, &BTreeSet::new()), wanted, "{format:?}");
+    // The second has 512 pages of others on each node: what a file says is the pool with those.
+    for host in ["metal-2s", "metal-1s-amd"] {
+        let session = session(host);
+        let spread = Want::Need { need_bytes: 9 << 21, nodes: Nodes::Spread };
+        let by_node = Want::Needs { need_bytes: vec![6 << 21, 5 << 21], nodes: vec![0, 1] };
+        for want in [spread, by_node] {
+            let source = crate::tree::profile("pools", &[("hugepages.2m", want)]);
+            let out = outgoing(&session, &source, &options()).expect("a profile");
+            let wanted = writes(&plan_of_source(&session, source), &BTreeSet::new());
+            assert!(wanted.len() >= 2, "{wanted:?}");
+            for format in ExportFormat::ALL.into_iter().filter(|format| *format != ExportFormat::KernelArgs) {
+                let back = Source::Inline(Box::new(come_back(&session, format, &out)));
+                let again = plan_of_source(&session, back);
+                assert_eq!(writes(&again, &BTreeSet::new()), wanted, "{host} {format:?}");
+            }
+        }
     }
+}
+
+/// What another program sets to one whole size is that size for a plan as well, and an apply of it twice is one.
+#[test]
+fn a_pool_of_a_file_is_no_addition_to_what_is_there() {
+    let tree = Tree::copy_of("metal-2s");
+    let base = Want::Need { need_bytes: 64 << 21, nodes: Nodes::Spread };
+    let theirs = plan_of_source(&tree.session(), crate::tree::profile("theirs", &[("hugepages.2m", base)]));
+    apply(&tree.session(), &theirs, &ApplyOptions::default()).expect("applied");
+    let read = |text: &str| {
+        let back = import(tree.session().catalogue(), "pool", text, ImportFormat::Sysctl).profile;
+        plan_of_source(&tree.session(), Source::Inline(Box::new(back)))
+    };
+    for there in ["vm.nr_hugepages = 64\n", "vm.nr_hugepages = 10\n"] {
+        let steps = read(there).steps;
+        assert!(steps.is_empty(), "{there}: {steps:?}");
+    }
+    let more = read("vm.nr_hugepages = 68\n");
+    let wanted: Vec<_> = more.steps.iter().map(|step| (step.raise_pages, step.wanted.as_str())).collect();
+    assert_eq!(wanted, [(Some(2), "34"); 2]);
+    apply(&tree.session(), &more, &ApplyOptions::default()).expect("applied");
+    let again = read("vm.nr_hugepages = 68\n").steps;
+    assert!(again.is_empty(), "{again:#?}");
+}
+
+/// Other tools do not ask: what a plan refuses, or what nobody allowed to go that way, goes out to none of them.
+#[test]
+fn what_a_plan_of_this_host_refuses_goes_out_in_no_format() {
+    let session = session("metal-2s");
+    for (knob, want) in [
+        ("cpu.online", Want::Int(0)),
+        ("kernel.pid_max", Want::Int(301)),
+        ("vm.min_free_kbytes", Want::Int(2_000_000_000)),
+        ("boot.hugetlb_cma", Want::Text("0:900G".to_owned())),
+    ] {
+        let source = crate::tree::profile("own", &[(knob, want)]);
+        let error = outgoing(&session, &source, &options()).expect_err(knob);
+        assert_eq!(error.exit(), planish_model::Exit::Refused, "{knob}: {error}");
+    }
+    let lower = crate::tree::profile("own", &[("kernel.pid_max", Want::Int(65_536))]);
+    let out = outgoing(&session, &lower, &PlanOptions::default()).expect("an export");
+    assert!(out.items.is_empty(), "{:?}", out.items);
+    assert!(out.left_out[0].reason.contains("--allow"), "{:?}", out.left_out);
+    let allowed = outgoing(&session, &lower, &options()).expect("an export");
+    assert_eq!(allowed.items.len(), 1, "{allowed:?}");
 }
 
 /// The forms of `only` that mean one place of a knob, or several of them: what fills the first hole and each other one,

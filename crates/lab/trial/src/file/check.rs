@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use planish_model::{Catalogue, KnobId, Profile, Want, nearest};
+use planish_model::{Catalogue, KnobId, Profile, nearest};
 use planish_stats::builds::BUILDS_MIN;
 use planish_sys::CpuSet;
 use toml::Spanned;
@@ -567,8 +567,7 @@ pub(super) fn profile(arm: &ArmSpec, catalogue: &Catalogue) -> Result<(), (Range
 /// Programs that are resident together share one host, so they cannot differ in what the host is set to.
 fn only_pools(arm: &ArmSpec) -> Found {
     let place = arm.profile.as_ref().map(Spanned::span);
-    let is_pool = |want: &Want| matches!(want, Want::Need { .. } | Want::Needs { .. });
-    let other = arm.want.iter().find(|(_, want)| !is_pool(want)).map(|(id, _)| id.span());
+    let other = arm.want.iter().find(|(_, want)| !want.is_bytes()).map(|(id, _)| id.span());
     match place.or(other) {
         Some(span) => Err((
             span.into(),

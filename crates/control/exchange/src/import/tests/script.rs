@@ -10,7 +10,7 @@ fn a_script_is_read_line_by_line() {
         told(&imported),
         [
             "5 cpu.governor",
-            "7 hugepages.2m a pool: raised by this need, and never lowered",
+            "7 hugepages.2m a pool: raised to this size, and never lowered",
             "8 vm.swappiness",
             "8 net.ipv4.tcp_rmem",
             "9 - no knob has this place; the nearest is /proc/sys/kernel/numa_balancing",
@@ -25,7 +25,7 @@ fn a_script_is_read_line_by_line() {
     assert_eq!(*want(&imported, "cpu.governor"), Want::Text("performance".to_owned()));
     assert_eq!(
         *want(&imported, "hugepages.2m"),
-        Want::Need { need_bytes: 16384 << 21, nodes: Nodes::Spread }
+        Want::Total { total_bytes: 16384 << 21, nodes: Nodes::Spread }
     );
     assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(0));
 }
