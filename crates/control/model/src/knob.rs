@@ -281,6 +281,12 @@ impl Knob {
     /// Names the value and what would be legal.
     pub fn validate(&self, wanted: &str) -> Result<(), ValueError> {
         self.r#type.validate(wanted)?;
+        if self.bound == Some(Bound::Ports)
+            && matches!(self.r#type, ValueType::Text { .. })
+            && !is_ports(wanted)
+        {
+            return Err(ValueError::NotPorts { value: wanted.to_owned() });
+        }
         if self.boot_parameter().is_none() && self.boot_arg.is_none() {
             return Ok(());
         }
@@ -339,6 +345,16 @@ impl Knob {
     }
 }
 
+/// Whether a text is ports and ranges of them, as `proc_do_large_bitmap` of kernel/sysctl.c reads them.
+fn is_ports(text: &str) -> bool {
+    let port = |text: &str| text.parse::<u16>().ok();
+    let is_one = |part: &str| match part.split_once('-') {
+        Some((first, last)) => port(first).zip(port(last)).is_some_and(|(first, last)| first <= last),
+        None => port(part).is_some(),
+    };
+    text.is_empty() || text.split(',').all(is_one)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,14 +369,14 @@ mod tests {
         };
         let reason = "which ends a boot parameter or is read by the shell of a boot loader's file";
         assert_eq!(
-            told("boot.mitigations", "auto init=/bin/sh"),
-            Some(format!("`auto init=/bin/sh` has a blank, {reason}"))
+            told("boot.iommu", "pt init=/bin/sh"),
+            Some(format!("`pt init=/bin/sh` has a blank, {reason}"))
         );
         assert_eq!(told("boot.iommu", "pt$(id)"), Some(format!("`pt$(id)` has '$', {reason}")));
         for odd in ["a\"b", "a'b", "a`b", "a\\b", "a#b", "a\tb"] {
-            assert!(told("boot.mitigations", odd).is_some(), "{odd}");
+            assert!(told("boot.iommu", odd).is_some(), "{odd}");
         }
-        assert_eq!(told("boot.mitigations", "auto,nosmt"), None);
+        assert!(told("boot.mitigations", "auto,nosmt").is_none() && told("boot.mitigations", "on").is_some());
         assert_eq!(told("boot.thp_anon", "16K-64K:always;2M:inherit"), None);
         let argument =
             |id: &str| catalogue.knob(&KnobId::new(id)).expect("a row").argument("64K:always;2M:inherit");
@@ -368,7 +384,11 @@ mod tests {
             let told = format!("{name}=64K:always {name}=2M:inherit");
             assert_eq!(argument(&format!("boot.{name}")), Some(told), "no loader takes a `;`");
         }
-        assert_eq!(told("net.ipv4.ip_local_reserved_ports", "80,443 8080"), None, "no boot parameter");
+        for (ports, legal) in
+            [("8080,9148-9150", true), ("80,443 8080", false), ("9-8", false), ("8080 # web", false)]
+        {
+            assert_eq!(told("net.ipv4.ip_local_reserved_ports", ports).is_none(), legal, "{ports}");
+        }
         assert!(told("boot.isolcpus", "5-1,x").is_some() && told("boot.isolcpus", "domain,1-N").is_none());
         assert!(told("net.ipv4.tcp_rmem", "9000 200 100").is_some());
     }

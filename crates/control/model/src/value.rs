@@ -215,6 +215,12 @@ pub enum ValueError {
         /// The character, for people.
         what: String,
     },
+    /// Not a list of ports.
+    #[error("`{value}` is no list of ports: write `8080,9148-9150`, without blanks")]
+    NotPorts {
+        /// What was wanted.
+        value: String,
+    },
     /// Not a set of CPUs.
     #[error("`{value}` is not a {what}")]
     NotCpus {
