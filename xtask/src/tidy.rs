@@ -14,6 +14,7 @@ const UNSAFE_CRATES: &[&str] = &[
     "crates/base/sys",
     "crates/base/residency",
     "crates/memory/arena",
+    "crates/text/hugify",
     "crates/face/capi",
     "crates/series/kernels",
     "crates/series/table",

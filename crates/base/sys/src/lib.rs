@@ -10,11 +10,13 @@
 pub mod affinity;
 pub mod cgroup;
 pub mod child;
+pub mod code;
 pub mod detach;
 mod error;
 pub mod ethtool;
 pub mod file;
 pub mod hold;
+pub mod loaded;
 pub mod lock;
 pub mod mapping;
 pub mod mount;

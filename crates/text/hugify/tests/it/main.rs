@@ -1,0 +1,210 @@
+//! The page cache of this machine, with a program that is made here: copies in a temporary folder, and nothing else.
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "files and processes of these tests")]
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use planish_host::Host;
+use planish_hugify::{
+    HugifyError, Image, Kind, Probe, Remake, coverage, refuse_patched, runners, try_program,
+};
+use planish_skip::skip;
+use planish_sys::pages;
+use tempfile::TempDir;
+
+const LEAST: f64 = 90.0;
+
+/// Seven pages of 1 MiB of code, of which every base page is touched, and which waits when it is given a word.
+const SOURCE: &str = r#"
+#include <unistd.h>
+__asm__(".text\n.globl big\n.p2align 12\nbig:\n"
+        ".rept 1792\n nop\n .p2align 12, 0x90\n .endr\n ret\n");
+extern void big(void);
+int main(int count, char **words) { (void)words; big(); if (count > 1) pause(); return 0; }
+"#;
+
+struct Here {
+    folder: TempDir,
+    huge: u64,
+}
+
+impl Here {
+    /// A folder on a disk, and the size of a huge page; a word why not where this machine has either not.
+    fn new(test: &str) -> Option<Self> {
+        let Some(huge) = pages::thp_bytes() else {
+            skip(test, "no transparent huge pages");
+            return None;
+        };
+        if Command::new("cc").arg("--version").output().is_err() {
+            skip(test, "no cc");
+            return None;
+        }
+        Some(Self { folder: TempDir::new().unwrap(), huge: huge as u64 })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn build(&self, name: &str, flags: &[&str]) -> Option<Vec<u8>> {
+        let (source, program) = (self.at("engine.c"), self.at(name));
+        fs::write(&source, SOURCE).unwrap();
+        let built = Command::new("cc").args(flags).arg(&source).arg("-o").arg(&program).output().unwrap();
+        built.status.success().then(|| fs::read(&program).unwrap())
+    }
+
+    /// Writes a program by pieces, in a process of its own: a file that is open for writing would be inherited by what
+    /// another test starts at that moment, and the kernel executes none.
+    fn write(&self, name: &str, bytes: &[u8], piece: usize) -> PathBuf {
+        let path = self.at(name);
+        let _ = fs::remove_file(&path);
+        let mut dd = Command::new("dd");
+        dd.arg(format!("of={}", path.display())).args([&format!("bs={piece}"), "iflag=fullblock"]);
+        let mut dd = dd.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        dd.stdin.take().unwrap().write_all(bytes).unwrap();
+        assert!(dd.wait().unwrap().success());
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        File::open(&path).unwrap().sync_all().unwrap();
+        path
+    }
+
+    fn cached(&self, path: &Path) -> planish_hugify::Cached {
+        let image = Image::parse(&fs::read(path).unwrap()).unwrap();
+        Probe::open(path, image, self.huge).unwrap().cached().unwrap()
+    }
+
+    /// Whether the page cache of this file system has huge pieces at all.
+    fn has_large_folios(&self, test: &str, bytes: &[u8]) -> bool {
+        let path = self.write("probe", bytes, self.huge as usize);
+        let is = self.cached(&path).huge_bytes > 0;
+        if !is {
+            skip(test, "this kernel, or this file system, caches no file in huge pieces");
+        }
+        is
+    }
+}
+
+fn wait(program: &Path) -> Child {
+    let child = Command::new(program).arg("wait").spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    child
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_copy_in_huge_pieces_is_mapped_so_by_every_process_that_starts() {
+    let test = "a_copy_in_huge_pieces_is_mapped_so_by_every_process_that_starts";
+    let Some(here) = Here::new(test) else { return };
+    let bytes = here.build("engine", &["-O1"]).expect("cc works");
+    if !here.has_large_folios(test, &bytes) {
+        return;
+    }
+    let small = here.write("small", &bytes, 4096);
+    assert_eq!(here.cached(&small).huge_bytes, 0, "base pages, as a linker writes it");
+    let image = Image::parse(&bytes).unwrap();
+    assert!(!image.is_ready(here.huge), "a PIE of this compiler is aligned to base pages");
+
+    let remake = Remake::plan(&bytes, here.huge).unwrap();
+    let made = remake.make(&bytes).unwrap();
+    let copy = here.write("copy", &made, here.huge as usize);
+    let image = Image::parse(&made).unwrap();
+    let cached = here.cached(&copy);
+    assert!(cached.is_at_least(LEAST) && cached.cold_bytes == 0, "{cached:?}");
+    match try_program(&copy, &image, here.huge) {
+        Ok(loaded) => {
+            let loaded = loaded.expect("it is a program");
+            assert!(loaded.is_at_least(LEAST) && loaded.base.is_multiple_of(here.huge), "{loaded:?}");
+        }
+        Err(error) => skip(test, format!("a program cannot be loaded and not run here: {error}")),
+    }
+
+    let host = Host::live();
+    let name = copy.to_str().unwrap();
+    let child = wait(&copy);
+    let seen = coverage(&host, child.id(), name, &image, here.huge).unwrap().expect("it runs it");
+    assert!(seen.is_at_least(LEAST), "{seen:?}");
+    assert_eq!(runners(&host, name, false), [child.id()]);
+    refuse_patched(&host, child.id(), name, &image, &made).unwrap();
+    // The bytes of another build are not what runs.
+    let mut other = made.clone();
+    let text = image.text().next().unwrap();
+    other[usize::try_from(text.offset_of(text.whole(here.huge).unwrap().start)).unwrap()] ^= 1;
+    let patched = refuse_patched(&host, child.id(), name, &image, &other);
+    assert!(matches!(patched, Err(HugifyError::Patched { .. })), "{patched:?}");
+    end(child);
+}
+
+#[test]
+fn a_file_that_nobody_uses_is_warmed_and_a_cold_one_is_only_looked_at() {
+    let test = "a_file_that_nobody_uses_is_warmed_and_a_cold_one_is_only_looked_at";
+    let Some(here) = Here::new(test) else { return };
+    let Some(bytes) = here.build("fixed", &["-O1", "-no-pie"]) else {
+        return skip(test, "no programs at fixed addresses here");
+    };
+    if !here.has_large_folios(test, &bytes) {
+        return;
+    }
+    let small = here.write("small", &bytes, 4096);
+    let image = Image::parse(&bytes).unwrap();
+    assert!(image.kind == Kind::Fixed && image.is_ready(here.huge), "{image:?}");
+    let probe = Probe::open(&small, image, here.huge).unwrap();
+    assert_eq!(probe.cached().unwrap().huge_bytes, 0);
+    let file = File::open(&small).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let cold = probe.cached().unwrap();
+    assert_eq!((cold.cold_bytes, cold.huge_bytes), (cold.whole_bytes, 0), "nothing was read");
+    let warm = probe.warm().unwrap();
+    if !warm.is_at_least(LEAST) {
+        return skip(test, format!("faults read no huge pieces on this kernel: {warm:?}"));
+    }
+    let child = wait(&small);
+    let image = Image::parse(&bytes).unwrap();
+    let seen = coverage(&Host::live(), child.id(), small.to_str().unwrap(), &image, here.huge).unwrap();
+    end(child);
+    assert!(seen.expect("it runs it").is_at_least(LEAST), "{seen:?}");
+}
+
+#[test]
+fn text_that_is_linked_apart_from_its_offsets_moves_and_runs() {
+    let test = "text_that_is_linked_apart_from_its_offsets_moves_and_runs";
+    let Some(here) = Here::new(test) else { return };
+    // That of the Rust toolchain serves as well.
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().map(|output| output.stdout);
+    let sysroot = String::from_utf8(sysroot.unwrap_or_default()).unwrap();
+    let host = concat!("lib/rustlib/", "x86_64-unknown-linux-gnu", "/bin/gcc-ld");
+    let linker = format!("-B{}", Path::new(sysroot.trim()).join(host).display());
+    let built = here.build("lld", &["-O1", "-fuse-ld=lld"]);
+    let built = built.or_else(|| here.build("lld", &["-O1", "-fuse-ld=lld", &linker]));
+    let Some(bytes) = built else { return skip(test, "no lld") };
+    let remake = Remake::plan(&bytes, here.huge).unwrap();
+    assert!(remake.added_bytes() > 0, "lld does not lay text at offsets that fit addresses");
+    let made = remake.make(&bytes).unwrap();
+    let copy = here.write("copy", &made, here.huge as usize);
+    let status = Command::new(&copy).status().unwrap();
+    assert!(status.success(), "{status}");
+    if here.has_large_folios(test, &made) {
+        assert!(here.cached(&copy).is_at_least(LEAST));
+    }
+}
+
+#[test]
+fn a_collapse_of_a_file_is_done_or_told() {
+    let test = "a_collapse_of_a_file_is_done_or_told";
+    let Some(here) = Here::new(test) else { return };
+    let Some(bytes) = here.build("fixed", &["-O1", "-no-pie"]) else {
+        return skip(test, "no programs at fixed addresses here");
+    };
+    let small = here.write("small", &bytes, 4096);
+    let probe = Probe::open(&small, Image::parse(&bytes).unwrap(), here.huge).unwrap();
+    match probe.collapse() {
+        Ok(cached) => assert!(cached.huge_bytes > 0, "{cached:?}"),
+        Err(error) => skip(test, format!("this kernel collapses no text of files: {error:?}")),
+    }
+}
