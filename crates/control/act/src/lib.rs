@@ -24,6 +24,7 @@ mod model_sink;
 mod once;
 mod perform;
 mod pool;
+pub mod program;
 pub mod relocate;
 mod sink;
 pub mod stack;

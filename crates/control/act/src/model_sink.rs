@@ -18,6 +18,7 @@ use rustix::io::Errno;
 
 use crate::error::{ActError, Operation, SinkError};
 use crate::holders;
+use crate::program::{LivePrograms, Programs};
 use crate::sink::edit::edit;
 use crate::sink::resctrl::refuse_made;
 use crate::sink::{
@@ -233,6 +234,10 @@ impl Sink for ModelSink<'_> {
 
     fn holders(&self, page_bytes: u64) -> Vec<Holder> {
         holders::of(self.host, page_bytes)
+    }
+
+    fn programs<'p>(&'p self, host: &'p Host) -> Option<Box<dyn Programs + 'p>> {
+        Some(Box::new(LivePrograms::new(host, self.folder)))
     }
 }
 

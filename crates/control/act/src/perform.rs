@@ -22,6 +22,7 @@ pub fn perform(step: &EntryStep, earlier: &[Caused], sink: &dyn Sink, record: &m
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
         Undo::Edit => panic!("{}: files of others are edited by boot::add", step.place),
         Undo::Moved => panic!("{}: processes are moved by relocate::carry", step.place),
+        Undo::Exchanged => panic!("{}: programs are replaced by program::replace", step.place),
     }
 }
 
@@ -38,6 +39,7 @@ pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut
         Undo::File => panic!("{}: files of ours are written by files::replace", step.place),
         Undo::Edit => panic!("{}: files of others are edited by boot::remove", step.place),
         Undo::Moved => panic!("{}: processes are moved by relocate::take_back", step.place),
+        Undo::Exchanged => panic!("{}: programs are put back by program::take_back", step.place),
     }
 }
 

@@ -12,6 +12,7 @@ use planish_sys::file;
 
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
+use crate::program::{LivePrograms, Programs};
 use crate::relocate::{LiveProcesses, Processes};
 
 mod cards;
@@ -98,6 +99,12 @@ pub trait Sink {
 
     /// The processes of the host, to be moved; `None` on one where none runs.
     fn processes(&self) -> Option<Box<dyn Processes + '_>> {
+        None
+    }
+
+    /// The files of programs of a host, to be replaced; `None` on one whose files are not written.
+    fn programs<'a>(&'a self, host: &'a Host) -> Option<Box<dyn Programs + 'a>> {
+        let _ = host;
         None
     }
 }
@@ -190,6 +197,10 @@ impl Sink for LiveSink {
 
     fn processes(&self) -> Option<Box<dyn Processes + '_>> {
         Some(Box::new(LiveProcesses::default()))
+    }
+
+    fn programs<'a>(&'a self, host: &'a Host) -> Option<Box<dyn Programs + 'a>> {
+        Some(Box::new(LivePrograms::new(host, Path::new("/"))))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The events of the journal: what each kind of line says.
 
-use planish_model::{Allowed, Closure, Entry, EntryId, EntryStep, Outcome, Plan, PlanHash, PoolWrite};
+use planish_model::{Allowed, Closure, Entry, EntryId, EntryStep, Outcome, Plan, PlanHash, PoolWrite, Undo};
 use serde::{Deserialize, Serialize};
 
 /// What is about to be done, with everything that undo will need.
@@ -162,7 +162,18 @@ impl Event {
             Self::Carried { whole } => whole.instead_of.is_some() || whole.replaced_by.is_some(),
             _ => false,
         };
-        if in_place { 2 } else { 1 }
+        let steps = match self {
+            Self::Intent { intent, .. } => intent.steps.as_slice(),
+            Self::Carried { whole } => whole.steps.as_slice(),
+            _ => &[],
+        };
+        // An older one knows no step that is taken back so, and would call the line damaged.
+        let exchanged = steps.iter().any(|step| step.undo == Undo::Exchanged);
+        match (exchanged, in_place) {
+            (true, _) => 3,
+            (false, true) => 2,
+            (false, false) => 1,
+        }
     }
 
     /// Whether the line must be on disk before anything else happens.

@@ -8,7 +8,7 @@ use crate::{Event, JournalError};
 
 /// The newest version of the format that this planish writes. It reads every version from 1 to this one. A line has the
 /// oldest one that says all of it, so that an older planish refuses no journal that it understands.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Each line starts with this, eight hexadecimal digits and [`CRC_TAIL`].
 const CRC_HEAD: &[u8] = b"{\"crc\":\"";
@@ -252,7 +252,7 @@ mod tests {
     fn a_newer_format_is_named_as_such() {
         let newer = Line { v: FORMAT_VERSION + 1, ..line(1) };
         let error = scan_here(&encode(&newer)).expect_err("not ours");
-        assert!(error.to_string().contains("was written by a newer planish: format 3"), "{error}");
+        assert!(error.to_string().contains("was written by a newer planish: format 4"), "{error}");
     }
 
     /// Behind the last number there is none, and an undo must come to an end all the same.

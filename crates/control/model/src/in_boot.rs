@@ -112,7 +112,7 @@ fn is_brought(step: &EntryStep, entry: &Entry, lines: &Lines) -> bool {
         _ if step.is_undone() => false,
         Undo::Restore => same(value),
         Undo::Subtract => value != "0",
-        Undo::None | Undo::File | Undo::Edit | Undo::Moved => false,
+        Undo::None | Undo::File | Undo::Edit | Undo::Moved | Undo::Exchanged => false,
     })
 }
 

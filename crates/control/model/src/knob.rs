@@ -86,6 +86,8 @@ pub enum Undo {
     Edit,
     /// Pages and threads of a process that ran: each goes back to where a record beside the journal saw it.
     Moved,
+    /// A program's file that changed names with its copy: they change back, if the copy still has the name.
+    Exchanged,
     /// There is nothing to take back.
     None,
 }
@@ -94,7 +96,7 @@ impl Undo {
     /// Whether what was written is there after a reboot: files are.
     #[must_use]
     pub fn outlives_boot(self) -> bool {
-        matches!(self, Self::File | Self::Edit)
+        matches!(self, Self::File | Self::Edit | Self::Exchanged)
     }
 }
 

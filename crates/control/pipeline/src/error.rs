@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use planish_act::program::ProgramRefusal;
 use planish_act::relocate::RelocateError;
 use planish_act::{ActError, SinkError};
 use planish_decide::DecideError;
@@ -16,6 +17,9 @@ use thiserror::Error;
 
 use crate::calendar;
 use crate::unconfirmed::Unconfirmed;
+
+/// What to do about changes of files that nobody has seen.
+const UNSHOWN: &str = "look at it, and write the plan with it: planish plan FILE --persist -o FILE";
 
 /// Why a command did not do what was asked.
 #[derive(Debug, Error)]
@@ -255,6 +259,17 @@ pub enum PipelineError {
         /// What would help.
         cure: String,
     },
+    /// A program whose file is not replaced.
+    #[error("{why}")]
+    Program {
+        /// Why not.
+        why: String,
+        /// What would help.
+        cure: String,
+    },
+    /// A program whose file is never replaced, or not without a word.
+    #[error("it is not replaced")]
+    Guarded(#[from] ProgramRefusal),
     /// A process that cannot be looked at.
     #[error(transparent)]
     Process(#[from] RelocateError),
@@ -518,6 +533,8 @@ impl PipelineError {
             | Self::Lock(_)
             | Self::TrialAtWork { .. }
             | Self::Relocate { .. }
+            | Self::Program { .. }
+            | Self::Guarded(_)
             | Self::Process(_)
             | Self::Record(_)
             | Self::Journal(_)
@@ -541,15 +558,15 @@ impl PipelineError {
             Self::Moved { .. } | Self::Elsewhere { .. } | Self::Edited { .. } | Self::Forged { .. } => {
                 "make the plan again: planish plan PROFILE -o FILE".to_owned()
             }
-            Self::Unshown { .. } => {
-                "look at it, and write the plan with it: planish plan FILE --persist -o FILE".to_owned()
-            }
+            Self::Unshown { .. } => UNSHOWN.to_owned(),
             _ if self.is_for_root() && !rustix::process::geteuid().is_root() => {
                 "run it as root: sudo planish ...".to_owned()
             }
             Self::NotWritable { place, .. } => of_place(place),
             Self::BootLoader { cure, .. } => of_loader(cure),
             Self::Once { cure, .. } | Self::Relocate { cure, .. } | Self::InsteadOf { cure, .. } => cure.clone(),
+            Self::Program { cure, .. } => cure.clone(),
+            Self::Guarded(refusal) => refusal.cure(),
             Self::Systemd { verb, .. } => format!("type it, to see why: systemctl {verb}"),
             Self::BootFile { path, source } => of_boot_file(path, source),
             Self::NoMemory { knobs, .. } => of_memory(knobs),
@@ -779,7 +796,9 @@ mod tests {
         let relocate = PipelineError::Relocate { why: "x".to_owned(), cure: "y".to_owned() };
         let process = PipelineError::Process(RelocateError::NoNuma { pid: 7 });
         let record = PipelineError::Record(RecordFault::Name { name: "x".to_owned() });
-        let of_move = [relocate, process, record];
+        let program = PipelineError::Program { why: "x".to_owned(), cure: "y".to_owned() };
+        let guarded = PipelineError::Guarded(ProgramRefusal::Init { path: "/sbin/init".to_owned() });
+        let of_move = [relocate, process, record, program, guarded];
         let more = [once, instead, by_name, no_profile, no_data, edited, gone, moved, trial]
             .into_iter()
             .chain(of_move);

@@ -43,6 +43,7 @@ mod plan;
 mod pools;
 mod prepare;
 mod preview;
+mod program;
 mod relocate;
 mod resume;
 mod rules;
@@ -72,6 +73,7 @@ pub use log::{in_force, log};
 pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};
 pub use preview::{Preview, persisted, preview};
+pub use program::{NewProgram, ReplacedProgram, kept_original, replace_program};
 pub use relocate::{MOVE_RATE, MoveRequest, MovedProcess, MovedThreads, Relocated, relocate, told_end};
 pub use resume::{
     ResumeUnit, can_resume, end_boots, install_resume, reboot, remove_resume, resume_units, stop_resume,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_back_step};
-use planish_host::resctrl;
+use planish_host::{Host, resctrl};
 use planish_journal::{Handed, Journal, JournalError, NOT_CONFIRMED};
 use planish_model::place::mount_point;
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
@@ -12,7 +12,7 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{copied, devices, gone, install, relocate, settle, transition, units, until_reboot};
+use crate::{copied, devices, gone, install, program, relocate, settle, transition, units, until_reboot};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,8 +322,8 @@ pub(crate) fn take_back(
         } else if step.undo == Undo::File {
             let removed = Contents::of(entry.id, step, &known).remove(step, force, sink);
             units::give_back(removed, host, &known, force, sink)
-        } else if step.undo == Undo::Moved {
-            relocate::take_back(journal, host, (entry.id, step), &known, force, sink)
+        } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
+            take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
             let mut resolved = stack::resolved(now, index, &known);
             resolved.step = boot::resolved(&resolved.step, entry.id, &known);
@@ -359,6 +359,21 @@ pub(crate) fn take_back(
     }
     back.outcomes.reverse();
     back
+}
+
+/// Takes back what is no value of a place: pages and threads of a process, the file of a program.
+fn take_back_whole(
+    journal: &Journal,
+    host: &Host,
+    (id, step): (EntryId, &EntryStep),
+    known: &[Entry],
+    force: bool,
+    sink: &dyn Sink,
+) -> Outcome {
+    match step.undo {
+        Undo::Exchanged => program::take_back(host, step, force, sink),
+        _ => relocate::take_back(journal, host, (id, step), known, force, sink),
+    }
 }
 
 /// What became of a pool some of whose pages another entry has now.

@@ -111,7 +111,7 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
             let key = (step.knob.clone(), step.place.clone());
             match step.undo {
                 // Places that their lines set are read anew from the files; boot parameters are above.
-                Undo::File | Undo::Edit | Undo::Moved | Undo::None => {}
+                Undo::File | Undo::Edit | Undo::Moved | Undo::Exchanged | Undo::None => {}
                 Undo::Subtract => {
                     let held = match wishes.get(&key) {
                         Some(Wish::Pages(pages)) => *pages,

@@ -188,6 +188,7 @@ fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
         Undo::File if is_own(&knob.path) => None,
         Undo::File | Undo::Edit => Some("undo = \"file\" and \"edit\" are for the files of --persist"),
         Undo::Moved => Some("undo = \"moved\" is for what planish move does, and no knob"),
+        Undo::Exchanged => Some("undo = \"exchanged\" is for what planish text huge does, and no knob"),
         Undo::None | Undo::Subtract | Undo::Restore => None,
     }
 }

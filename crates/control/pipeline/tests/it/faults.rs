@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use planish_act::program::{Mark, ProgramRefusal, Programs, Side};
 use planish_act::relocate::Processes;
 use planish_act::{Operation, Sink, SinkError};
+use planish_host::Host;
 use planish_journal::Storage;
 use planish_model::{Generator, Holder};
 use planish_pipeline::{Seams, Session, SessionOptions};
@@ -372,5 +374,44 @@ impl Sink for FusedSink<'_> {
     }
     fn processes(&self) -> Option<Box<dyn Processes + '_>> {
         Some(Box::new(View { pid: 0, model: self.model?, fuse: self.fuse }))
+    }
+    fn programs<'a>(&'a self, host: &'a Host) -> Option<Box<dyn Programs + 'a>> {
+        let inner = self.inner.programs(host)?;
+        Some(Box::new(FusedPrograms { inner, fuse: self.fuse }))
+    }
+}
+
+struct FusedPrograms<'a> {
+    inner: Box<dyn Programs + 'a>,
+    fuse: &'a Fuse,
+}
+
+impl Programs for FusedPrograms<'_> {
+    fn guard(&self, path: &str, packaged: bool) -> Result<Mark, ProgramRefusal> {
+        self.inner.guard(path, packaged)
+    }
+    fn sum(&self, path: &str, side: Side) -> Result<Option<String>, SinkError> {
+        self.inner.sum(path, side)
+    }
+    fn mark(&self, path: &str) -> Result<Mark, SinkError> {
+        self.inner.mark(path)
+    }
+    fn make(&self, path: &str, bytes: &[u8]) -> Result<(), SinkError> {
+        self.fuse.refuses(Operation::Replace, path)?;
+        let half = || put(&self.inner.real(path, Side::Beside), &bytes[..bytes.len() / 2]);
+        self.fuse.pass(|| self.inner.make(path, bytes), half)
+    }
+    fn exchange(&self, path: &str) -> Result<(), SinkError> {
+        self.fuse.refuses(Operation::Replace, path)?;
+        self.fuse.pass(|| self.inner.exchange(path), || ())
+    }
+    fn give_name(&self, path: &str) -> Result<(), SinkError> {
+        self.fuse.pass(|| self.inner.give_name(path), || ())
+    }
+    fn remove(&self, path: &str) -> Result<(), SinkError> {
+        self.fuse.pass(|| self.inner.remove(path), || ())
+    }
+    fn real(&self, path: &str, side: Side) -> PathBuf {
+        self.inner.real(path, side)
     }
 }

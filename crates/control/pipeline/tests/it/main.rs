@@ -29,6 +29,7 @@ mod partition;
 mod parts;
 mod persist;
 mod placement;
+mod program;
 mod random;
 mod reboot;
 mod refusals;

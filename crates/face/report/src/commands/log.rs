@@ -100,8 +100,8 @@ fn steps(entry: &Entry, page: &mut Page<'_>) {
     page.fact("plan", &entry.plan.to_string());
     let mut table = Table::new(&["knob", "before", "wanted", "outcome"]);
     for step in &entry.steps {
-        // Of a move the journal has the name of a record, which is no value.
-        let original = step.original().filter(|_| step.undo != Undo::Moved);
+        // Of a move the journal has the name of a record, of a program the sum of its file: neither is a value.
+        let original = step.original().filter(|_| !matches!(step.undo, Undo::Moved | Undo::Exchanged));
         let before = original.map(|original| page.value(&step.knob, &original.value));
         let last = step.undone.as_ref().or(step.outcome.as_ref());
         table.row([
