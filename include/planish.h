@@ -1,5 +1,6 @@
 /*
- * libplanish: arenas on huge pages, NUMA nodes, pinned threads, and whether a thread has its CPU to itself.
+ * libplanish: arenas and a program's code on huge pages, NUMA nodes, pinned threads, and whether a thread has its CPU to
+ * itself.
  *
  * Conventions, the same for every function:
  *
@@ -55,7 +56,8 @@ typedef enum planish_result {
     PLANISH_ERROR_POOL_SHORT = 4,
     /* The kernel has no pages of this size at all. */
     PLANISH_ERROR_NO_SUCH_PAGE = 5,
-    /* The memory lay on other pages than those that were asked for exactly, and was given back. */
+    /* The memory lay on other pages than those that were asked for exactly, and was given back; or text stayed where it
+     * was. */
     PLANISH_ERROR_NOT_BACKED = 6,
     /* There is less memory, on the machine or in the control group, and the kernel would kill somebody for it. */
     PLANISH_ERROR_MEMORY = 7,
@@ -422,6 +424,42 @@ planish_result planish_isolation_check(const planish_arena *arena, uint32_t watc
 
 /* One problem in words, with what to do about it; null for a number that is none. */
 const char *planish_problem_text(uint32_t problem);
+
+/* ---- The program's own code on huge pages ------------------------------------------------------------------------ */
+
+/* By which route the text of a program came to lie on huge pages. */
+typedef enum planish_hugify_route {
+    /* By none; the result is PLANISH_ERROR_NOT_BACKED, and the message tells why not. */
+    PLANISH_HUGIFY_NONE = 0,
+    /* It did already: its file is cached in huge pieces (planish text huge). */
+    PLANISH_HUGIFY_ALREADY = 1,
+    /* The kernel has made huge pages of the file's own, which all processes share. */
+    PLANISH_HUGIFY_FILE = 2,
+    /* On a copy of this process alone: of the file, and the same as memory was. */
+    PLANISH_HUGIFY_ANONYMOUS = 3
+} planish_hugify_route;
+
+/* What was achieved, read back from the kernel. */
+typedef struct planish_hugified {
+    /* Bytes of the program's text. */
+    size_t text_bytes;
+    /* Bytes of it in whole huge pages, the most that there can be; from __hot_start to __hot_end where it has both. */
+    size_t whole_bytes;
+    /* Bytes on huge pages before. */
+    size_t before_bytes;
+    /* Bytes on huge pages now. */
+    size_t huge_bytes;
+    /* A planish_hugify_route. */
+    uint32_t route;
+} planish_hugified;
+
+/*
+ * Puts the text of the calling program on huge pages: not that of its libraries. First thing in main, before there are
+ * threads; later it works as well. `hugified` may be null, and is set also when the result is PLANISH_ERROR_NOT_BACKED:
+ * too little text, no huge page free, or memory that is not what the file says, as under a uprobe. The program goes on
+ * as before then. PLANISH_HUGIFY=off in the environment has it do nothing, and =file make no copy.
+ */
+planish_result planish_hugify_self(planish_hugified *hugified);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,7 @@ mod arena;
 mod bump;
 mod growing;
 mod guard;
+mod hugify;
 mod isolation;
 mod numa;
 mod pin;
@@ -29,7 +30,10 @@ pub use arena::*;
 pub use bump::*;
 pub use growing::*;
 pub use guard::*;
+pub use hugify::*;
 pub use isolation::*;
 pub use numa::*;
 pub use pin::*;
+/// The same for programs in Rust.
+pub use planish_hugify::{HugifyError, Own, OwnRoute, hugify_self};
 pub use result::*;

@@ -11,6 +11,8 @@ use crate::install::{Prefix, checkout, is_here, run};
 
 #[path = "../../../../../examples/arena.rs"]
 mod arena;
+#[path = "../../../../../examples/hugify.rs"]
+mod hugify;
 
 struct Language {
     compiler: &'static str,
@@ -32,6 +34,11 @@ const CPP: Language = Language {
     flags: &["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"],
     says: "\nsum ",
 };
+
+const C_HUGIFY: Language = Language { source: "examples/hugify.c", says: "bytes of text on huge pages", ..C };
+
+const CPP_HUGIFY: Language =
+    Language { source: "examples/hugify.cpp", says: "bytes of text on huge pages", ..CPP };
 
 const SANITIZERS: &[&str] = &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
@@ -76,7 +83,7 @@ fn sanitizes(test: &str, compiler: &str, folder: &Path) -> bool {
 #[test]
 fn the_examples_run_with_the_shared_and_the_static_library() {
     let test = "the_examples_run_with_the_shared_and_the_static_library";
-    for language in [C, CPP] {
+    for language in [C, CPP, C_HUGIFY, CPP_HUGIFY] {
         if !has_or_skips(test, &["pkg-config", language.compiler]) {
             continue;
         }
@@ -97,7 +104,7 @@ fn the_examples_run_with_the_shared_and_the_static_library() {
 #[test]
 fn the_examples_are_clean_under_sanitizers() {
     let test = "the_examples_are_clean_under_sanitizers";
-    for language in [C, CPP] {
+    for language in [C, CPP, C_HUGIFY, CPP_HUGIFY] {
         if !has_or_skips(test, &["pkg-config", language.compiler]) {
             continue;
         }
@@ -113,7 +120,7 @@ fn the_examples_are_clean_under_sanitizers() {
 #[test]
 fn the_examples_are_clean_under_valgrind() {
     let test = "the_examples_are_clean_under_valgrind";
-    for language in [C, CPP] {
+    for language in [C, CPP, C_HUGIFY, CPP_HUGIFY] {
         if !has_or_skips(test, &["pkg-config", language.compiler, "valgrind"]) {
             continue;
         }
@@ -238,4 +245,56 @@ fn cmake_finds_both_libraries_wherever_they_lie() {
 fn the_rust_example_runs() {
     // On a thread of its own: the example changes the affinity of the thread that it runs on.
     std::thread::spawn(|| arena::main().unwrap()).join().unwrap();
+}
+
+#[test]
+fn the_rust_example_of_text_runs() {
+    hugify::main().unwrap();
+}
+
+/// Text of 7 MiB, aligned to huge pages, while threads run it; the same with a byte that somebody has changed.
+#[test]
+fn text_goes_to_huge_pages_while_threads_run_it() {
+    let test = "text_goes_to_huge_pages_while_threads_run_it";
+    if !has_or_skips(test, &["pkg-config", "cc"]) {
+        return;
+    }
+    if planish_sys::pages::thp_bytes() != Some(2 << 20) {
+        return skip(test, "no transparent huge pages of 2 MiB");
+    }
+    let archive = Prefix::with(false, true);
+    let program = archive.path().join("hugify");
+    let source = checkout().join("crates/face/capi/tests/it/hugify.c");
+    let mut cc = Command::new("cc");
+    cc.args(C.flags).args(["-pthread", "-Wl,-z,max-page-size=2097152"]).arg(source).arg("-o").arg(&program);
+    run(cc.args(archive.flags(&["--static"])));
+    let told = |command: &mut Command| String::from_utf8(run(command).stdout).unwrap();
+
+    let text = told(&mut Command::new(&program));
+    if text.starts_with("PLANISH_ERROR_NOT_BACKED") {
+        return skip(test, format!("no huge pages to be had: {text}"));
+    }
+    assert!(
+        text.starts_with("PLANISH_OK route ") && text.contains("\nchild 7\nagain PLANISH_OK\n"),
+        "{text}"
+    );
+    let number = |name: &str| -> usize {
+        let rest = text.split(name).nth(1).unwrap_or_else(|| panic!("{name} in {text}"));
+        rest.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let (huge, whole) = (number("huge"), number(" of"));
+    assert!(whole >= 4 << 20 && huge * 10 >= whole * 9, "{text}");
+
+    let patched = told(Command::new(&program).arg("patched"));
+    if patched.starts_with("not patched") {
+        return skip(test, "code cannot be patched here");
+    }
+    // A kernel that makes huge pages of the file's own needs no copy, and is not refused.
+    assert!(
+        patched.starts_with("PLANISH_OK route 2") || patched.contains("memory is not what the file says"),
+        "{patched}"
+    );
+
+    let off = told(Command::new(&program).env("PLANISH_HUGIFY", "off"));
+    assert!(off.contains("PLANISH_HUGIFY=off") || off.starts_with("PLANISH_OK route 1"), "{off}");
 }

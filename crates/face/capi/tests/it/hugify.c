@@ -1,0 +1,79 @@
+/*
+ * A program of 7 MiB of code that puts it on huge pages while two threads run it, and forks afterwards; with a word, one
+ * whose code somebody has patched in memory, as a breakpoint does.
+ */
+#include <planish.h>
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+__asm__(".text\n.globl big\n.p2align 12\nbig:\n"
+        ".rept 1792\n nop\n .p2align 12, 0x90\n .endr\n ret\n");
+extern void big(void);
+
+static volatile int is_over;
+
+static void *run(void *unused)
+{
+    unsigned long rounds = 0;
+    while (!is_over || rounds == 0) {
+        big();
+        rounds++;
+    }
+    (void)unused;
+    return NULL;
+}
+
+/* A page of code that is like no other, in memory alone. */
+static int patch(void)
+{
+    uintptr_t page = ((uintptr_t)big + (4u << 20)) & ~(uintptr_t)0xfff;
+    if (mprotect((void *)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+        return 0;
+    *(unsigned char *)(page + 64) = 0xcc;
+    return mprotect((void *)page, 4096, PROT_READ | PROT_EXEC) == 0;
+}
+
+int main(int count, char **words)
+{
+    (void)words;
+    if (count > 1 && !patch()) {
+        printf("not patched\n");
+        return 0;
+    }
+    pthread_t threads[2];
+    if (count == 1)
+        for (int index = 0; index < 2; index++)
+            pthread_create(&threads[index], NULL, run, NULL);
+    planish_hugified hugified = {0};
+    planish_result result = planish_hugify_self(&hugified);
+    is_over = 1;
+    if (count == 1)
+        for (int index = 0; index < 2; index++)
+            pthread_join(threads[index], NULL);
+    printf("%s route %u huge %zu of %zu before %zu\n", planish_result_name(result), hugified.route, hugified.huge_bytes,
+           hugified.whole_bytes, hugified.before_bytes);
+    if (result != PLANISH_OK)
+        printf("%s\n", planish_error_message());
+    if (count > 1)
+        return 0;
+    big();
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        big();
+        _exit(7);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    /* Once more it is so already. */
+    result = planish_hugify_self(NULL);
+    printf("again %s\n", planish_result_name(result));
+    return 0;
+}
