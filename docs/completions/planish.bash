@@ -193,6 +193,9 @@ _planish() {
             planish__subcmd__help__subcmd__text,check)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__check"
                 ;;
+            planish__subcmd__help__subcmd__text,huge)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__huge"
+                ;;
             planish__subcmd__help__subcmd__text,import)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__import"
                 ;;
@@ -298,6 +301,9 @@ _planish() {
             planish__subcmd__text,help)
                 cmd="planish__subcmd__text__subcmd__help"
                 ;;
+            planish__subcmd__text,huge)
+                cmd="planish__subcmd__text__subcmd__huge"
+                ;;
             planish__subcmd__text,import)
                 cmd="planish__subcmd__text__subcmd__import"
                 ;;
@@ -330,6 +336,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,help)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__help"
+                ;;
+            planish__subcmd__text__subcmd__help,huge)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__huge"
                 ;;
             planish__subcmd__text__subcmd__help,import)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__import"
@@ -1010,7 +1019,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="record import merge show order link-flags cc ld check verify"
+            opts="record import merge show order link-flags cc ld check huge verify"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1038,6 +1047,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__huge)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2200,7 +2223,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check verify help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check huge verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2298,7 +2321,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help)
-            opts="record import merge show order link-flags cc ld check verify help"
+            opts="record import merge show order link-flags cc ld check huge verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2340,6 +2363,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__huge)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2458,6 +2495,48 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__huge)
+            opts="-q -v -h --route --packaged --least --max --dry-run --reason --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --route)
+                    COMPREPLY=($(compgen -W "warm copy collapse" -- "${cur}"))
+                    return 0
+                    ;;
+                --least)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -10,9 +10,9 @@ use crate::commands::{
     ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
     HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport, LatencyReport, LogReport,
     MapReport, MoveReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport,
-    TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport,
-    TextShowReport, TextVerifyReport, TopReport, TopoReport, TrialNewReport, TrialResumeReport,
-    TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
+    TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport,
+    TextRecordReport, TextShowReport, TextVerifyReport, TopReport, TopoReport, TrialNewReport,
+    TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -43,6 +43,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<Sizing>(),
         without_result("text-cc"),
         of::<TextCheckReport>(),
+        of::<TextHugeReport>(),
         of::<TextImportReport>(),
         of::<TextLinkFlagsReport>(),
         of::<TextVerifyReport>(),

@@ -60,6 +60,8 @@ pub struct Wish {
     pub shared_pages: Option<SharedPages>,
     /// Pages of the heap.
     pub heap_pages: Option<HeapPages>,
+    /// The program's code on huge pages: who starts it sees to that beforehand.
+    pub text: bool,
     /// Whether shared segments are filled.
     pub prefault: Prefault,
     /// Shared segments shorter than this are left alone; bytes.
@@ -208,6 +210,10 @@ pub fn parse_numa(text: &str, wish: &mut Wish) -> Result<(), String> {
 /// What cannot be understood, in one sentence.
 pub fn parse_huge(text: &str, wish: &mut Wish) -> Result<(), String> {
     for item in text.split(',') {
+        if item == "text" {
+            wish.text = true;
+            continue;
+        }
         let (about, pages) = about(item)?;
         let pages = pages.unwrap_or("thp");
         let is_twice = match about {
@@ -290,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn page_sizes_are_read_and_text_is_not_promised() {
+    fn page_sizes_are_read() {
         let huge = |text: &str| {
             let mut wish = Wish::default();
             parse_huge(text, &mut wish).map(|()| (wish.heap_pages, wish.shared_pages))
@@ -299,7 +305,8 @@ mod tests {
         assert_eq!(huge("shm=1G"), Ok((None, Some(SharedPages::Pool(Some(1 << 30))))));
         assert_eq!(huge("shm=hugetlb"), Ok((None, Some(SharedPages::Pool(None)))));
         assert_eq!(huge("heap=hugetlb"), Ok((Some(HeapPages::Pool), None)));
-        assert_eq!(huge("text").unwrap_err(), "\"text\" is neither shm nor heap");
+        assert_eq!(huge("text,heap"), Ok((Some(HeapPages::Thp), None)));
+        assert_eq!(huge("text=2m").unwrap_err(), "\"text\" is neither shm nor heap");
         assert!(huge("shm=99999999999999999999g").is_err() && huge("shm=18446744073709551615g").is_err());
     }
 }

@@ -28,6 +28,7 @@ mod scripts;
 mod surface;
 mod text;
 mod text_cc;
+mod text_huge;
 mod told;
 mod top;
 mod versions;

@@ -20,6 +20,7 @@ mod run;
 mod service;
 mod size;
 mod text;
+mod text_huge;
 mod text_link;
 mod text_order;
 mod text_record;
@@ -53,8 +54,9 @@ pub use map::{
     MapUnseen,
 };
 pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};
-pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunVariable};
+pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunText, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
+pub use text_huge::{TextCacheRow, TextHugeReport, TextRouteRow, TextRunnerRow};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
 pub use text_record::{TextRecordReport, TextRecordSource};

@@ -57,6 +57,19 @@ pub struct RunPrivate {
     pub short: Vec<String>,
 }
 
+/// The code of a program that was started with `--huge text`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunText {
+    /// How it came to that: already, warm, or copy, which is what is executed then.
+    pub route: String,
+    /// Bytes of its text.
+    pub text_bytes: u64,
+    /// Of these, bytes in whole huge pages: the most that can lie on some.
+    pub whole_bytes: u64,
+    /// Bytes on huge pages.
+    pub huge_bytes: u64,
+}
+
 /// A variable that was set for the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunVariable {
@@ -83,6 +96,8 @@ pub struct RunInstance {
     pub private: Vec<RunPrivate>,
     /// Resident bytes on transparent huge pages.
     pub thp_bytes: u64,
+    /// The program's code, with `--huge text`; null where it was not seen.
+    pub text: Option<RunText>,
     /// What could not be seen.
     pub unseen: Vec<String>,
     /// The same as a drop-in of systemd.
@@ -147,6 +162,10 @@ impl RunInstance {
             ]);
         }
         page.table(&table);
+        if let Some(text) = &self.text {
+            let (huge, whole) = (units::bytes(text.huge_bytes), units::bytes(text.whole_bytes));
+            page.fact("text", &format!("{huge} of {whole} on huge pages ({})", text.route));
+        }
         for unseen in &self.unseen {
             page.fact("not seen", unseen);
         }
@@ -224,6 +243,12 @@ mod tests {
             }],
             private: Vec::new(),
             thp_bytes: 62 << 20,
+            text: Some(RunText {
+                route: "copy".to_owned(),
+                text_bytes: 7 << 20,
+                whole_bytes: 4 << 20,
+                huge_bytes: 4 << 20,
+            }),
             unseen: Vec::new(),
             drop_in: "[Service]\n".to_owned(),
             variables: Vec::new(),

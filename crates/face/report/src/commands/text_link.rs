@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::commands::text::{TextPagesRow, pages_table};
+use crate::commands::text_huge::TextCacheRow;
 use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -90,7 +91,9 @@ pub struct TextProcessRow {
     pub pid: u32,
     /// Bytes of the program's code that are mapped.
     pub text_bytes: u64,
-    /// Of these, bytes on huge pages, as the page tables say.
+    /// Of these, bytes in whole huge pages: the most that can lie on some.
+    pub whole_bytes: u64,
+    /// Of the text, bytes on huge pages, as the page tables say: of the page cache, or put there by the process itself.
     pub huge_bytes: u64,
     /// Bytes of the hot range; null where the program has no marks of one.
     pub hot_bytes: Option<u64>,
@@ -117,6 +120,10 @@ pub struct TextVerifyReport {
     pub pages: Vec<TextPagesRow>,
     /// Where it lies in memory; null for a program that was not asked for as a process.
     pub process: Option<TextProcessRow>,
+    /// What the page cache has of the file now; null where this kernel has no huge pages.
+    pub cache: Option<TextCacheRow>,
+    /// The same of the original, where `text huge` has replaced the file by a copy: what there was before.
+    pub original: Option<TextCacheRow>,
     /// What fell short; empty where all is well.
     pub short: Vec<String>,
 }
@@ -132,6 +139,9 @@ impl Report for TextVerifyReport {
             let size = units::bytes(end - start);
             page.fact("hot range", &format!("{start:#x}..{end:#x}, {size}{}", inside.unwrap_or_default()));
         }
+        let told = |row: &Option<TextCacheRow>| row.as_ref().map(TextCacheRow::told).unwrap_or_default();
+        page.fact("cached", &told(&self.cache));
+        page.fact("before", &told(&self.original));
         if let Some(process) = &self.process {
             let of = |part: u64, whole: u64| {
                 let share = percent(part as f64 / whole.max(1) as f64);
@@ -139,6 +149,7 @@ impl Report for TextVerifyReport {
             };
             page.fact("process", &process.pid.to_string());
             page.fact("text", &of(process.huge_bytes, process.text_bytes));
+            page.fact("can be", &format!("{} in whole huge pages", units::bytes(process.whole_bytes)));
             if let Some((huge, hot)) = process.hot_huge_bytes.zip(process.hot_bytes) {
                 page.fact("hot", &of(huge, hot));
             }

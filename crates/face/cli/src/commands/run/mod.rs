@@ -1,6 +1,7 @@
 //! `planish run`
 
 mod report;
+mod text;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -22,6 +23,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::signals::Forward;
+use text::OwnText;
 use watch::Started;
 
 /// The exit code where the program was not started; 126 and 127 as a shell has them.
@@ -40,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHERE", action = clap::ArgAction::Append)]
     numa: Vec<String>,
     /// On which pages: heap, heap=hugetlb, shm, shm=hugetlb, shm=2m, shm=1g, separated by commas. Without a word
-    /// transparent huge pages, which nothing has to be reserved for
+    /// transparent huge pages, which nothing has to be reserved for. text: its code, on huge pages of the page cache
     #[arg(long, value_name = "WHAT", action = clap::ArgAction::Append)]
     huge: Vec<String>,
     /// Run on these CPUs only, such as 0-3,8
@@ -132,9 +134,13 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
     let host = Host::live();
     let machine = Machine::look(&host).map_err(refused)?;
     let name = args.command[0].clone();
-    let program = Program::find(&name, std::env::var_os("PATH").as_deref()).map_err(refused)?;
+    let mut program = Program::find(&name, std::env::var_os("PATH").as_deref()).map_err(refused)?;
     let listener = if wish.wants_shared() { Some(Listener::open().map_err(refused)?) } else { None };
     let folder = context.preload_folder();
+    let text = wish.text.then(|| OwnText::prepare(&mut program, &folder)).and_then(|prepared| {
+        let told = |why| warning(format!("its code stays on base pages: {why}"));
+        prepared.map_err(|why| Output { json: false, quiet: context.globals.quiet }.talk(&told(why))).ok()
+    });
     let around = Surroundings {
         host: &host,
         machine: &machine,
@@ -154,7 +160,7 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
         .map_err(refused)?;
     let signals = Forward::catch().map_err(|error| own(Failure::refused(error)))?;
     let started = start_all(&name, &args.command[1..], plans)?;
-    watch::run(args, context, started, watch::Around { host, machine, listener, signals })
+    watch::run(args, context, started, watch::Around { host, machine, listener, signals, text })
 }
 
 /// The nodes to start an instance for; none in particular without `--each-node`.

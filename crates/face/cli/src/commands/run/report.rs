@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use planish_placement::{Achieved, Launch, Libc, PrivateAt, SegmentAt, Share};
-use planish_report::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunVariable};
+use planish_report::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunText, RunVariable};
 
 /// The report of all instances.
 pub(super) fn whole(command: &[OsString], launch: &Launch, instances: Vec<RunInstance>) -> RunReport {
@@ -29,6 +29,7 @@ pub(super) fn instance(
     exit: Option<u8>,
     launch: &Launch,
     achieved: Option<&Achieved>,
+    text: Option<RunText>,
 ) -> RunInstance {
     let variables = launch.variables.iter().map(|(name, value)| RunVariable {
         name: (*name).to_owned(),
@@ -44,6 +45,7 @@ pub(super) fn instance(
             .unwrap_or_default(),
         private: achieved.map(|achieved| achieved.private.iter().map(private).collect()).unwrap_or_default(),
         thp_bytes: achieved.map_or(0, |achieved| achieved.thp_bytes),
+        text,
         unseen: achieved.map(|achieved| achieved.unseen.clone()).unwrap_or_default(),
         drop_in: launch.drop_in(),
         variables: variables.collect(),

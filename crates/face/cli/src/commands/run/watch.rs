@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Running, next_event};
-use planish_report::{Message, RunReport};
+use planish_report::{Message, RunReport, RunText};
 use planish_residency::{Map, ResidencyError, Who};
 
+use super::text::OwnText;
 use super::{Args, Stopped, own, report, warning, write_envelope};
 use crate::answer::Answer;
 use crate::context::Context;
@@ -38,6 +39,7 @@ pub(super) struct Around {
     pub machine: Machine,
     pub listener: Option<Listener>,
     pub signals: Forward,
+    pub text: Option<OwnText>,
 }
 
 /// Everything that is known of a run.
@@ -51,6 +53,8 @@ struct Watch<'a> {
     running: Vec<Running>,
     notices: Vec<Notice>,
     achieved: Vec<Option<Achieved>>,
+    text: Option<OwnText>,
+    on_huge: Vec<Option<RunText>>,
     messages: Vec<Message>,
 }
 
@@ -61,7 +65,7 @@ pub(super) fn run(
     started: Vec<Started>,
     around: Around,
 ) -> Result<Answer, Stopped> {
-    let Around { host, machine, listener, signals } = around;
+    let Around { host, machine, listener, signals, text } = around;
     let failed = |error: io::Error| own(Failure::refused(error));
     let handles: io::Result<Vec<OwnedFd>> = started.iter().map(|one| one.running.handle()).collect();
     signals.begin(handles.map_err(failed)?).map_err(failed)?;
@@ -72,6 +76,8 @@ pub(super) fn run(
         machine,
         nodes: started.iter().map(|one| one.node).collect(),
         achieved: started.iter().map(|_| None).collect(),
+        text,
+        on_huge: started.iter().map(|_| None).collect(),
         messages: Vec::new(),
         notices: Vec::new(),
         launches: Vec::new(),
@@ -126,6 +132,8 @@ impl Watch<'_> {
                 continue;
             }
             let launch = &self.launches[index];
+            let pid = self.running[index].pid;
+            self.on_huge[index] = self.text.as_ref().and_then(|text| text.seen(&self.host, pid));
             match Map::read(&self.host, &Who::Pid(self.running[index].pid), true) {
                 Ok(map) => {
                     let achieved = Achieved::of(&map, &self.notices, &launch.wish, &self.machine);
@@ -184,7 +192,8 @@ impl Watch<'_> {
         let instances = self.running.iter().enumerate().map(|(index, running)| {
             let exit = running.ended().map(code);
             let (launch, achieved) = (&self.launches[index], self.achieved[index].as_ref());
-            report::instance(self.nodes[index], running.pid, exit, launch, achieved)
+            let text = self.on_huge[index].clone();
+            report::instance(self.nodes[index], running.pid, exit, launch, achieved, text)
         });
         report::whole(&self.args.command, &self.launches[0], instances.collect())
     }

@@ -1,6 +1,7 @@
 //! `planish text`
 
 mod check;
+mod huge;
 mod import;
 mod link_flags;
 mod merge;
@@ -51,6 +52,7 @@ enum Command {
     /// The same as `planish text cc` for a command line of a linker itself: LD="planish text ld --order F -- ld.lld".
     Ld(wrap::Args),
     Check(check::Args),
+    Huge(huge::Args),
     Verify(verify::Args),
 }
 
@@ -66,6 +68,7 @@ impl Args {
             Command::Cc(_) => Tool::Compiler.name(),
             Command::Ld(_) => Tool::Linker.name(),
             Command::Check(_) => "text-check",
+            Command::Huge(_) => "text-huge",
             Command::Verify(_) => "text-verify",
         }
     }
@@ -82,6 +85,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Cc(args) => wrap::run(Tool::Compiler, args, context),
         Command::Ld(args) => wrap::run(Tool::Linker, args, context),
         Command::Check(args) => check::run(args, context),
+        Command::Huge(args) => huge::run(args, context),
         Command::Verify(args) => verify::run(args, context),
     }
 }

@@ -1,0 +1,157 @@
+//! `planish run --huge text`: the code of a program that nobody may change, on huge pages of the page cache.
+//!
+//! ```text
+//! cached so already? ──> read anew in huge pieces, where its file fits and nobody runs it
+//!                    ──> else a copy of the file that fits, in a folder of ours, which is executed in its place
+//! ```
+//!
+//! None of that is a reason not to start: what was not to be had is told, and the program is started as it is.
+
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use planish_host::Host;
+use planish_hugify::{HugifyError, Image, Probe, Remake, coverage, runners, try_program};
+use planish_placement::Program;
+use planish_report::RunText;
+use planish_sys::{file, pages};
+
+use crate::commands::read_file;
+use crate::failure::chain;
+
+/// Of what can lie on huge pages so much must, in percent.
+const LEAST: f64 = 90.0;
+
+/// The text of a program that is about to be started.
+pub(super) struct OwnText {
+    route: &'static str,
+    image: Image,
+    huge_bytes: u64,
+}
+
+impl OwnText {
+    /// Sees to the text of a program, which may be another file afterwards. `Err` tells why it starts as it is.
+    pub fn prepare(program: &mut Program, folder: &Path) -> Result<Self, String> {
+        let huge_bytes = pages::thp_bytes().ok_or("this kernel has no transparent huge pages")? as u64;
+        if program.path != program.loaded {
+            return Err("it is a script, and the code that runs is its interpreter's".to_owned());
+        }
+        let path = std::fs::canonicalize(&program.path).map_err(|error| error.to_string())?;
+        let bytes = read_file(&path).map_err(|failure| failure.message("", "").text)?;
+        let told = |error: HugifyError| chain(&error);
+        let remake = Remake::plan(&bytes, huge_bytes).map_err(told)?;
+        let image = remake.image().clone();
+        if image.is_ready(huge_bytes) {
+            let own = |route| Self { route, image: image.clone(), huge_bytes };
+            let probe = Probe::open(&path, image.clone(), huge_bytes).map_err(told)?;
+            if probe.cached().map_err(told)?.is_at_least(LEAST) {
+                return Ok(own("already"));
+            }
+            let runs = runners(&Host::live(), &path.to_string_lossy(), false);
+            if runs.is_empty() && probe.warm().map_err(told)?.is_at_least(LEAST) {
+                return Ok(own("warm"));
+            }
+        }
+        if let Some(why) = program.secure {
+            return Err(format!("a copy would run without its rights: {why}"));
+        }
+        if looks_around(&bytes) {
+            return Err(
+                "it looks for its libraries beside itself ($ORIGIN), where a copy has none".to_owned()
+            );
+        }
+        let new = remake.make(&bytes).map_err(told)?;
+        let copy = copy_in(folder, &path, &new).map_err(|error| format!("a copy of it: {error}"))?;
+        let image = Image::parse(&new).map_err(told)?;
+        verify(&copy, &image, huge_bytes)?;
+        program.path.clone_from(&copy);
+        program.loaded = copy;
+        Ok(Self { route: "copy", image, huge_bytes })
+    }
+
+    /// What of it lies on huge pages in a process.
+    pub fn seen(&self, host: &Host, pid: u32) -> Option<RunText> {
+        let program = host.read_link(&format!("/proc/{pid}/exe"))?;
+        let name = program.trim_end_matches(" (deleted)");
+        let seen = coverage(host, pid, name, &self.image, self.huge_bytes).ok().flatten()?;
+        Some(RunText {
+            route: self.route.to_owned(),
+            text_bytes: seen.text_bytes,
+            whole_bytes: seen.whole_bytes,
+            huge_bytes: seen.huge_bytes,
+        })
+    }
+}
+
+/// Whether its libraries are looked for relative to the file itself.
+fn looks_around(bytes: &[u8]) -> bool {
+    let is_origin = |rest: &[u8]| rest.starts_with(b"ORIGIN") || rest.starts_with(b"{ORIGIN}");
+    bytes.split(|byte| *byte == b'$').skip(1).any(is_origin)
+}
+
+/// The copy, in a folder that its content names: one that is there already serves every start. Its name is that of the
+/// program, which the kernel calls the process by.
+fn copy_in(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let place = folder.join(format!("text-{:016x}", fingerprint(bytes)));
+    let copy = place.join(name);
+    // Compared, not trusted: what lies there is executed.
+    if file::read_up_to(&copy, bytes.len() as u64).is_ok_and(|there| there == bytes) {
+        return Ok(copy);
+    }
+    file::make_folders(folder, 0o755, |_| Ok(()))?;
+    DirBuilder::new().recursive(true).mode(0o755).create(&place)?;
+    let part = place.join(format!(".part-{}", std::process::id()));
+    let written = (|| {
+        let mut file = File::options().write(true).create_new(true).open(&part)?;
+        let piece = pages::thp_bytes().unwrap_or(2 << 20);
+        bytes.chunks(piece).try_for_each(|piece| file.write_all(piece))?;
+        file.set_permissions(Permissions::from_mode(0o755))?;
+        file.sync_all()?;
+        std::fs::rename(&part, &copy)
+    })();
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written.map(|()| copy)
+}
+
+/// Whether a copy is what it was made for; one that the page cache has lost since is read anew.
+fn verify(copy: &Path, image: &Image, huge_bytes: u64) -> Result<(), String> {
+    let told = |error: HugifyError| chain(&error);
+    let probe = Probe::open(copy, image.clone(), huge_bytes).map_err(told)?;
+    let mut cached = probe.cached().map_err(told)?;
+    if !cached.is_at_least(LEAST) && runners(&Host::live(), &copy.to_string_lossy(), false).is_empty() {
+        cached = probe.warm().map_err(told)?;
+    }
+    if !cached.is_at_least(LEAST) {
+        let (huge, whole) = (cached.huge_bytes >> 20, cached.whole_bytes >> 20);
+        return Err(format!("the page cache has {huge} of {whole} MiB of it in huge pieces"));
+    }
+    match try_program(copy, image, huge_bytes) {
+        // Where nobody may trace, the start itself is the trial.
+        Ok(_) | Err(HugifyError::System(planish_sys::Error::Forbidden { call: "ptrace", .. })) => Ok(()),
+        Err(error) => Err(format!("the kernel does not load a copy: {}", chain(&error))),
+    }
+}
+
+/// FNV-1a: tells builds apart, and protects from nothing.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_looks_around_is_known() {
+        assert!(looks_around(b"\0$ORIGIN/../lib\0"));
+        assert!(looks_around(b"x$y${ORIGIN}/lib"));
+        assert!(!looks_around(b"$HOME $ {ORIGIN} ORIGIN"));
+    }
+}

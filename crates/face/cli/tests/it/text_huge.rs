@@ -1,0 +1,231 @@
+//! `planish text huge` of programs that are made here: what becomes of the file, of who runs it, and by undo of both.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use planish_skip::skip;
+
+use crate::planish::{Run, command, copy_program};
+
+/// Seven pages of 1 MiB of code. With a word it waits, and with another one it has a breakpoint in its code, as a
+/// uprobe or a debugger sets one.
+const SOURCE: &str = r#"
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+__asm__(".text\n.globl big\n.p2align 12\nbig:\n"
+        ".rept 1792\n nop\n .p2align 12, 0x90\n .endr\n ret\n");
+extern void big(void);
+int main(int count, char **words) {
+    big();
+    if (count > 1 && words[1][0] == 's') { sleep(4); return 7; }
+    if (count > 2) {
+        uintptr_t page = ((uintptr_t)big + (4u << 20)) & ~(uintptr_t)0xfff;
+        if (mprotect((void *)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return 1;
+        *(unsigned char *)(page + 64) = 0xcc;
+    }
+    if (count > 1) pause();
+    return 0;
+}
+"#;
+
+struct Here {
+    home: tempfile::TempDir,
+}
+
+impl Here {
+    fn new(test: &str, flags: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            skip(test, "the lock of the host is root's");
+            return None;
+        }
+        if planish_sys::pages::thp_bytes() != Some(2 << 20) {
+            skip(test, "no transparent huge pages of 2 MiB");
+            return None;
+        }
+        let here = Self { home: tempfile::tempdir().expect("a folder") };
+        std::fs::write(here.at("engine.c"), SOURCE).expect("ours");
+        let (source, linked) = (here.at("engine.c"), here.at("linked"));
+        let built = Command::new("cc").args(flags).arg(&source).arg("-o").arg(&linked).status();
+        if !built.is_ok_and(|status| status.success()) {
+            skip(test, format!("no cc that links with {flags:?}"));
+            return None;
+        }
+        copy_program(&linked, &here.program());
+        std::fs::set_permissions(here.program(), PermissionsExt::from_mode(0o750)).expect("ours");
+        Some(here)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.at("engine")
+    }
+
+    /// Runs with a state of its own; while another test has the lock of the host, once more.
+    fn planish(&self, line: &str) -> Run {
+        let begun = Instant::now();
+        loop {
+            let state = self.at("state");
+            let place = ["--json", "--state", state.to_str().expect("text")];
+            let run: Run = command(self.home.path(), place.into_iter().chain(line.split(' ')))
+                .output()
+                .expect("the binary starts")
+                .into();
+            let is_busy = run.exit == 3 && run.stdout.contains("at work");
+            if !is_busy || begun.elapsed() > Duration::from_secs(60) {
+                return run;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn waits(&self, words: &[&str]) -> Waits {
+        let child = Command::new(self.program()).args(words).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(300));
+        Waits(child)
+    }
+}
+
+/// A process that waits until dropped.
+struct Waits(Child);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether this file system caches files in huge pieces, or a word why not.
+fn works(test: &str, run: &Run) -> bool {
+    if run.exit == 1 {
+        skip(test, format!("no route to huge pages here: {}", run.envelope()["result"]["routes"]));
+    }
+    run.exit != 1
+}
+
+fn content(path: &Path) -> Vec<u8> {
+    std::fs::read(path).expect("there is always a whole file")
+}
+
+#[test]
+fn a_program_is_put_on_huge_pages_and_back() {
+    let test = "a_program_is_put_on_huge_pages_and_back";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let (before, inode) = (content(&here.program()), here.program().metadata().expect("ours").ino());
+    let looked = here.planish("text huge engine --dry-run");
+    assert_eq!((looked.exit, looked.envelope()["result"]["after"].is_null()), (0, true), "{}", looked.stdout);
+    assert_eq!(content(&here.program()), before);
+
+    let old = here.waits(&["wait"]);
+    let run = here.planish("text huge engine --reason faster");
+    if !works(test, &run) {
+        return;
+    }
+    assert_eq!(run.exit, 0, "{}", run.stdout);
+    let result = run.envelope()["result"].clone();
+    assert_eq!((&result["route"], &result["entry"]), (&"copy".into(), &1.into()), "{result}");
+    let (whole, huge) = (result["before"]["whole_bytes"].as_u64(), result["after"]["huge_bytes"].as_u64());
+    assert!(whole == Some(4 << 20) && huge == whole && result["before"]["huge_bytes"] == 0, "{result}");
+    assert_eq!(result["running"][0]["pid"], old.0.id(), "and it goes on with what it has");
+    assert_eq!(here.program().metadata().expect("ours").mode() & 0o7777, 0o750);
+
+    let new = here.waits(&["wait"]);
+    let verified = here.planish(&format!("text verify {}", new.0.id())).envelope()["result"].clone();
+    assert_eq!(
+        (&verified["process"]["huge_bytes"], &verified["original"]["huge_bytes"]),
+        (&(4 << 20).into(), &0.into())
+    );
+    let again = here.planish("text huge engine").envelope()["result"].clone();
+    assert_eq!((&again["route"], &again["entry"]), (&"already".into(), &serde_json::Value::Null));
+    drop((old, new));
+
+    let undone = here.planish("undo");
+    assert_eq!((undone.exit, content(&here.program())), (0, before), "{}", undone.stdout);
+    assert_eq!(here.program().metadata().expect("ours").ino(), inode);
+    assert!(!here.at(".engine.planish").exists());
+}
+
+#[test]
+fn a_file_that_fits_already_is_only_read_anew() {
+    let test = "a_file_that_fits_already_is_only_read_anew";
+    let Some(here) = Here::new(test, &["-O1", "-no-pie"]) else { return };
+    let before = here.program().metadata().expect("ours");
+    let run = here.planish("text huge engine --route warm");
+    if !works(test, &run) {
+        return;
+    }
+    let result = run.envelope()["result"].clone();
+    assert_eq!(
+        (run.exit, result["entry"].is_null(), result["original"].is_null()),
+        (0, true, true),
+        "{result}"
+    );
+    let now = here.program().metadata().expect("ours");
+    assert_eq!(
+        (now.ino(), now.ctime_nsec()),
+        (before.ino(), before.ctime_nsec()),
+        "nothing of it was written"
+    );
+    let waits = here.waits(&["wait"]);
+    let verified = here.planish(&format!("text verify {} --huge 90", waits.0.id()));
+    assert_eq!(verified.envelope()["result"]["process"]["huge_bytes"], 4 << 20, "{}", verified.stdout);
+}
+
+#[test]
+fn a_program_that_nobody_may_change_is_started_as_a_copy_and_stays() {
+    let test = "a_program_that_nobody_may_change_is_started_as_a_copy_and_stays";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let before = (content(&here.program()), here.program().metadata().expect("ours").ino());
+    let state = here.at("state");
+    let line = "run --huge text --verify-after 1 --report seen.json -- ./engine sleeps";
+    for _ in 0..2 {
+        let place = ["--state", state.to_str().expect("text")];
+        let run = command(here.home.path(), place.into_iter().chain(line.split(' '))).output();
+        let run: Run = run.expect("the binary starts").into();
+        assert_eq!(run.exit, 7, "the code is the program's: {}", run.stderr);
+        if run.stderr.contains("its code stays on base pages") {
+            return skip(test, run.stderr);
+        }
+        let seen: serde_json::Value = serde_json::from_slice(&content(&here.at("seen.json"))).expect("JSON");
+        let text = &seen["result"]["instances"][0]["text"];
+        assert_eq!((&text["route"], &text["huge_bytes"]), (&"copy".into(), &(4 << 20).into()), "{seen}");
+    }
+    assert_eq!((content(&here.program()), here.program().metadata().expect("ours").ino()), before);
+    // A program too small is started all the same.
+    let run = command(here.home.path(), "run --huge text -- true".split(' ')).output().expect("it starts");
+    let run: Run = run.into();
+    assert!(run.exit == 0 && run.stderr.contains("no whole huge page"), "{}", run.stderr);
+}
+
+#[test]
+fn what_is_patched_linked_or_too_small_is_refused_and_stays() {
+    let test = "what_is_patched_linked_or_too_small_is_refused_and_stays";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let before = content(&here.program());
+    let refused = |line: &str, exit: i32, why: &str| {
+        let run = here.planish(line);
+        assert_eq!(run.exit, exit, "{line}: {}", run.stdout);
+        let message = run.envelope()["messages"][0].clone();
+        assert!(message["text"].as_str().is_some_and(|text| text.contains(why)), "{line}: {message}");
+        assert!(message["hint"].is_string(), "{message}");
+        assert_eq!(content(&here.program()), before);
+    };
+    {
+        let _patched = here.waits(&["wait", "patched"]);
+        refused("text huge engine", 3, "is not what its file says");
+    }
+    std::fs::hard_link(here.program(), here.at("other")).expect("ours");
+    refused("text huge engine --route copy", 3, "2 names");
+    std::fs::remove_file(here.at("other")).expect("ours");
+    refused("text huge engine --max 1M", 3, "more than --max allows");
+    refused("text huge none", 2, "cannot find none");
+    refused("text huge engine.c", 2, "engine.c");
+    refused("--root hosts text huge engine", 2, "recorded host");
+    assert!(!here.at(".engine.planish").exists());
+}
