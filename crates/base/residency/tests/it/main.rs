@@ -1,6 +1,7 @@
 //! Processes of this machine and of recorded ones.
 
 mod actor;
+mod differential;
 mod hosts;
 mod map;
 mod restless;
