@@ -181,6 +181,9 @@ _planish() {
             planish__subcmd__help__subcmd__install,check)
                 cmd="planish__subcmd__help__subcmd__install__subcmd__check"
                 ;;
+            planish__subcmd__help__subcmd__prove,numa)
+                cmd="planish__subcmd__help__subcmd__prove__subcmd__numa"
+                ;;
             planish__subcmd__help__subcmd__prove,postgres)
                 cmd="planish__subcmd__help__subcmd__prove__subcmd__postgres"
                 ;;
@@ -241,6 +244,9 @@ _planish() {
             planish__subcmd__help__subcmd__trial,stop)
                 cmd="planish__subcmd__help__subcmd__trial__subcmd__stop"
                 ;;
+            planish__subcmd__help__subcmd__workload,scan)
+                cmd="planish__subcmd__help__subcmd__workload__subcmd__scan"
+                ;;
             planish__subcmd__help__subcmd__workload,series)
                 cmd="planish__subcmd__help__subcmd__workload__subcmd__series"
                 ;;
@@ -277,6 +283,9 @@ _planish() {
             planish__subcmd__prove,help)
                 cmd="planish__subcmd__prove__subcmd__help"
                 ;;
+            planish__subcmd__prove,numa)
+                cmd="planish__subcmd__prove__subcmd__numa"
+                ;;
             planish__subcmd__prove,postgres)
                 cmd="planish__subcmd__prove__subcmd__postgres"
                 ;;
@@ -285,6 +294,9 @@ _planish() {
                 ;;
             planish__subcmd__prove__subcmd__help,help)
                 cmd="planish__subcmd__prove__subcmd__help__subcmd__help"
+                ;;
+            planish__subcmd__prove__subcmd__help,numa)
+                cmd="planish__subcmd__prove__subcmd__help__subcmd__numa"
                 ;;
             planish__subcmd__prove__subcmd__help,postgres)
                 cmd="planish__subcmd__prove__subcmd__help__subcmd__postgres"
@@ -415,11 +427,17 @@ _planish() {
             planish__subcmd__workload,help)
                 cmd="planish__subcmd__workload__subcmd__help"
                 ;;
+            planish__subcmd__workload,scan)
+                cmd="planish__subcmd__workload__subcmd__scan"
+                ;;
             planish__subcmd__workload,series)
                 cmd="planish__subcmd__workload__subcmd__series"
                 ;;
             planish__subcmd__workload__subcmd__help,help)
                 cmd="planish__subcmd__workload__subcmd__help__subcmd__help"
+                ;;
+            planish__subcmd__workload__subcmd__help,scan)
+                cmd="planish__subcmd__workload__subcmd__help__subcmd__scan"
                 ;;
             planish__subcmd__workload__subcmd__help,series)
                 cmd="planish__subcmd__workload__subcmd__help__subcmd__series"
@@ -949,8 +967,22 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__prove)
-            opts="series postgres"
+            opts="series postgres numa"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__prove__subcmd__numa)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1355,8 +1387,22 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__workload)
-            opts="series"
+            opts="series scan"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__workload__subcmd__scan)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1905,7 +1951,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help series postgres help"
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help series postgres numa help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1943,7 +1989,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__help)
-            opts="series postgres help"
+            opts="series postgres numa help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1957,6 +2003,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__prove__subcmd__help__subcmd__numa)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1991,6 +2051,44 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__prove__subcmd__numa)
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --budget)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2805,10 +2903,6 @@ _planish() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --seconds)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --rate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2956,6 +3050,10 @@ _planish() {
                     return 0
                     ;;
                 --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3439,7 +3537,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__workload)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help series help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help series scan help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3465,7 +3563,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__workload__subcmd__help)
-            opts="series help"
+            opts="series scan help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3492,6 +3590,20 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__workload__subcmd__help__subcmd__scan)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__workload__subcmd__help__subcmd__series)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -3499,6 +3611,72 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__workload__subcmd__scan)
+            opts="-q -v -h --bytes --place --pages --fallback --cpu --threads --seed --warm-up --seconds --rounds --serve --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --place)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pages)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fallback)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --warm-up)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -2733,23 +2733,24 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "honesty" -d 'Tell how often the hidden placebo was kept, over all trials whose proofs are here'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l seed -d 'Draw everything from this seed, to run the same again' -r
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l budget -d 'Time for everything' -r
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l html -d 'Also write the report as one HTML page' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "numa" -d 'Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l seed -d 'Draw everything from this seed, to run the same again' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l budget -d 'Time for everything' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l html -d 'Also write the report as one HTML page' -r -F
@@ -2784,21 +2785,37 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
-complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "numa" -d 'Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -f -a "scan" -d 'Run scans of tables whose memory lies on chosen nodes, with aggregates into heaps of the threads'
+complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l bytes -d 'Working set' -r
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l queries -d 'Queries of a round: xbar, ema, window, asof, vwap, lookup; all of them without this' -r
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l pages -d 'Pages under the working set: 4k, thp, or a reserved size such as 2m or 1g' -r
@@ -2821,7 +2838,29 @@ complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_see
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from series" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l bytes -d 'All tables together; heaps take a quarter of that besides' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l place -d 'Where memory lies: default (with the thread that fills it), by-one (tables filled by one thread), interleave-all (tables and heaps over all nodes), interleave-shared (tables alone)' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l pages -d 'Pages under tables and heaps: 4k, thp, or a reserved size such as 2m or 1g' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l fallback -d 'Whether smaller pages will do when these cannot be had' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l cpu -d 'Run on these CPUs; without this on all that this process may use' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l threads -d 'Threads, each with a table and a CPU, dealt to the nodes in turn; without this one for each CPU' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l seed -d 'Decides the rows, and who reads which table' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l warm-up -d 'Run untimed for so long first' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l seconds -d 'Run timed for so long' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l rounds -d 'Run this many rounds instead of for a time' -r
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l serve -d 'Stay, and run one slice for each line `slice MILLIS SEED` of standard input, until `quit`'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from scan" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "series" -d 'Run time-series queries over ticks in an arena'
+complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "scan" -d 'Run scans of tables whose memory lies on chosen nodes, with aggregates into heaps of the threads'
 complete -c planish -n "__fish_planish_using_subcommand workload; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand version" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand version" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -2882,4 +2921,6 @@ complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "honesty" -d 'Tell how often the hidden placebo was kept, over all trials whose proofs are here'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "numa" -d 'Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from workload" -f -a "series" -d 'Run time-series queries over ticks in an arena'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from workload" -f -a "scan" -d 'Run scans of tables whose memory lies on chosen nodes, with aggregates into heaps of the threads'

@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 /// Words for `planish prove`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// series (default) or postgres, and the options of `planish prove`; --out DIR for the page (reports)
+    /// series (default), postgres or numa, and the options of `planish prove`; --out DIR for the page (reports)
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     args: Vec<OsString>,
 }
@@ -71,7 +71,7 @@ impl Words {
 
     /// File name of the page: a quick look must not overwrite the long proof.
     fn page(&self) -> String {
-        let what = if self.says("postgres") { "postgres" } else { "series" };
+        let what = ["postgres", "numa"].into_iter().find(|what| self.says(what)).unwrap_or("series");
         let quick = if self.says("--quick") { "-quick" } else { "" };
         format!("prove-{what}{quick}.html")
     }
@@ -90,6 +90,7 @@ mod tests {
         assert_eq!(words.rest, ["postgres", "--quick", "--scale", "10"].map(OsString::from));
         assert_eq!(words.page(), "prove-postgres-quick.html");
         assert!(Words::split(&["--out".into()]).is_err());
+        assert_eq!(Words::split(&["numa".into()]).unwrap().page(), "prove-numa.html");
         let words = Words::split(&["--html=/x/a.html".into()]).unwrap();
         assert!(words.says("--html") && !words.says("--htm"));
     }

@@ -199,11 +199,18 @@ pub(crate) fn outcome_answer<R: Report>(
         (_, Some(seconds)) => {
             context.again_without(&[], &without, format!("--budget {seconds} {out}").trim_end())
         }
+        // Nothing was compared here, and longer would change nothing.
+        (Exit::Done, _) if is_bare(outcome) => context.line("topo"),
         _ if running.quick => context.again_without(&["--quick"], &without, &out),
         _ if pays => context.line("doctor"),
         _ => context.line("trial honesty"),
     };
     answer.next(if by_x { in_a_checkout(&next, &own_path()) } else { next })
+}
+
+/// Whether no pair was run and nothing stored.
+fn is_bare(outcome: &TrialOutcome) -> bool {
+    outcome.proof_id.is_none() && outcome.rungs.iter().all(|rung| rung.pairs == 0)
 }
 
 /// The words of `./x prove` for the folder of a page that it named: none for its own. `None` for a page that has its

@@ -16,6 +16,7 @@ mod host;
 mod kernel;
 mod ladder;
 mod measured;
+mod numa;
 mod outcome;
 mod port;
 pub mod postgres;

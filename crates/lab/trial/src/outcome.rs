@@ -302,6 +302,33 @@ pub struct Rung {
     pub tested: Option<bool>,
 }
 
+impl Rung {
+    /// A rung for which no pair was run.
+    pub(crate) fn without_pairs(name: &str, verdict: RungVerdict, reason: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            against: Vec::new(),
+            min_gain: None,
+            verdict,
+            effect: None,
+            low: None,
+            high: None,
+            level: None,
+            pairs: 0,
+            achieved: None,
+            reason,
+            confirmed: None,
+            builds: None,
+            metrics: BTreeMap::new(),
+            collectors: BTreeMap::new(),
+            guards: Vec::new(),
+            pair_logs: Vec::new(),
+            orders: Vec::new(),
+            tested: None,
+        }
+    }
+}
+
 /// The detectable gain at a number of pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Detectable {
@@ -707,27 +734,7 @@ pub(crate) mod tests {
 
     /// A rung with nothing but a name and a verdict.
     pub(crate) fn rung(name: &str, verdict: RungVerdict) -> Rung {
-        Rung {
-            name: name.to_owned(),
-            against: Vec::new(),
-            min_gain: None,
-            verdict,
-            effect: None,
-            low: None,
-            high: None,
-            level: None,
-            pairs: 0,
-            achieved: None,
-            reason: String::new(),
-            confirmed: None,
-            builds: None,
-            metrics: BTreeMap::new(),
-            collectors: BTreeMap::new(),
-            guards: Vec::new(),
-            pair_logs: Vec::new(),
-            orders: Vec::new(),
-            tested: None,
-        }
+        Rung::without_pairs(name, verdict, String::new())
     }
 
     #[test]

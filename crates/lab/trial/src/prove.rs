@@ -1,9 +1,9 @@
 //! `planish prove`: the experiments that come with the program.
 //!
-//! `planish prove postgres` is [`crate::postgres`]. `planish prove series` tells what page sizes and pinning
-//! give the embedded workload on this machine. The experiment is the shipped trial file `series`; what is
-//! added here is its size: as many bytes for each arm as this machine has to spare while all of them are
-//! resident.
+//! `planish prove postgres` is [`crate::postgres`], `planish prove numa` [`crate::numa`]. `planish prove series` tells
+//! what page sizes and pinning give the embedded workload on this machine. The experiment is the shipped trial file
+//! `series`; what is added here is its size: as many bytes for each arm as this machine has to spare while all of them
+//! are resident.
 
 use planish_model::{HostFacts, Want};
 use planish_pipeline::Session;
@@ -15,6 +15,8 @@ use crate::kernel;
 use crate::outcome::TrialOutcome;
 use crate::postgres::{self, PostgresOptions};
 use crate::run::{Ground, RunOptions, on_session, run_on};
+
+pub use crate::numa::{numa, numa_on};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -68,7 +70,7 @@ pub fn series_on(ground: &mut Ground<'_>) -> Result<TrialOutcome, TrialError> {
 }
 
 /// Memory that stays free whatever we do: a quarter, and 6 GiB where that is less.
-fn floor(facts: &HostFacts) -> u64 {
+pub(crate) fn floor(facts: &HostFacts) -> u64 {
     (facts.memory_bytes / 4).min(6 * GIB)
 }
 

@@ -398,7 +398,7 @@ fn resident_field(
     ))
 }
 
-fn slice_arm(trial: &TrialFile, recipe: &Recipe, options: &RunOptions) -> SliceArm {
+pub(crate) fn slice_arm(trial: &TrialFile, recipe: &Recipe, options: &RunOptions) -> SliceArm {
     let more = if options.quick { trial.quick.args.as_slice() } else { &[] };
     let launch = recipe.launch(&trial.workload.command, &options.program, more);
     let limit = Duration::from_secs_f64(trial.workload.timeout_seconds);

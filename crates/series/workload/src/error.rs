@@ -13,6 +13,22 @@ pub enum WorkloadError {
         /// What was given.
         name: String,
     },
+    /// A name that is no place for memory.
+    #[error("no place is named {name:?}; there are: default, by-one, interleave-all, interleave-shared")]
+    UnknownPlace {
+        /// What was given.
+        name: String,
+    },
+    /// Memory does not lie where it was wanted.
+    #[error("memory is not where `{place}` wants it: {first}{}", and_more(*more))]
+    Misplaced {
+        /// What was wanted.
+        place: &'static str,
+        /// The first piece that lies elsewhere.
+        first: String,
+        /// Pieces besides it.
+        more: usize,
+    },
     /// A text that is no number of bytes.
     #[error("{text:?} is no number of bytes from 1 on, like 512M or 1G")]
     Bytes {
@@ -105,4 +121,8 @@ pub enum WorkloadError {
         #[source]
         source: std::io::Error,
     },
+}
+
+fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", and {more} more") }
 }

@@ -1,4 +1,5 @@
-//! The embedded workload of `planish prove series`: time-series queries over ticks in an arena.
+//! The embedded workloads of `planish prove series`, time-series queries over ticks in an arena, and of `planish prove
+//! numa`, scans of tables on several nodes ([`run_scans`]). What follows is about the first.
 //!
 //! It exists to answer one question honestly: what are larger pages worth to an engine of this kind, on this
 //! machine? So the same deterministic work runs on pages of any size, and each run tells on which pages it
@@ -25,10 +26,14 @@ mod outcome;
 mod query;
 mod rng;
 mod run;
+mod scan;
 mod worker;
 
 pub use error::WorkloadError;
 pub use options::{Limit, Mode, Options, Query, parse_bytes};
 pub use outcome::{Achieved, Latency, Metrics, OnceOutcome, QueryOutcome, Ready, SliceOutcome};
 pub use run::{SCHEMA, run, run_to, run_with};
+pub use scan::{
+    Place, ScanOptions, ScanOutcome, ScanPlaced, ScanReady, ScanSlice, run_scans, run_scans_with,
+};
 pub use worker::CHECKED_ROUNDS;

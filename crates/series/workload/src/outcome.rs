@@ -298,6 +298,6 @@ impl Measured {
     }
 }
 
-fn nanoseconds(time: std::time::Duration) -> u64 {
+pub(crate) fn nanoseconds(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

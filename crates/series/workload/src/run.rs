@@ -55,9 +55,7 @@ pub fn run(options: &Options) -> Result<(), WorkloadError> {
 /// See [`WorkloadError`].
 pub fn run_to(options: &Options, out: impl Write) -> Result<(), WorkloadError> {
     if matches!(options.mode, Mode::Serve { .. }) {
-        // A parent that has ended already is seen too: it has closed standard input.
-        let asked = set_parent_process_death_signal(Some(Signal::KILL));
-        asked.map_err(|errno| WorkloadError::Parent { source: errno.into() })?;
+        end_with_parent()?;
     }
     if options.page == Page::Base {
         let attempt = "do without transparent huge pages";
@@ -98,7 +96,8 @@ pub fn run_with(options: &Options, input: impl BufRead, mut out: impl Write) -> 
             Mode::Serve { warm_up } => {
                 crew.measure(Job { seed: options.seed, limit: Limit::Time(warm_up) })?;
                 print(&mut out, &Ready::of(options, Achieved::of(&arena)?))?;
-                serve(&crew, input, &mut out)
+                let slice = |seed, limit| crew.measure(Job { seed, limit }).map(Measured::slice);
+                serve(slice, input, &mut out)
             }
         }
     })
@@ -112,7 +111,19 @@ fn pin_to(cpus: &CpuSet) -> Result<(), WorkloadError> {
     if absent.is_empty() { Ok(()) } else { Err(WorkloadError::CpuAbsent { cpus: absent.to_string() }) }
 }
 
-fn serve(crew: &Crew, mut input: impl BufRead, out: &mut impl Write) -> Result<(), WorkloadError> {
+/// Has the kernel end this process with its parent. A parent that has ended already is seen too: it has closed standard
+/// input.
+pub(crate) fn end_with_parent() -> Result<(), WorkloadError> {
+    let asked = set_parent_process_death_signal(Some(Signal::KILL));
+    asked.map_err(|errno| WorkloadError::Parent { source: errno.into() })
+}
+
+/// Answers commands with slices, which `slice` runs, until it is told to quit.
+pub(crate) fn serve<T: Serialize>(
+    slice: impl Fn(u64, Limit) -> Result<T, WorkloadError>,
+    mut input: impl BufRead,
+    out: &mut impl Write,
+) -> Result<(), WorkloadError> {
     #[derive(Serialize)]
     struct Refusal {
         event: &'static str,
@@ -126,7 +137,7 @@ fn serve(crew: &Crew, mut input: impl BufRead, out: &mut impl Write) -> Result<(
             ["slice", millis, seed] => match (millis.parse(), seed.parse()) {
                 (Ok(millis), Ok(seed)) if millis <= SLICE_MILLIS_MAX => {
                     let limit = Limit::Time(Duration::from_millis(millis));
-                    print(out, &crew.measure(Job { seed, limit })?.slice())?;
+                    print(out, &slice(seed, limit)?)?;
                 }
                 _ => {
                     let message = format!(
@@ -161,7 +172,7 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
 }
 
 /// Prints one line and sends it off.
-fn print(out: &mut impl Write, value: &impl Serialize) -> Result<(), WorkloadError> {
+pub(crate) fn print(out: &mut impl Write, value: &impl Serialize) -> Result<(), WorkloadError> {
     let attempt = "write a result";
     let line = serde_json::to_string(value).expect("the forms of output have string keys only");
     writeln!(out, "{line}")
@@ -221,7 +232,7 @@ fn usage() -> Result<Usage, WorkloadError> {
 }
 
 /// What was used between two readings; only the fields that a slice tells.
-fn used_between(before: &Usage, after: &Usage) -> Usage {
+pub(crate) fn used_between(before: &Usage, after: &Usage) -> Usage {
     Usage {
         user: after.user.saturating_sub(before.user),
         system: after.system.saturating_sub(before.system),

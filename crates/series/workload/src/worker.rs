@@ -20,7 +20,7 @@ use crate::rng::Rng;
 pub const CHECKED_ROUNDS: u64 = 4;
 
 /// Longest latency that is told apart, in nanoseconds; above, it counts as this.
-const LATENCY_NS_MAX: u64 = 60_000_000_000;
+pub(crate) const LATENCY_NS_MAX: u64 = 60_000_000_000;
 
 /// One timed part.
 #[derive(Debug, Clone, Copy)]

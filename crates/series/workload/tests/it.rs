@@ -1,5 +1,7 @@
 //! The workload as its caller sees it: options in, lines of JSON out.
 
+mod scan;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::num::NonZeroUsize;
 use std::process::{Command, Stdio};

@@ -30,6 +30,10 @@ enum What {
     /// Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)
     Series,
     Postgres(Postgres),
+    /// Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread
+    ///
+    /// On a machine of one node the placement is checked, and nothing is measured.
+    Numa,
 }
 
 /// PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own
@@ -73,6 +77,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let (options, mut progress) = args.running.start(context)?;
     let outcome = match &args.what {
         None | Some(What::Series) => prove::series(&session, &options, &mut progress)?,
+        Some(What::Numa) => prove::numa(&session, &options, &mut progress)?,
         Some(What::Postgres(wishes)) => {
             prove::postgres(&session, &wishes.options(), &options, &mut progress)?
         }

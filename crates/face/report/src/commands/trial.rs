@@ -1,5 +1,7 @@
 //! `planish trial run` and `planish prove`: the ladder of rungs with its intervals, and the noise behind it.
 
+mod scans;
+
 use std::collections::BTreeMap;
 
 use anstyle::Style;
@@ -125,7 +127,15 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     page.gap();
     page.table(&ladder(outcome));
     page.gap();
-    page.table(&arms(outcome));
+    if scans::are_told(outcome) {
+        if outcome.rungs.iter().any(|rung| rung.pairs > 0) {
+            page.table(&scans::table(outcome));
+            page.gap();
+        }
+        page.table(&scans::placed(outcome));
+    } else {
+        page.table(&arms(outcome));
+    }
     if outcome.rungs.iter().any(|rung| rung.pairs > 0) {
         page.line("Values are medians of each arm alone, gains come from pairs: on a machine that drifts they differ.");
     }

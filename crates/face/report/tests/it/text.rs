@@ -2,7 +2,7 @@
 
 use planish_model::Catalogue;
 use planish_report::{Page, PageOptions, ProveReport, Report, units};
-use planish_trial::{Achieved, InPart, LadderMode, Refusal, TrialOutcome};
+use planish_trial::{Achieved, InPart, LadderMode, MetricRow, Refusal, TrialOutcome};
 
 use crate::fixed;
 
@@ -104,4 +104,39 @@ fn what_was_set_in_part_or_not_read_back_is_never_called_as_asked() {
     crate::page::check(&page).expect("page and outcome agree");
     let shown: String = page.split('<').filter_map(|tag| Some(tag.split_once('>')?.1)).collect();
     assert!(shown.contains("in part: 6 of 11") && shown.contains("not read back"));
+}
+
+#[test]
+fn a_trial_of_means_shows_their_deviation_and_where_memory_lies() {
+    let mut outcome = fixed::series();
+    outcome.primary.name = "mean_ns".to_owned();
+    let template = outcome.rungs[0].metrics["ops_per_s"].clone();
+    let values = [("mean_ns", 382.7, 352.6), ("sd_ns", 68.6, 7.3), ("parallel_mean_ns", 1679.2, 1597.2)];
+    for (name, baseline, value) in values.into_iter().chain([("parallel_sd_ns", 9.0, 8.0)]) {
+        let row = MetricRow {
+            unit: "ns".to_owned(),
+            baseline: Some(1e6 * baseline),
+            value: Some(1e6 * value),
+            ..template.clone()
+        };
+        outcome.rungs[0].metrics.insert(name.to_owned(), row);
+    }
+    let facts = serde_json::json!({
+        "table_bytes": {"0": 6, "1": 6}, "heap_bytes": {"0": 3, "1": 1}, "heap_local_share": 1.0
+    });
+    let facts = facts.as_object().expect("an object").clone().into_iter().collect();
+    outcome.rungs[0].achieved = Some(Achieved { facts, ..Achieved::default() });
+    let name = outcome.rungs[0].name.clone();
+    let told = text(outcome);
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with(&name)).collect();
+    let holds = |words: &[&str]| lines.iter().any(|line| words.iter().all(|word| line.contains(word)));
+    assert!(
+        holds(&["independent", &units::quantity(352.6e6, "ns"), &units::quantity(7.3e6, "ns")]),
+        "{told}"
+    );
+    assert!(holds(&["parallel", &units::quantity(1597.2e6, "ns"), &units::quantity(8e6, "ns")]), "{told}");
+    assert!(holds(&["0: 50.0 %, 1: 50.0 %", "0: 75.0 %, 1: 25.0 %", "100.0 %"]), "{told}");
+    let baseline: Vec<&str> = told.lines().filter(|line| line.starts_with("4k ")).collect();
+    let deviation = units::quantity(68.6e6, "ns");
+    assert!(baseline.iter().any(|line| line.contains("independent") && line.contains(&deviation)), "{told}");
 }

@@ -9,6 +9,7 @@
 //! Unknown keys are ignored and missing ones leave their metric out. It ends when its input ends. Status 3
 //! with a reason on standard error means that it cannot have what it was asked for.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -65,6 +66,9 @@ struct Answer {
     faults: Option<f64>,
     #[serde(default)]
     latency_ns: Map<String, Value>,
+    /// Those of other kinds of operations, by a word for each kind.
+    #[serde(default)]
+    latencies_ns: BTreeMap<String, Map<String, Value>>,
 }
 
 impl SliceArm {
@@ -188,7 +192,10 @@ impl Answer {
         if let Some(errors) = self.errors {
             sample.put("error_rate", "share", Better::Lower, errors / (errors + self.ops));
         }
-        self.add_latencies(&mut sample);
+        add_latencies(&mut sample, "", &self.latency_ns);
+        for (kind, latencies) in &self.latencies_ns {
+            add_latencies(&mut sample, &format!("{kind}_"), latencies);
+        }
         sample.collect("faults", "", self.faults.ok_or_else(|| "the program does not tell".to_owned()));
         // Each number that it told is one. A quotient of two may be none, and what is none is kept in no file either.
         match sample.metrics.iter().find(|(_, metric)| !metric.value.is_finite()) {
@@ -199,16 +206,16 @@ impl Answer {
             None => Ok(sample),
         }
     }
+}
 
-    /// Latencies under the names that other adapters use. Of a quantile with fewer than ten operations beyond it only
-    /// the reason is told, where the program says how many there were.
-    fn add_latencies(&self, sample: &mut Sample) {
-        let count = self.latency_ns.get("count").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
-        for (key, value) in &self.latency_ns {
-            let Some(value) = value.as_f64().filter(|_| key != "count") else { continue };
-            let name = if key == "stddev" { "sd_ns".to_owned() } else { format!("{key}_ns") };
-            latency::put(sample, "", &name, value, count);
-        }
+/// Latencies under the names that other adapters use, behind the `prefix` of their kind. Of a quantile with fewer than
+/// ten operations beyond it only the reason is told, where the program says how many there were.
+fn add_latencies(sample: &mut Sample, prefix: &str, latencies: &Map<String, Value>) {
+    let count = latencies.get("count").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
+    for (key, value) in latencies {
+        let Some(value) = value.as_f64().filter(|_| key != "count") else { continue };
+        let name = if key == "stddev" { "sd_ns".to_owned() } else { format!("{key}_ns") };
+        latency::put(sample, prefix, &name, value, count);
     }
 }
 
@@ -286,6 +293,16 @@ done"#;
         assert_eq!((sample.value("p90_ns"), sample.value("sd_ns")), (Some(5.0), Some(2.0)));
         assert_eq!((sample.value("p99_ns"), sample.value("count_ns")), (None, None));
         assert!(sample.collectors["p99_ns"].value.is_err() && !sample.collectors.contains_key("count_ns"));
+    }
+
+    #[test]
+    fn latencies_of_each_kind_of_operation_are_metrics_of_their_own() {
+        let answer = r#"{"ops":9,"wall_ns":9,"latency_ns":{"count":40,"mean":5,"stddev":1},
+            "latencies_ns":{"parallel":{"count":20,"mean":7,"stddev":2,"p99":9}}}"#;
+        let sample = read(answer).expect("it worked");
+        let told = ["mean_ns", "sd_ns", "parallel_mean_ns", "parallel_sd_ns"].map(|name| sample.value(name));
+        assert_eq!(told, [Some(5.0), Some(1.0), Some(7.0), Some(2.0)]);
+        assert!(sample.collectors["parallel_p99_ns"].value.is_err(), "of 20 there is no such quantile");
     }
 
     #[test]

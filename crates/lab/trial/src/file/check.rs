@@ -315,7 +315,8 @@ fn metrics_named(trial: &TrialFile) -> Found {
     let primary = trial.primary.iter().map(|name| (name.span(), name.get_ref()));
     let guards = trial.guards.iter().flatten().map(|guard| (guard.span(), &guard.get_ref().metric));
     for (span, name) in primary.chain(guards) {
-        let told_by_program = trial.workload.adapter == AdapterKind::Slices && is_latency(name);
+        let told_by_program =
+            trial.workload.adapter == AdapterKind::Slices && (is_latency(name) || is_latency_of_a_kind(name));
         if told_by_program || names.contains(name) {
             continue;
         }
@@ -375,6 +376,13 @@ fn is_latency(name: &str) -> bool {
     let digits = name.strip_prefix('p').map(|digits| digits.replacen('_', "", 1));
     name == "mean"
         || digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The same of one kind of its operations: `parallel_mean_ns`.
+fn is_latency_of_a_kind(name: &str) -> bool {
+    let Some((kind, latency)) = name.split_once('_') else { return false };
+    let is_word = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_lowercase());
+    is_word && (is_latency(latency) || LATENCIES.contains(&latency))
 }
 
 fn names(trial: &TrialFile) -> Found {
@@ -903,5 +911,16 @@ mod tests {
         assert!(TrialFile::parse("t.toml", &format!("{HEAD}{slices}{pool}")).is_ok());
         let wrong = error(&format!("{HEAD}mode = \"step\"\n{slices}{pool}"));
         assert!(wrong.starts_with("t.toml:3:8: mode `step` puts rungs together"), "{wrong}");
+    }
+
+    #[test]
+    fn latencies_of_a_kind_have_its_name_in_front() {
+        for name in ["parallel_mean_ns", "parallel_sd_ns", "lookup_p99_9_ns", "a_max_ns"] {
+            assert!(is_latency_of_a_kind(name), "{name}");
+        }
+        for name in ["mean_ns", "p99_9_ns", "parallel_ns", "_mean_ns", "p1_mean_ns", "parallel_mean", "sd_ns"]
+        {
+            assert!(!is_latency_of_a_kind(name), "{name}");
+        }
     }
 }

@@ -32,8 +32,9 @@ use crate::ladder::{GuardSpec, WarmUpPlan};
 use crate::outcome::{LadderMode, MetricSpec};
 
 /// Trials that planish brings along, by name.
-const SHIPPED: [(&str, &str); 2] = [
+const SHIPPED: [(&str, &str); 3] = [
     ("jitter", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/jitter.toml"))),
+    ("numa", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/numa.toml"))),
     ("series", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/series.toml"))),
 ];
 

@@ -1,6 +1,8 @@
 //! `planish workload`
 
-use std::io::ErrorKind;
+mod scan;
+
+use std::io::{self, ErrorKind};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use planish_workload::{Limit, Mode, Options, Query, WorkloadError, parse_bytes};
 use crate::answer::{Answer, Body};
 use crate::context::Context;
 use crate::failure::Failure;
+
+const NAME: &str = "workload";
 
 /// Run an embedded workload: what the arms of `planish prove` are made of
 ///
@@ -27,6 +31,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 enum Workload {
     Series(Series),
+    Scan(scan::Scan),
 }
 
 /// Run time-series queries over ticks in an arena
@@ -73,20 +78,39 @@ struct Series {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
-    const NAME: &str = "workload";
-    let Workload::Series(series) = &args.command;
-    let options = series.options()?;
-    if !context.globals.json || series.serve {
-        return match planish_workload::run(&options) {
-            // A reader that has seen enough (`| head`) is no failure, as with every other command.
-            Err(WorkloadError::Stream { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {
-                Ok(Answer::printed(NAME))
+    let is_printed = !context.globals.json;
+    match &args.command {
+        Workload::Series(series) => {
+            let options = series.options()?;
+            if is_printed || series.serve {
+                return printed(planish_workload::run(&options));
             }
-            done => done.map(|()| Answer::printed(NAME)).map_err(Failure::from),
-        };
+            told(|out| planish_workload::run_to(&options, out))
+        }
+        Workload::Scan(scan) => {
+            let options = scan.options();
+            if is_printed || scan.serve {
+                return printed(planish_workload::run_scans(&options));
+            }
+            told(|out| planish_workload::run_scans_with(&options, io::empty(), out))
+        }
     }
+}
+
+/// What has printed its own lines. A reader that has seen enough (`| head`) is no failure, as with every other command.
+fn printed(done: Result<(), WorkloadError>) -> Result<Answer, Failure> {
+    match done {
+        Err(WorkloadError::Stream { source, .. }) if source.kind() == ErrorKind::BrokenPipe => {
+            Ok(Answer::printed(NAME))
+        }
+        done => done.map(|()| Answer::printed(NAME)).map_err(Failure::from),
+    }
+}
+
+/// The one object of a workload that ends, as the result of the usual one.
+fn told(run: impl FnOnce(&mut Vec<u8>) -> Result<(), WorkloadError>) -> Result<Answer, Failure> {
     let mut told = Vec::new();
-    planish_workload::run_to(&options, &mut told)?;
+    run(&mut told)?;
     let result = serde_json::from_slice(&told).expect("a workload that ends tells one JSON object");
     Ok(Answer { body: Body::Json(result), ..Answer::printed(NAME) })
 }
@@ -128,6 +152,7 @@ impl From<WorkloadError> for Failure {
     fn from(error: WorkloadError) -> Self {
         match error {
             WorkloadError::UnknownQuery { .. }
+            | WorkloadError::UnknownPlace { .. }
             | WorkloadError::Bytes { .. }
             | WorkloadError::NoQuery
             | WorkloadError::Threads { .. }
@@ -139,6 +164,10 @@ impl From<WorkloadError> for Failure {
                 let cure = source.cure();
                 Self::refused(error).hint(cure)
             }
+            WorkloadError::Misplaced { .. } => Self::refused(error).hint(
+                "give each node that much free memory (planish top shows it), or fewer --bytes; --cpu keeps to the \
+                 nodes that have it",
+            ),
             _ => Self::refused(error),
         }
     }
