@@ -19,6 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let program = (first & 0x80 != 0).then(|| &*PROGRAM);
     let options = ImportOptions { format, program, event: None };
     let _ = perf_data::overview(samples);
+    let _ = perf_data::contention(samples, &mut |_, _| None);
     if let Ok(imported) = import(samples, &options) {
         // What was read can be written, and reads the same.
         let text = file::write(&imported.profile);

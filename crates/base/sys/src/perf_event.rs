@@ -65,6 +65,7 @@ impl Attr {
             *slot = word.to_ne_bytes();
         }
         bytes[48..52].copy_from_slice(&self.wakeup_watermark.to_ne_bytes());
+        bytes[56..64].copy_from_slice(&self.config1.to_ne_bytes());
         bytes[72..80].copy_from_slice(&self.branch_sample_type.to_ne_bytes());
         bytes
     }

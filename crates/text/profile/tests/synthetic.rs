@@ -1,5 +1,6 @@
 //! What this kind of machine cannot record, written by hand: branch stacks, group reads, several events, exec.
 
+use planish_profile::perf_data::{ObjectFile, contention};
 use planish_profile::{Edges, ImportOptions, Imported, ProfileError, Program, Weights, import};
 
 const IP: u64 = 1;
@@ -163,4 +164,107 @@ fn compression_and_damage_are_told() {
     let mut huge = b"PERFILE2".to_vec();
     huge.extend(words(&[104, 144, 104, u64::MAX, 104, u64::MAX, 0, 0, u64::MAX, 0, 0, 0]));
     assert!(imported(&huge, &program, None).is_err());
+}
+
+/// Samples of accesses: ip, tid, time, address, cpu, weight, source.
+const ACCESSES: u64 = IP | TID | TIME | 1 << 3 | 1 << 7 | 1 << 14 | 1 << 15;
+const PHYSICAL: u64 = 1 << 19;
+const LOAD: u64 = 2;
+const STORE: u64 = 4;
+const HITM: u64 = 0x10 << 19;
+const REMOTE: u64 = 1 << 37;
+const LOCAL_RAM: u64 = 0x82 << 5;
+
+/// An access by a process, at a place of its program.
+fn access(
+    pid: u32,
+    ip: u64,
+    time: u64,
+    address: u64,
+    cpu: u64,
+    source: u64,
+    physical: Option<u64>,
+) -> Vec<u8> {
+    let who = u64::from(pid) << 32 | u64::from(pid);
+    let mut fields = vec![BASE + ip, who, time, address, cpu, 100, source];
+    fields.extend(physical);
+    record(9, USER, &words(&fields))
+}
+
+fn by_name(program: &Program) -> impl FnMut(&ObjectFile, u64) -> Option<String> + '_ {
+    |file, offset| {
+        assert_eq!(file.path, "/bin/server");
+        let (function, _) = program.at(program.address_of(offset)?)?;
+        Some(program.functions()[function as usize].name.clone())
+    }
+}
+
+#[test]
+fn lines_that_cpus_take_from_each_other_are_found_with_the_code_that_does() {
+    let program = program();
+    let [(reader, reads), (writer, writes)] = two(&program);
+    let line = 0x7f00_0000_1000;
+    let file = pipe(&[
+        attribute(ACCESSES, 0, &[]),
+        mapping(&[tid(), 1, 0]),
+        access(PID, reader, 2, line + 8, 0, LOAD | HITM | REMOTE, None),
+        access(PID, reader + 4, 3, line + 8, 1, LOAD | HITM, None),
+        access(PID, writer, 4, line + 40, 9, STORE, None),
+        // Read often, and never taken from anybody; and memory.
+        access(PID, reader, 5, line + 64, 0, LOAD, None),
+        access(PID, reader, 6, line + 4096, 0, LOAD | LOCAL_RAM, None),
+        // No access at all.
+        access(PID, reader, 7, line, 0, 1, None),
+    ]);
+    let told = contention(&file, &mut by_name(&program)).expect("it has accesses");
+    assert_eq!((told.loads, told.stores, told.taken, told.taken_remote), (4, 1, 2, 1));
+    assert_eq!((told.memory, told.memory_remote, told.others, told.lines_more), (1, 0, 1, 0));
+    let [found] = told.lines.as_slice() else { panic!("one line: {:?}", told.lines) };
+    assert_eq!((found.address, found.loads, found.stores, found.taken), (line, 2, 1, 2));
+    assert_eq!((found.pids.as_slice(), found.cpus.as_slice()), (&[PID][..], &[0, 1, 9][..]));
+    assert_eq!(found.taken_cycles, Some(100.0));
+    let sites: Vec<(u64, &str, u64, u64)> =
+        found.sites.iter().map(|site| (site.offset, site.code.as_str(), site.taken, site.stores)).collect();
+    assert_eq!(sites, [(8, reads.as_str(), 2, 0), (40, writes.as_str(), 0, 1)], "two fields on one line");
+}
+
+#[test]
+fn a_line_that_processes_map_at_several_places_is_one_by_its_physical_address() {
+    let program = program();
+    let [(reader, _), _] = two(&program);
+    let of = |physical: Option<u64>| {
+        let kind = if physical.is_some() { ACCESSES | PHYSICAL } else { ACCESSES };
+        let file = pipe(&[
+            attribute(kind, 0, &[]),
+            mapping(&[tid(), 1, 0]),
+            access(PID, reader, 2, 0x1000, 0, LOAD | HITM, physical),
+            access(PID + 1, reader, 3, 0x9000, 1, LOAD | HITM, physical),
+        ]);
+        contention(&file, &mut by_name(&program)).expect("it has accesses")
+    };
+    let (seen, blind) = (of(Some(0x5_0000)), of(None));
+    assert!(seen.by_physical && seen.lines.len() == 1, "{seen:?}");
+    assert_eq!((seen.lines[0].pids.as_slice(), seen.lines[0].address), (&[PID, PID + 1][..], 0x1000));
+    assert!(!blind.by_physical && blind.lines.len() == 2, "{blind:?}");
+}
+
+#[test]
+fn a_recording_without_accesses_is_refused_and_a_cut_one_never_panics() {
+    let program = program();
+    let plain = pipe(&[attribute(IP | TID | TIME, 0, &[]), record(9, USER, &words(&[BASE, tid(), 1]))]);
+    let error = contention(&plain, &mut by_name(&program)).expect_err("cycles are no accesses");
+    assert!(error.to_string().contains("perf c2c record"), "{error}");
+    let whole = pipe(&[
+        attribute(ACCESSES | PHYSICAL, 0, &[]),
+        mapping(&[tid(), 1, 0]),
+        access(PID, 0, 2, 0x1000, 0, LOAD | HITM, Some(1)),
+    ]);
+    for end in 0..whole.len() {
+        let _ = contention(&whole[..end], &mut |_, _| None);
+    }
+    for at in 16..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0xff;
+        let _ = contention(&damaged, &mut |_, _| None);
+    }
 }

@@ -1,10 +1,11 @@
 //! What sampling asks of an event, and on whom it is opened. Source: include/uapi/linux/perf_event.h.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
 use super::Source;
+use super::access::{AccessEvent, AccessEvents};
 use crate::perf_event::{
     self, Attr, FLAG_DISABLED, FLAG_EXCLUDE_KERNEL, FLAG_INHERIT, Place, TYPE_HARDWARE, TYPE_SOFTWARE,
 };
@@ -17,10 +18,14 @@ const SOFTWARE_DUMMY: u64 = 9;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
 const SAMPLE_TIME: u64 = 1 << 2;
+const SAMPLE_ADDR: u64 = 1 << 3;
 const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const SAMPLE_CPU: u64 = 1 << 7;
 const SAMPLE_PERIOD: u64 = 1 << 8;
 const SAMPLE_BRANCH_STACK: u64 = 1 << 11;
+const SAMPLE_WEIGHT: u64 = 1 << 14;
+const SAMPLE_DATA_SRC: u64 = 1 << 15;
+const SAMPLE_PHYS_ADDR: u64 = 1 << 19;
 
 const BRANCH_USER: u64 = 1;
 const BRANCH_ANY: u64 = 1 << 3;
@@ -32,6 +37,7 @@ const FLAG_COMM: u64 = 1 << 9;
 const FLAG_FREQUENCY: u64 = 1 << 10;
 const FLAG_TASK: u64 = 1 << 13;
 const FLAG_WATERMARK: u64 = 1 << 14;
+const FLAG_PRECISE_SHIFT: u32 = 15;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_EXCLUDE_CALLCHAIN_KERNEL: u64 = 1 << 21;
 const FLAG_MMAP2: u64 = 1 << 23;
@@ -50,6 +56,10 @@ pub(super) struct Form {
     /// Threads and children made later are sampled with their maker. Events of a whole CPU cannot be inherited.
     pub inherit: bool,
     pub watermark_bytes: u32,
+    /// What is opened for [`Source::Accesses`].
+    pub accesses: AccessEvents,
+    /// Of accesses: whether their physical address is told, which needs the right to see it.
+    pub physical: bool,
 }
 
 impl Attr {
@@ -57,6 +67,7 @@ impl Attr {
     pub(super) fn sampler(form: Form) -> Self {
         let Form { source, rate_hz, .. } = form;
         let (kind, config) = match source {
+            Source::Accesses => return Self::accesses(form, form.accesses.loads),
             Source::Branches | Source::Cycles => (TYPE_HARDWARE, HARDWARE_CYCLES),
             Source::CpuClock | Source::CpuClockFlat => (TYPE_SOFTWARE, SOFTWARE_CPU_CLOCK),
         };
@@ -72,10 +83,30 @@ impl Attr {
         let (extra, branch_sample_type) = match source {
             Source::Branches => (SAMPLE_BRANCH_STACK, BRANCH_USER | BRANCH_ANY),
             Source::Cycles | Source::CpuClock => (SAMPLE_CALLCHAIN, 0),
-            Source::CpuClockFlat => (0, 0),
+            Source::CpuClockFlat | Source::Accesses => (0, 0),
         };
         let attr = Self { sample_period: rate_hz, branch_sample_type, ..Self::new(kind, config) };
         attr.common(form, flags, extra)
+    }
+
+    /// An event of accesses. All of one recording have the same fields, so that a reader knows one layout.
+    pub(super) fn accesses(form: Form, event: AccessEvent) -> Self {
+        let mut flags = FLAG_DISABLED | FLAG_FREQUENCY | event.precise << FLAG_PRECISE_SHIFT;
+        if event.can_exclude {
+            flags |= FLAG_EXCLUDE_HYPERVISOR;
+        }
+        if form.user_only {
+            flags |= FLAG_EXCLUDE_KERNEL;
+        }
+        let physical = if form.physical { SAMPLE_PHYS_ADDR } else { 0 };
+        let fields = SAMPLE_ADDR | SAMPLE_WEIGHT | SAMPLE_DATA_SRC | physical;
+        let AccessEvent { kind, config, config1, .. } = event;
+        Self { sample_period: form.rate_hz, config1, ..Self::new(kind, config) }.common(form, flags, fields)
+    }
+
+    /// The event whose group loads must be in on some CPUs: it samples nothing.
+    pub(super) fn leader(event: AccessEvent) -> Self {
+        Self { flags: FLAG_DISABLED, config1: event.config1, ..Self::new(event.kind, event.config) }
     }
 
     /// The event that carries mappings, names and forks: always on, so that a pause of the samples loses none.
@@ -113,13 +144,32 @@ pub(super) enum Whom {
 
 /// Opens an event on one CPU.
 pub(super) fn open(attr: &Attr, whom: Whom, cpu: u32) -> Result<OwnedFd, Errno> {
+    open_in(attr, whom, cpu, None)
+}
+
+/// Opens the events of a source on one CPU, those that give samples first.
+pub(super) fn open_source(form: Form, whom: Whom, cpu: u32) -> Result<Vec<OwnedFd>, Errno> {
+    if form.source != Source::Accesses {
+        return open(&Attr::sampler(form), whom, cpu).map(|event| vec![event]);
+    }
+    let leader = form.accesses.leader.map(|event| open(&Attr::leader(event), whom, cpu)).transpose()?;
+    let mut events = vec![open_in(&Attr::sampler(form), whom, cpu, leader.as_ref())?];
+    if let Some(stores) = form.accesses.stores {
+        events.push(open(&Attr::accesses(form, stores), whom, cpu)?);
+    }
+    events.extend(leader);
+    Ok(events)
+}
+
+fn open_in(attr: &Attr, whom: Whom, cpu: u32, leader: Option<&OwnedFd>) -> Result<OwnedFd, Errno> {
     let (pid, flags) = match whom {
         Whom::Thread(tid) => (tid, 0),
         Whom::Cgroup(fd) => (fd, OPEN_PID_CGROUP),
         Whom::All => (-1, 0),
     };
     let cpu = i32::try_from(cpu).map_err(|_| Errno::INVAL)?;
-    perf_event::open(attr, Place { pid, cpu, ..Place::default() }, flags)
+    let group = leader.map_or(-1, AsRawFd::as_raw_fd);
+    perf_event::open(attr, Place { pid, cpu, group }, flags)
 }
 
 #[cfg(test)]
@@ -127,8 +177,17 @@ mod tests {
     use super::*;
     use crate::perf_event::ATTRIBUTE_BYTES;
 
-    const FORM: Form =
-        Form { source: Source::Branches, rate_hz: 997, user_only: false, inherit: true, watermark_bytes: 7 };
+    const NO_EVENT: AccessEvent =
+        AccessEvent { kind: 0, config: 0, config1: 0, precise: 0, can_exclude: false };
+    const FORM: Form = Form {
+        source: Source::Branches,
+        rate_hz: 997,
+        user_only: false,
+        inherit: true,
+        watermark_bytes: 7,
+        accesses: AccessEvents { loads: NO_EVENT, stores: None, leader: None },
+        physical: false,
+    };
 
     fn word(attr: Attr, at: usize) -> u64 {
         u64::from_le_bytes(*attr.to_bytes()[at..].first_chunk().unwrap())
@@ -148,6 +207,21 @@ mod tests {
         let flat = Attr::sampler(Form { source: Source::CpuClockFlat, user_only: true, ..FORM });
         assert_eq!(word(flat, 24), 0x187);
         assert_ne!(word(flat, 40) & FLAG_EXCLUDE_KERNEL, 0);
+    }
+
+    #[test]
+    fn accesses_have_an_address_a_source_and_a_weight() {
+        let loads = AccessEvent { kind: 4, config: 0x1cd, config1: 30, precise: 2, can_exclude: true };
+        let form =
+            Form { source: Source::Accesses, accesses: AccessEvents { loads, ..FORM.accesses }, ..FORM };
+        let attr = Attr::sampler(form);
+        assert_eq!((attr.kind, attr.config, attr.config1), (4, 0x1cd, 30));
+        assert_eq!(attr.sample_type, 0xc18f, "ip tid time addr cpu period weight source");
+        assert_eq!(attr.flags >> FLAG_PRECISE_SHIFT & 3, 2);
+        let physical = Attr::sampler(Form { physical: true, ..form });
+        assert_eq!(physical.sample_type, 0x8c18f);
+        let ibs = Attr::accesses(form, AccessEvent { can_exclude: false, precise: 0, ..loads });
+        assert_eq!(ibs.flags & (FLAG_EXCLUDE_KERNEL | FLAG_EXCLUDE_HYPERVISOR), 0, "IBS takes no such wish");
     }
 
     #[test]

@@ -16,11 +16,13 @@
 //!
 //! Nothing here says what a record means; `planish-profile` reads them. Source: perf_event_open(2).
 
+mod access;
 mod attr;
 mod ring;
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::time::Duration;
 
 use linux_raw_sys::general as nr;
@@ -50,10 +52,12 @@ pub enum Source {
     CpuClock,
     /// Time on a CPU, without stacks.
     CpuClockFlat,
+    /// Loads and stores, with their address and what answered them.
+    Accesses,
 }
 
 impl Source {
-    /// All, the best first.
+    /// All that tell where time goes, the best first.
     pub const ALL: [Self; 4] = [Self::Branches, Self::Cycles, Self::CpuClock, Self::CpuClockFlat];
 
     /// The word on a command line.
@@ -63,6 +67,7 @@ impl Source {
             Self::Cycles => "cycles",
             Self::CpuClock => "cpu-clock",
             Self::CpuClockFlat => "flat",
+            Self::Accesses => "accesses",
         }
     }
 
@@ -71,7 +76,7 @@ impl Source {
     }
 
     fn is_hardware(self) -> bool {
-        matches!(self, Self::Branches | Self::Cycles)
+        matches!(self, Self::Branches | Self::Cycles | Self::Accesses)
     }
 }
 
@@ -101,6 +106,9 @@ pub enum Refusal {
     /// There are counters, but no record of branches.
     #[error("this CPU, or the host of this guest, has no branch stacks")]
     NoBranchStacks,
+    /// There are counters, and none of them samples accesses to memory.
+    #[error("this CPU, or the host of this guest, samples no accesses to memory (Intel PEBS, AMD IBS)")]
+    NoAccesses,
     /// The kernel is set to refuse us this.
     #[error("kernel.perf_event_paranoid is {level}, and we lack CAP_PERFMON")]
     Paranoid {
@@ -198,7 +206,9 @@ impl Sampler {
         };
         let inherit = matches!(target, Target::Threads(_));
         let (form, refused) = choose(&whom, wanted, rate_hz, inherit, cpus)?;
-        let _room = FileRoom::make(2 * whom.len() as u64 * cpus.count() as u64)?;
+        // The side band and the samples; of accesses stores, and what loads may wait for, besides.
+        let each = if form.source == Source::Accesses { 4 } else { 2 };
+        let _room = FileRoom::make(each * whom.len() as u64 * cpus.count() as u64)?;
         let mut bytes = RING_BYTES_MAX.max(pages::base_bytes());
         loop {
             match Self::open_all(&whom, Form { watermark_bytes: (bytes / 4) as u32, ..form }, cpus, bytes) {
@@ -235,12 +245,11 @@ impl Sampler {
 
     /// All events of one CPU: the first side band that can be opened gets the ring.
     fn open_cpu(&mut self, whom: &[Whom], cpu: u32, bytes: usize) -> Result<(), SamplingError> {
-        let sampler_attr = Attr::sampler(self.form);
         let mut owner = None;
         for &one in whom {
             let pair = side_band(self.form, one, cpu)
-                .and_then(|side| attr::open(&sampler_attr, one, cpu).map(|sampler| (side, sampler)));
-            let (side, sampler) = match pair {
+                .and_then(|side| attr::open_source(self.form, one, cpu).map(|samplers| (side, samplers)));
+            let (side, samplers) = match pair {
                 Ok(pair) => pair,
                 // A thread that has ended, or a CPU that was taken offline, since they were listed.
                 Err(Errno::SRCH | Errno::NODEV) => continue,
@@ -259,8 +268,8 @@ impl Sampler {
                     fd
                 }
             };
-            control(&sampler, IOC_SET_OUTPUT, ring_fd)?;
-            self.samplers.push(sampler);
+            samplers.iter().try_for_each(|sampler| control(sampler, IOC_SET_OUTPUT, ring_fd))?;
+            self.samplers.extend(samplers);
         }
         Ok(())
     }
@@ -345,10 +354,26 @@ fn choose(
     let cpu = cpus.first().ok_or(Error::of_call("perf_event_open", Errno::NODEV))?;
     let mut refused = Vec::new();
     for &source in wanted {
-        let mut form = Form { source, rate_hz, user_only: false, inherit, watermark_bytes: 1 };
+        let is_accesses = source == Source::Accesses;
+        let found = if is_accesses { access::find(Path::new(access::DEVICES)) } else { None };
+        if is_accesses && found.is_none() {
+            refused.push((source, if has_pmu() { Refusal::NoAccesses } else { Refusal::NoPmu }));
+            continue;
+        }
+        let accesses = found.unwrap_or_default();
+        let mut form = Form {
+            source,
+            rate_hz,
+            user_only: false,
+            inherit,
+            watermark_bytes: 1,
+            accesses,
+            physical: is_accesses,
+        };
         let mut tried = try_open(form, whom, cpu);
         if matches!(tried, Err(Errno::ACCESS | Errno::PERM)) {
-            form.user_only = true;
+            // Physical addresses are the kernel's, as its own accesses are.
+            (form.user_only, form.physical) = (true, false);
             tried = try_open(form, whom, cpu);
         }
         match tried {
@@ -362,10 +387,9 @@ fn choose(
 
 /// Opens and closes the event on the first thread that is still there.
 fn try_open(form: Form, whom: &[Whom], cpu: u32) -> Result<(), Errno> {
-    let attr = Attr::sampler(form);
     let mut outcome = Err(Errno::SRCH);
     for &one in whom {
-        outcome = attr::open(&attr, one, cpu).map(drop);
+        outcome = attr::open_source(form, one, cpu).map(drop);
         if outcome != Err(Errno::SRCH) {
             break;
         }
@@ -395,6 +419,7 @@ fn refusal(source: Source, errno: Errno) -> Refusal {
         Errno::NOSYS => Refusal::NoKernel,
         _ if unsupported && source.is_hardware() && !has_pmu() => Refusal::NoPmu,
         _ if unsupported && source.is_branches() => Refusal::NoBranchStacks,
+        _ if unsupported && source == Source::Accesses => Refusal::NoAccesses,
         Errno::ACCESS | Errno::PERM => match paranoid_level() {
             // Above 2 nobody without the right may sample; above 0 nobody may sample whole CPUs, which is the
             // same answer, so the level is told either way and the caller knows what was asked.

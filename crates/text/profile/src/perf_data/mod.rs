@@ -14,6 +14,7 @@
 
 mod bytes;
 mod container;
+mod lines;
 mod maps;
 mod sample;
 mod stream;
@@ -26,6 +27,7 @@ use crate::profile::{Edges, Weights};
 use crate::program::Program;
 use crate::read::{ImportOptions, Read};
 use container::{Container, Record, kinds};
+pub use lines::{Contention, Line, LineSite, contention};
 pub use maps::ObjectFile;
 use maps::Processes;
 use sample::Sample;

@@ -28,8 +28,25 @@ pub(super) struct Sample<'a> {
     pub tid: u32,
     /// Whether the CPU ran user code.
     pub is_user: bool,
+    /// The CPU that it was taken on, where the event tells it.
+    pub cpu: Option<u32>,
+    /// The access to memory that it is of, where the event is of such.
+    pub access: Option<Access>,
     chain: &'a [u8],
     branches: &'a [u8],
+}
+
+/// A load or a store, and what answered it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    /// The address in the process.
+    pub address: u64,
+    /// The same in memory, where the recorder was allowed to see it.
+    pub physical: Option<u64>,
+    /// `union perf_mem_data_src`.
+    pub source: u64,
+    /// How long it took, in cycles of the CPU's own counting; 0 where it does not tell.
+    pub weight: u64,
 }
 
 impl<'a> Sample<'a> {
@@ -41,16 +58,12 @@ impl<'a> Sample<'a> {
         let ip = if has(fields::IP) { body.u64()? } else { 0 };
         let (pid, tid) =
             if has(fields::TID) { (u32_at(body.rest(), 0)?, u32_at(body.rest(), 4)?) } else { (0, 0) };
-        let plain = [
-            fields::TID,
-            fields::TIME,
-            fields::ADDR,
-            fields::ID,
-            fields::STREAM_ID,
-            fields::CPU,
-            fields::PERIOD,
-        ];
-        body.skip(8 * plain.iter().filter(|bit| has(**bit)).count())?;
+        body.skip(8 * [fields::TID, fields::TIME].iter().filter(|bit| has(**bit)).count())?;
+        let address = if has(fields::ADDR) { Some(body.u64()?) } else { None };
+        body.skip(8 * [fields::ID, fields::STREAM_ID].iter().filter(|bit| has(**bit)).count())?;
+        // The CPU in the lower half of a word.
+        let cpu = if has(fields::CPU) { Some(body.u64()? as u32) } else { None };
+        body.skip(8 * usize::from(has(fields::PERIOD)))?;
         if has(fields::READ) {
             body.skip_read(event.read_format)?;
         }
@@ -70,7 +83,12 @@ impl<'a> Sample<'a> {
             body.skip(8 * usize::from(event.branch_type & BRANCH_HW_INDEX != 0))?;
             branches = body.take(count, BRANCH_BYTES)?;
         }
-        Some(Self { ip, pid, tid, is_user: record.misc & MISC_CPUMODE == MISC_USER, chain, branches })
+        let access = match address {
+            Some(address) if has(fields::DATA_SRC) => body.access(address, event.sample_type),
+            _ => None,
+        };
+        let is_user = record.misc & MISC_CPUMODE == MISC_USER;
+        Some(Self { ip, pid, tid, is_user, cpu, access, chain, branches })
     }
 
     /// Places of the call chain, the innermost first; frames of the kernel and of hosts as address 0, which is
@@ -128,6 +146,27 @@ impl<'a> Cursor<'a> {
         let taken = self.rest().get(..length)?;
         self.at += length;
         Some(taken)
+    }
+
+    /// What stands behind the branches: weight, source, and further fields of which the physical address is wanted.
+    /// Registers and stacks, whose length only the attribute tells, are passed over by nobody: an event with them has
+    /// no accesses here.
+    fn access(&mut self, address: u64, sample_type: u64) -> Option<Access> {
+        let has = |bit: u64| sample_type & bit != 0;
+        if has(fields::REGS_USER | fields::STACK_USER) {
+            return None;
+        }
+        let weight = match () {
+            () if has(fields::WEIGHT) => self.u64()?,
+            // Its first half is the latency, the other one what the CPU makes of it.
+            () if has(fields::WEIGHT_STRUCT) => self.u64()? & u64::from(u32::MAX),
+            () => 0,
+        };
+        let source = self.u64()?;
+        self.skip(8 * usize::from(has(fields::TRANSACTION)))?;
+        let has_physical = has(fields::PHYS_ADDR) && !has(fields::REGS_INTR);
+        let physical = if has_physical { self.u64().filter(|at| *at != 0) } else { None };
+        Some(Access { address, physical, source, weight })
     }
 
     /// The counter values of `PERF_SAMPLE_READ`: one, or those of a group.
