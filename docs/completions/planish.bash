@@ -2903,6 +2903,10 @@ _planish() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --rate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3023,7 +3027,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__top)
-            opts="-q -v -h --once --count --interval --sort --filter --record --replay --json --root --state --color --quiet --verbose --timings --help"
+            opts="-q -v -h --once --count --interval --sort --filter --record --replay --c2c --seconds --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

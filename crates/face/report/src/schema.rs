@@ -7,12 +7,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::json;
 
 use crate::commands::{
-    ApplyReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport, HostDiffReport,
-    HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport, LatencyReport, LogReport,
-    MapReport, MoveReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextCheckReport,
-    TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport,
-    TextRecordReport, TextShowReport, TextVerifyReport, TopReport, TopoReport, TrialNewReport,
-    TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
+    ApplyReport, C2cReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport,
+    HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport,
+    LatencyReport, LogReport, MapReport, MoveReport, ProveConnReport, ProveReport, RunReport,
+    SelfCheckReport, TextCheckReport, TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
+    TextOrderReport, TextRecordReport, TextShowReport, TextVerifyReport, TopReport, TopoReport,
+    TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport,
+    VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -53,6 +54,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<TextRecordReport>(),
         of::<TextShowReport>(),
         of::<TopReport>(),
+        of::<C2cReport>(),
         of::<TopoReport>(),
         of::<HonestyReport>(),
         of::<TrialNewReport>(),

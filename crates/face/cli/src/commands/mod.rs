@@ -71,7 +71,7 @@ impl Command {
             Self::Size(_) => "size",
             Self::Map(_) => "map",
             Self::Move(_) => "move",
-            Self::Top(_) => "top",
+            Self::Top(args) => args.name(),
             Self::Topo(_) => "topo",
             Self::Latency(args) => args.name(),
             Self::Run(_) => "run",

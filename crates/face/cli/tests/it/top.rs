@@ -1,5 +1,6 @@
 //! `planish top`: tables, recordings and replays, and the screen on a terminal of its own.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -38,6 +39,59 @@ fn this_machine_is_told_in_text_and_json() {
         &["top", "--replay", "/nosuch"],
         &["top", "--replay", "/nosuch", "--record", "f"],
         &["top", "--record", "/no/such/folder"],
+    ] {
+        assert_eq!(run(odd).exit, 2, "{odd:?}");
+    }
+}
+
+/// A recording in perf's pipe format: one load that another node's cache answered, by code that no file holds.
+fn accesses() -> Vec<u8> {
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let record = |kind: u32, body: &[u8]| {
+        let size = u16::try_from(8 + body.len()).expect("a short record");
+        [&kind.to_le_bytes()[..], &2_u16.to_le_bytes(), &size.to_le_bytes(), body].concat()
+    };
+    // ip, tid, time, address, cpu, weight, source.
+    let mut attribute = [&4_u32.to_le_bytes()[..], &128_u32.to_le_bytes()].concat();
+    attribute.extend(words(&[0x1cd, 1, 0b1111 | 1 << 7 | 3 << 14, 0, 1 << 18]));
+    attribute.resize(128, 0);
+    let load = words(&[0x1000, 7 << 32 | 7, 1, 0x7f00_0000_1008, 3, 250, 2 | 0x10 << 19 | 1 << 37]);
+    [b"PERFILE2".to_vec(), words(&[16]), record(64, &attribute), record(9, &load)].concat()
+}
+
+#[test]
+fn contended_lines_are_told_of_a_recording_and_refused_without_a_pmu() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("perf.data");
+    File::create(&file).and_then(|mut file| file.write_all(&accesses())).expect("written");
+    let file = file.to_string_lossy().into_owned();
+    let answer = run(["--json", "top", "--c2c", "--replay", &file]);
+    assert_eq!(answer.exit, 0, "{}", answer.stderr);
+    assert_eq!(answer.envelope()["schema"], "planish.top-c2c/1");
+    let result = answer.envelope()["result"].clone();
+    assert_eq!(
+        (&result["taken"], &result["taken_remote"], &result["by_physical"]),
+        (&1.into(), &1.into(), &false.into())
+    );
+    let line = &result["lines"][0];
+    assert_eq!((&line["address"], &line["taken_cycles"]), (&"0x7f0000001000".into(), &250.0.into()));
+    assert_eq!(line["sites"][0]["offset"], 8);
+    let text = run(["top", "--c2c", "--replay", &file]);
+    assert!(text.stdout.contains("0x7f0000001000") && text.stdout.contains("+8"), "{}", text.stdout);
+
+    if !Path::new("/sys/bus/event_source/devices/cpu").exists() {
+        let live = run(["top", "--c2c", "--seconds", "1"]);
+        assert_eq!(live.exit, 3, "{}", live.stderr);
+        assert!(live.stderr.contains("no PMU in this machine") && live.stderr.contains("perf c2c record"));
+    }
+    let empty = folder.path().join("empty");
+    File::create(&empty).expect("made");
+    for odd in [
+        &["top", "--c2c", "--replay", "/nosuch"][..],
+        &["top", "--c2c", "--replay", &empty.to_string_lossy()],
+        &["top", "--c2c", "--once"],
+        &["top", "--seconds", "3"],
+        &["top", "--c2c", "--replay", &file, "--seconds", "3"],
     ] {
         assert_eq!(run(odd).exit, 2, "{odd:?}");
     }

@@ -1,6 +1,7 @@
 //! One file per command: the value that it ends with, and how that value reads.
 
 mod apply;
+mod c2c;
 mod check;
 mod confirm;
 mod doctor;
@@ -31,6 +32,7 @@ mod undo;
 mod version;
 
 pub use apply::ApplyReport;
+pub use c2c::{C2cLine, C2cReport, C2cSite};
 pub use check::CheckReport;
 pub use confirm::ConfirmReport;
 pub use doctor::{DoctorReport, KnobCounts};

@@ -6,7 +6,7 @@ mod import;
 mod link_flags;
 mod merge;
 mod order;
-mod record;
+pub(crate) mod record;
 mod show;
 mod verify;
 mod wrap;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 }
 
 /// Reads a program's functions.
-fn program(path: &Path) -> Result<Program, Failure> {
+pub(crate) fn program(path: &Path) -> Result<Program, Failure> {
     let bytes = read_file(path)?;
     Program::parse(&path.to_string_lossy(), &bytes).map_err(|source| in_file(path, source))
 }
@@ -130,7 +130,7 @@ struct InFile {
     source: ProfileError,
 }
 
-fn in_file(path: &Path, source: ProfileError) -> Failure {
+pub(crate) fn in_file(path: &Path, source: ProfileError) -> Failure {
     let hint = match &source {
         ProfileError::UnknownFormat => {
             let words: Vec<&str> = planish_profile::Format::ALL.iter().map(|(word, _)| *word).collect();

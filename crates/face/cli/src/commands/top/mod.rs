@@ -1,5 +1,6 @@
 //! `planish top`
 
+mod c2c;
 mod keys;
 mod live;
 mod recording;
@@ -51,12 +52,29 @@ pub(crate) struct Args {
     /// Play a file of --record instead of looking at this machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "count", "interval"])]
     replay: Option<PathBuf>,
+    /// Show instead cache lines that CPUs take from each other, by samples of memory accesses (Intel PEBS, AMD IBS);
+    /// with --replay those of a file of perf c2c record, with --record they are kept for that
+    #[arg(long, conflicts_with_all = ["once", "count", "interval", "sort", "filter"])]
+    c2c: bool,
+    /// Sample for so long
+    #[arg(long, value_name = "SECS", default_value = "10", requires = "c2c", conflicts_with = "replay",
+          value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+}
+
+impl Args {
+    pub fn name(&self) -> &'static str {
+        if self.c2c { "top-c2c" } else { "top" }
+    }
 }
 
 /// Rows of a printed table whose nodes are asked for.
 const SHOWN: usize = 40;
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    if args.c2c {
+        return c2c::run(args, context);
+    }
     let recorded_host = context.globals.root.is_some();
     let printed = args.once || args.count.is_some() || context.globals.json || recorded_host;
     let on_screen = !printed && terminal::is_one();

@@ -15,7 +15,7 @@ use planish_residency::{Area, parse_maps};
 use super::target::Who;
 
 /// Tells the stream of every process of the target. One that ends meanwhile is left out.
-pub(super) fn tell(who: &Who, host: &Host, stream: &mut Stream) {
+pub(crate) fn tell(who: &Who, host: &Host, stream: &mut Stream) {
     let mut build_ids = HashMap::new();
     for pid in who.processes(host) {
         let threads = host.list(&format!("/proc/{pid}/task"));

@@ -11,7 +11,7 @@ use planish_sys::sampling::{Refusal, Sampler, Source};
 
 /// How much of the time is sampled, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// The share of time, above 0 and at most 1.
     pub duty: f64,
     pub limit: Option<Duration>,
@@ -19,7 +19,7 @@ pub(super) struct Pace {
 
 /// Why a recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// The process or command did.
     Target,
     /// The time was up.
@@ -43,7 +43,7 @@ impl End {
 
 /// What was recorded.
 #[derive(Debug)]
-pub(super) struct Captured {
+pub(crate) struct Captured {
     pub stream: Stream,
     pub taken: Taken,
     pub source: Source,
@@ -82,7 +82,7 @@ const TURN: Duration = Duration::from_secs(1);
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// Records until `until` is readable, the time is up, or `stop` is set.
-pub(super) fn run(
+pub(crate) fn run(
     mut sampler: Sampler,
     mut stream: Stream,
     pace: Pace,

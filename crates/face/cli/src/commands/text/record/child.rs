@@ -25,7 +25,7 @@ use crate::signals::code;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A thread that will start the command.
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     /// The thread to open events on.
     pub tid: Pid,
     go: Sender<()>,
@@ -35,7 +35,7 @@ pub(super) struct Waiting {
 }
 
 /// The command runs.
-pub(super) struct Running {
+pub(crate) struct Running {
     process: OwnedFd,
     over: PipeReader,
     thread: JoinHandle<Option<io::Result<ExitStatus>>>,
@@ -43,7 +43,7 @@ pub(super) struct Running {
 
 /// The command has ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     pub status: ExitStatus,
 }
 

@@ -1,9 +1,9 @@
 //! `planish text record`
 
-mod before;
-mod capture;
+pub(crate) mod before;
+pub(crate) mod capture;
 mod child;
-mod refusal;
+pub(crate) mod refusal;
 mod target;
 
 use std::path::PathBuf;
@@ -23,9 +23,10 @@ use crate::commands::{check_writable, write_bytes, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{output, signals};
-use capture::{Captured, Pace};
+use capture::Captured;
+pub(crate) use capture::Pace;
 use child::{Ended, Waiting};
-use target::Who;
+pub(crate) use target::Who;
 
 /// Record samples of running code and turn them into a call profile of one program
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use super::target::{Who, no_process};
 use crate::failure::Failure;
 
 /// The failure with its cure.
-pub(super) fn failure(error: SamplingError, who: &Who) -> Failure {
+pub(crate) fn failure(error: SamplingError, who: &Who) -> Failure {
     let is_host_wide = matches!(who, Who::Group { .. } | Who::Host);
     let hints = match (&error, who) {
         (SamplingError::Gone, Who::Process { pid, .. }) => return no_process(*pid),
@@ -20,6 +20,11 @@ pub(super) fn failure(error: SamplingError, who: &Who) -> Failure {
         (SamplingError::Gone | SamplingError::Call(_), _) => Vec::new(),
     };
     hints.into_iter().fold(Failure::refused(error), Failure::hint)
+}
+
+/// Whether the machine has what was asked for, and this user may not have it.
+pub(crate) fn is_of_rights(why: &Refusal) -> bool {
+    matches!(why, Refusal::Paranoid { .. } | Refusal::Blocked { .. })
 }
 
 fn cures(refused: &[(planish_sys::sampling::Source, Refusal)], is_host_wide: bool) -> Vec<String> {
@@ -38,7 +43,7 @@ fn cures(refused: &[(planish_sys::sampling::Source, Refusal)], is_host_wide: boo
                 .to_owned(),
         ];
     }
-    if has(|why| matches!(why, Refusal::NoPmu | Refusal::NoBranchStacks)) {
+    if has(|why| matches!(why, Refusal::NoPmu | Refusal::NoBranchStacks | Refusal::NoAccesses)) {
         return vec!["leave --event out: the best that this machine has is taken".to_owned()];
     }
     vec!["record with perf elsewhere, and: planish text import F".to_owned()]

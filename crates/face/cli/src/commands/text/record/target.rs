@@ -16,7 +16,7 @@ use super::child::Waiting;
 use crate::failure::Failure;
 
 /// Who is recorded.
-pub(super) enum Who {
+pub(crate) enum Who {
     /// A command that will be started.
     Command(Waiting),
     /// A process, by a descriptor that tells its end.
@@ -28,7 +28,7 @@ pub(super) enum Who {
 }
 
 /// Finds who is meant.
-pub(super) fn resolve(args: &Args, host: &Host) -> Result<Who, Failure> {
+pub(crate) fn resolve(args: &Args, host: &Host) -> Result<Who, Failure> {
     if let Some(pid) = args.pid {
         return process(pid);
     }
@@ -54,7 +54,7 @@ fn process(pid: i32) -> Result<Who, Failure> {
     }
 }
 
-pub(super) fn no_process(pid: i32) -> Failure {
+pub(crate) fn no_process(pid: i32) -> Failure {
     Failure::usage(format!("there is no process {pid}")).hint("find its number: pgrep -a NAME")
 }
 
