@@ -35,6 +35,8 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("kernel.shmall", "18446744073692774400"),
     ("kernel.shmmax", "18446744073692774400"),
     ("net.core.default_qdisc", "pfifo"),
+    // Two ticks is the least, and what they come to no file says.
+    ("net.core.netdev_budget_usecs", "16000"),
     ("net.ipv4.ip_local_port_range", "32768 61001"),
     ("net.ipv4.ip_local_reserved_ports", "8080"),
     ("net.ipv4.tcp_congestion_control", "reno"),
