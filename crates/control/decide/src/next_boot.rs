@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use planish_model::{Catalogue, Observation, PoolReading, Step, node_bytes, units::bytes};
+use planish_model::{Catalogue, Observation, Persisted, PoolReading, Step, node_bytes, units::bytes};
 
 use crate::boot;
 use crate::budget::{Budgets, ByNode};
@@ -108,10 +108,7 @@ impl Next<'_> {
 
     /// Pages that files and the command line of the next boot give a place as they are now.
     fn given(&self, place: &str) -> u64 {
-        let found = self.observation.persisted.get(place);
-        let pages =
-            found.and_then(|found| found.at_boot.as_ref().unwrap_or(&found.value).trim().parse().ok());
-        pages.unwrap_or(0)
+        self.observation.persisted.get(place).and_then(Persisted::pages).unwrap_or(0)
     }
 
     /// Bytes that `hugetlb_cma=` holds.
@@ -126,7 +123,7 @@ impl Next<'_> {
 
 #[cfg(test)]
 mod tests {
-    use planish_model::{Case, Conditions, HostFacts, KnobId, NodeMemory, Nodes, Persisted, Want};
+    use planish_model::{Case, Conditions, HostFacts, KnobId, NodeMemory, Nodes, Want};
 
     use super::*;
     use crate::testing::{pool, profile, reading};

@@ -414,8 +414,10 @@ impl<'a> Draft<'a> {
         }
         let Some(cure) = boot_cure(knob, wanted).filter(|_| comes.is_none()) else {
             let stale = comes.filter(|found| found.at_boot.is_some()).map(|found| {
-                let reason = format!("in {}: the boot loader's menu is to be made anew", found.source);
-                Verdict::new(VerdictKind::Reboot, reason)
+                let cure = self.observation.boot.menu_cure().map(|cure| format!(": {cure}"));
+                let reason =
+                    format!("in {}, and the boot loader's menu was not made anew since", found.source);
+                Verdict::new(VerdictKind::Reboot, reason + &cure.unwrap_or_default())
             });
             let verdict = stale.unwrap_or(verdict);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);

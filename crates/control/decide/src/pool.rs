@@ -317,7 +317,7 @@ pub(crate) fn spread(pages: u64, nodes: &[Option<u32>]) -> BTreeMap<Option<u32>,
 pub fn pages_by_others(observation: &Observation, place: &str) -> u64 {
     let given = |place: &str| {
         let found = observation.persisted.get(place).filter(|found| !found.is_ours())?;
-        found.at_boot.as_ref().unwrap_or(&found.value).trim().parse::<u64>().ok()
+        found.pages()
     };
     let own = given(place).unwrap_or(0);
     let Some(pool) = observation.pools.iter().find(|pool| pool.place == place) else { return own };

@@ -29,6 +29,17 @@ impl Default for BootLoader {
     }
 }
 
+impl BootLoader {
+    /// What has the menu made of its sources, as it is typed; `None` where no program makes one.
+    #[must_use]
+    pub fn menu_cure(&self) -> Option<String> {
+        match self {
+            Self::Known(files) => files.generator.map(|generator| format!("type `{}`", generator.line())),
+            _ => None,
+        }
+    }
+}
+
 /// The files that bring arguments to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BootFiles {

@@ -28,6 +28,8 @@ const TAG_MAX: u64 = 99_999;
 pub(crate) struct Wishes {
     arguments: Vec<String>,
     rows: Vec<Unpersisted>,
+    /// What files give, and a menu that was made before them does not.
+    stale: Vec<Unpersisted>,
 }
 
 impl Wishes {
@@ -39,7 +41,7 @@ impl Wishes {
         let known = matches!(observation.boot, BootLoader::Known(_))
             && persisted.is_some_and(|found| is_of_file(&found.source));
         if known && persisted.is_some_and(|found| knob.r#type.same(&found.value, value)) {
-            return;
+            return self.add_stale(knob, place, value, observation);
         }
         let Some(argument) = knob.argument(value) else { return };
         self.rows.push(Unpersisted {
@@ -50,6 +52,26 @@ impl Wishes {
             cure: format!("give `{argument}` to whatever starts this kernel"),
         });
         self.arguments.push(argument);
+    }
+
+    /// Adds a value that is in a file already, where the menu was not made of it: no file lacks anything, and whether the
+    /// rest of what was edited there is to come is to be said by whoever did.
+    pub fn add_stale(&mut self, knob: &Knob, place: &str, value: &str, observation: &Observation) {
+        let found = observation.persisted.get(place);
+        let is_stale = |found: &&Persisted| found.at_boot.is_some() && knob.r#type.same(&found.value, value);
+        let Some((found, cure)) = found.filter(is_stale).zip(observation.boot.menu_cure()) else { return };
+        self.stale.push(Unpersisted {
+            knob: knob.id.clone(),
+            place: place.to_owned(),
+            value: value.to_owned(),
+            reason: format!("{} gives it, and the boot loader's menu was not made anew since", found.source),
+            cure,
+        });
+    }
+
+    /// What stays out of the menu where none is made anew.
+    pub fn stale(&self) -> &[Unpersisted] {
+        &self.stale
     }
 
     /// All of them in one line, if there are any.

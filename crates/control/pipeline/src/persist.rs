@@ -138,6 +138,19 @@ impl Persistence {
                 }
             }
         }
+        let of_boot = |row: &&Skipped| !row.satisfied && row.place.starts_with("cmdline:");
+        for row in plan.skipped.iter().filter(of_boot) {
+            let Some(wanted) = row.wanted.as_deref() else { continue };
+            let observation = observation.get_or_insert_with(|| session.observe());
+            if plan.boot.iter().all(|step| step.place != row.place) {
+                wishes.add_stale(
+                    session.sound_catalogue()?.knob(&row.knob)?,
+                    &row.place,
+                    wanted,
+                    observation,
+                );
+            }
+        }
         let mut refusal = beyond_next_boot(session, plan, entries, &pools, observation.as_ref())?;
         let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
@@ -150,8 +163,11 @@ impl Persistence {
             let steps_of = wishes.clone().into_steps(session, &observation.boot, entries, sink);
             let (written, outside) = match steps_of {
                 Ok(given) => given,
-                Err(error) => (Vec::new(), wishes.left_out(refusal.get_or_insert(error))),
+                Err(error) => (Vec::new(), wishes.clone().left_out(refusal.get_or_insert(error))),
             };
+            if !written.iter().any(|step| step.generator.is_some()) {
+                left_out.extend_from_slice(wishes.stale());
+            }
             pending = arguments.filter(|_| !written.is_empty());
             steps.extend(written);
             left_out.extend(outside);

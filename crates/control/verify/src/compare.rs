@@ -197,7 +197,7 @@ impl Bench<'_> {
                 if let (true, Some(text), Some(found)) = (at_boot, text, persisted)
                     && comes(text)
                 {
-                    return pending(knob, running, found);
+                    return self.pending(knob, running, found);
                 }
                 let state = match (verdict.verdict, text, self.pages_short_of(reading)) {
                     (VerdictKind::Reboot, Some(_), _) => DriftState::Drift,
@@ -257,7 +257,7 @@ impl Bench<'_> {
             return (DriftState::Ok, None);
         }
         if knob.when == When::Boot || self.is_yet_to_be_given(knob, reading, found) {
-            let (state, why) = pending(knob, running, found);
+            let (state, why) = self.pending(knob, running, found);
             return (state, why.map(|why| format!("{}; {why}", says(found))));
         }
         (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob))))
@@ -285,7 +285,7 @@ impl Bench<'_> {
             return self.next_boot(knob, reading, wanted, persisted);
         }
         if let Some(found) = persisted.filter(|found| knob.when == When::Boot && same(&found.value, wanted)) {
-            return pending(knob, running, found);
+            return self.pending(knob, running, found);
         }
         if let Some(why) =
             self.made_of_ours(knob, reading, running).or_else(|| self.own_doing(knob, reading, running))
@@ -310,6 +310,36 @@ impl Bench<'_> {
             (_, None) => return (DriftState::Drift, None),
         };
         (DriftState::Drift, Some(why))
+    }
+
+    /// What only a boot can bring, and a file will; unless this one has brought it already, and the kernel did not take
+    /// it, or the menu was not made of that file. What an entry gave there is pending all the same: a recorded host runs
+    /// no program that makes a menu.
+    fn pending(&self, knob: &Knob, running: &str, found: &Persisted) -> Judgement {
+        if given_in_vain(running).is_some_and(|given| knob.r#type.same(given, &found.value)) {
+            let why = "this kernel was given it and did not take it, and another boot of it will not, either";
+            return (DriftState::Drift, Some(why.to_owned()));
+        }
+        if found.at_boot.is_none() {
+            return (DriftState::PendingReboot, Some("takes effect at the next boot".to_owned()));
+        }
+        let state = if self.is_by_entry(knob, found) { DriftState::PendingReboot } else { DriftState::Drift };
+        (state, Some(format!("written to {}; {}", found.source, self.no_menu())))
+    }
+
+    /// Whether an open entry has the boot loader's files give a value.
+    fn is_by_entry(&self, knob: &Knob, found: &Persisted) -> bool {
+        let argument = knob.argument(&found.value).unwrap_or_else(|| format!("={}", found.value));
+        let path = found.source.rsplit_once(':').map_or(found.source.as_str(), |(path, _)| path);
+        let steps = self.open.iter().flat_map(|entry| &entry.steps);
+        let mut edits = steps.filter(|step| step.undo == Undo::Edit && step.place == path);
+        found.is_ours() || edits.any(|step| !step.is_undone() && step.wanted.contains(&argument))
+    }
+
+    /// What a menu lacks that was made before its sources were changed, and what makes it.
+    fn no_menu(&self) -> String {
+        let cure = self.observation.boot.menu_cure().map(|cure| format!(": {cure}"));
+        format!("the boot loader's menu was not made anew since{}", cure.unwrap_or_default())
     }
 
     /// Whether a boot parameter may come with the next boot, and nobody can tell.
@@ -340,7 +370,7 @@ impl Bench<'_> {
         match persisted {
             Some(found) if knob.r#type.same(&found.value, wanted) => match &found.at_boot {
                 None => (DriftState::Ok, None),
-                Some(_) => (DriftState::LostAtBoot, Some(format!("in {}; {NO_MENU}", found.source))),
+                Some(_) => (DriftState::LostAtBoot, Some(format!("in {}; {}", found.source, self.no_menu()))),
             },
             Some(found) if knob.boot_parameter().is_some() => (DriftState::LostAtBoot, Some(says(found))),
             Some(found) => {
@@ -396,6 +426,12 @@ impl Bench<'_> {
         }
         match (self.cleared_by(knob, reading, persisted), persisted) {
             (Some((_, twin)), _) => Some(BootValue::new("0", &twin.source)),
+            // What no argument of the menu sets, the kernel begins with as it likes.
+            (None, Some(found))
+                if knob.boot_parameter().is_none() && found.at_boot.as_deref() == Some(NOT_GIVEN) =>
+            {
+                None
+            }
             (None, Some(found)) => {
                 let value = found.at_boot.as_ref().unwrap_or(&found.value);
                 Some(BootValue::new(knob.r#type.normal(value), &found.source))
@@ -541,22 +577,6 @@ impl Bench<'_> {
         let verb = if names.len() == 1 { "writes" } else { "write" };
         if names.is_empty() { String::new() } else { format!("; {} {verb} it too", names.join(", ")) }
     }
-}
-
-/// What a menu lacks that was made before its sources were changed.
-const NO_MENU: &str = "the boot loader's menu was not made anew since";
-
-/// What only a boot can bring, and a file will; unless this one has brought it already, and the kernel did not take it.
-fn pending(knob: &Knob, running: &str, found: &Persisted) -> Judgement {
-    if given_in_vain(running).is_some_and(|given| knob.r#type.same(given, &found.value)) {
-        let why = "this kernel was given it and did not take it, and another boot of it will not, either";
-        return (DriftState::Drift, Some(why.to_owned()));
-    }
-    let why = match &found.at_boot {
-        None => "takes effect at the next boot".to_owned(),
-        Some(_) => format!("written to {}; {NO_MENU}", found.source),
-    };
-    (DriftState::PendingReboot, Some(why))
 }
 
 /// The line of ours that another one behind it leaves without effect.

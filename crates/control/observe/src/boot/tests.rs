@@ -96,6 +96,21 @@ fn each_argument_is_told_with_its_file_and_line_and_with_what_the_menu_makes_of_
     assert_eq!(persisted(&files, "boot.isolcpus"), said("(not given)", by, Some("1")), "it is named");
 }
 
+/// A run-time knob that an argument sets comes by the menu, as the argument itself does.
+#[test]
+fn what_an_argument_sets_at_run_time_comes_by_the_menu_that_is_there() {
+    let defaults =
+        "GRUB_CMDLINE_LINUX=transparent_hugepage=never\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet isolcpus=1\"\n";
+    let mut files = debian(defaults);
+    files.push(("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n"));
+    let line = "/etc/default/grub:1";
+    assert_eq!(persisted(&files, "boot.transparent_hugepage"), said("never", line, Some("(not given)")));
+    assert_eq!(persisted(&files, "thp.enabled"), said("never", line, Some("(not given)")));
+    files[0].1 =
+        Box::leak(MENU.replace("isolcpus=1", "isolcpus=1 transparent_hugepage=never").into_boxed_str());
+    assert_eq!(persisted(&files, "thp.enabled"), said("never", line, None));
+}
+
 const ENTRY: &str = "title Rocky\nversion 5.14.0-570\nlinux /vmlinuz-5.14.0-570\n\
     options root=/dev/rl ro $tuned_params nohz_full=2-3\n";
 const RESCUE: &str =

@@ -102,7 +102,8 @@ pub(crate) fn read(
     settings.extend(holder::settings(host));
     settings.extend(mounts::settings(host, observation));
     let mut running = arguments(&Given::running(&shared.cmdline));
-    for setting in settings.iter_mut().chain(&mut running) {
+    let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);
+    for setting in settings.iter_mut().chain(&mut running).chain(menu.iter_mut().flatten()) {
         setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
     }
     let (mut persisted, mut by_boot_line) = (BTreeMap::new(), BTreeMap::new());
@@ -112,11 +113,13 @@ pub(crate) fn read(
             !knob.is_some_and(|knob| twin_is_later(&settings, knob, &reading.place, catalogue))
         };
         for reading in readings.iter().filter(kept) {
-            let Some(found) = winner(&settings, &reading.place) else { continue };
+            let Some(mut found) = winner(&settings, &reading.place) else { continue };
             let is_by_line = !settings[of_line..].iter().any(|setting| setting.covers(&reading.place));
             if is_by_line && knob.is_some_and(|knob| knob.boot_parameter().is_none()) {
                 let given = winner(&running, &reading.place).map(|found| found.value);
                 by_boot_line.insert(reading.place.clone(), given);
+                found.at_boot =
+                    menu.as_deref().and_then(|menu| by_menu(menu, knob?, &found.value, &reading.place));
             }
             persisted.insert(reading.place.clone(), found);
         }
@@ -136,7 +139,6 @@ pub(crate) fn read(
         }
     }
     if let Some(next) = &boot.next {
-        let menu = next.menu.as_deref().map(arguments);
         for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()) {
             let reading = observation.knobs.get(&knob.id).and_then(|readings| readings.first());
             if let Some(reading) = reading {
@@ -146,6 +148,12 @@ pub(crate) fn read(
     }
     let undecided = undecided(&rules.undecided, &persisted, catalogue, observation);
     ToCome { persisted, undecided, by_boot_line }
+}
+
+/// What a menu gives the place of a run-time knob that its sources give a value, where that is another one.
+fn by_menu(menu: &[Setting], knob: &Knob, given: &str, place: &str) -> Option<String> {
+    let value = winner(menu, place).map_or(NOT_GIVEN.to_owned(), |found| found.value);
+    (!knob.r#type.same(&value, given)).then_some(value)
 }
 
 /// What may be set besides what is known: by rules of which it cannot be told, and by lines that a rule competes with.
