@@ -83,3 +83,75 @@ pub fn given(text: &str, arguments: &str) -> (usize, usize) {
     let holds = |entry: &&MenuEntry| format!(" {} ", entry.arguments).contains(&run);
     (normal.iter().filter(holds).count(), normal.len())
 }
+
+/// An argument without the quotes and backslashes around its characters: a menu may write it in another way.
+#[must_use]
+pub fn bare(argument: &str) -> String {
+    argument.chars().filter(|c| !"\"'\\".contains(*c)).collect()
+}
+
+/// What the program that makes a menu gives every kernel by itself, and variables that the menu fills in.
+fn is_of_generator(argument: &str) -> bool {
+    let name = argument.split('=').next().unwrap_or(argument);
+    ["root", "ro", "rootflags", "init", "BOOT_IMAGE"].contains(&name) || argument.starts_with('$')
+}
+
+/// The arguments of the normal entries that no program puts there by itself, each once, with the line that gives it
+/// first.
+#[must_use]
+pub fn typed(text: &str) -> Vec<(String, usize)> {
+    let mut typed: Vec<(String, usize)> = Vec::new();
+    for entry in entries(text).into_iter().filter(|entry| !entry.recovery) {
+        for word in entry.arguments.split_whitespace().map(bare) {
+            if !is_of_generator(&word) && typed.iter().all(|(known, _)| *known != word) {
+                typed.push((word, entry.line));
+            }
+        }
+    }
+    typed
+}
+
+/// The arguments that a normal entry of an older menu gave and the same entry of a newer one does not, each once. An
+/// entry that is gone is compared with the first.
+#[must_use]
+pub fn lost(old: &str, new: &str) -> Vec<String> {
+    let normal = |text: &str| -> Vec<MenuEntry> {
+        entries(text).into_iter().filter(|entry| !entry.recovery).collect()
+    };
+    let new = normal(new);
+    let mut lost = Vec::new();
+    for entry in normal(old) {
+        let same = new.iter().find(|other| other.title == entry.title).or_else(|| new.first());
+        let Some(same) = same else { continue };
+        let kept: Vec<String> = same.arguments.split_whitespace().map(bare).collect();
+        for word in entry.arguments.split_whitespace().map(bare) {
+            if !kept.contains(&word) && !lost.contains(&word) {
+                lost.push(word);
+            }
+        }
+    }
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn menu(first: &str, second: &str) -> String {
+        format!(
+            "### BEGIN /etc/grub.d/10_linux ###\nmenuentry 'A' {{\n linux /v {first}\n}}\n\
+             menuentry 'A, old' {{\n linux /o {second}\n}}\nmenuentry 'A (recovery mode)' {{\n linux /v ro single\n}}\n\
+             ### END /etc/grub.d/10_linux ###\n"
+        )
+    }
+
+    #[test]
+    fn what_somebody_typed_into_a_menu_is_found_and_missed() {
+        let old = menu("root=UUID=1 ro quiet $vt_handoff", "root=UUID=1 ro rd.lvm.lv=\\\"x/root\\\" quiet");
+        assert_eq!(typed(&old), [("quiet".to_owned(), 3), ("rd.lvm.lv=x/root".to_owned(), 6)]);
+        let new = menu("root=UUID=1 ro quiet $vt_handoff", "root=UUID=1 ro quiet");
+        assert_eq!(lost(&old, &new), ["rd.lvm.lv=x/root"]);
+        assert_eq!(lost(&new, &old), [""; 0]);
+        assert_eq!((lost(&old, ""), lost("", &new)), (Vec::new(), Vec::new()));
+    }
+}

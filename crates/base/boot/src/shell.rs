@@ -104,6 +104,16 @@ impl Shell {
         unread.map(|(_, source)| source.clone()).collect()
     }
 
+    /// Whether a line that was passed over may set a variable whose name begins so: it names one, or reads another file.
+    #[must_use]
+    pub fn may_set(&self, prefix: &str) -> bool {
+        let reads = |line: &str| {
+            let first = line.split_whitespace().next();
+            matches!(first, Some("." | "source" | "eval"))
+        };
+        self.unread.iter().any(|(line, _)| line.contains(prefix) || reads(line))
+    }
+
     /// The value of a variable in one text.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<String> {

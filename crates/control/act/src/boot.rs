@@ -16,6 +16,15 @@ use crate::sink::Sink;
 /// What is told of a file that has something else in it, too, than what was taken out.
 pub const DIFFERS: &str = "it differs otherwise from what it was before: that was kept";
 
+/// What is told of a menu that was made anew, before the arguments that it has lost.
+const NO_LONGER: &str = "its new menu no longer gives ";
+
+/// Whether a menu was made anew that has lost arguments of others.
+#[must_use]
+pub fn has_lost(outcome: &Outcome) -> bool {
+    outcome.detail.as_deref().is_some_and(|detail| detail.contains(NO_LONGER))
+}
+
 /// How the text of a file is changed.
 #[must_use]
 pub fn format_of(format: BootFormat) -> Format {
@@ -59,7 +68,7 @@ pub fn add(step: &EntryStep, id: EntryId, sink: &dyn Sink) -> Outcome {
             return unwritten;
         }
     }
-    generate(outcome, step.generator, Some(&step.wanted), sink)
+    generate(outcome, step.generator, Some(&step.wanted), &[&step.wanted], sink)
 }
 
 /// More texts than so many open entries can make of one file are not looked for.
@@ -241,7 +250,7 @@ pub fn remove(step: &EntryStep, id: EntryId, force: bool, sink: &dyn Sink) -> Ou
     {
         return unwritten;
     }
-    if makes_menu { generate(outcome, step.generator, None, sink) } else { outcome }
+    if makes_menu { generate(outcome, step.generator, None, &[&step.wanted], sink) } else { outcome }
 }
 
 /// Writes the file of an outcome, and looks at it; what comes of that where the text is not there.
@@ -269,15 +278,18 @@ fn without_tag(
 }
 
 /// Has the menu made anew where a program makes it, and looks at what came of it: after an edit, that every normal
-/// entry gives `given`. The entries for recovery never do, so that there is a way to boot without it.
+/// entry gives `given`. The entries for recovery never do, so that there is a way to boot without it. What the old menu
+/// gave, and neither the new one nor `ours`, is told: somebody had typed it there, and no source had it.
 #[must_use]
 pub fn generate(
     mut outcome: Outcome,
     generator: Option<Generator>,
     given: Option<&str>,
+    ours: &[&str],
     sink: &dyn Sink,
 ) -> Outcome {
     let Some(generator) = generator else { return outcome };
+    let old = sink.read_file(generator.output()).ok().flatten().unwrap_or_default();
     match sink.generate(generator) {
         Ok(true) => {}
         Ok(false) => {
@@ -287,8 +299,15 @@ pub fn generate(
         }
         Err(error) => return refused(outcome, &error),
     }
-    let (Some(given), menu) = (given, generator.output()) else { return outcome };
-    match sink.read_file(menu) {
+    let menu = generator.output();
+    let new = sink.read_file(menu);
+    if let Ok(Some(new)) = &new
+        && let Some(told) = lost(&old, new, ours, generator)
+    {
+        outcome.detail = Some(join(outcome.detail.take(), told));
+    }
+    let Some(given) = given else { return outcome };
+    match new {
         Ok(Some(text)) => match generated::given(&text, given) {
             (_, 0) => failed(
                 outcome,
@@ -304,6 +323,20 @@ pub fn generate(
         Ok(None) => failed(outcome, &format!("{} made no {menu}", generator.line())),
         Err(error) => refused(outcome, &error),
     }
+}
+
+/// What is told of arguments that a new menu has lost.
+fn lost(old: &str, new: &str, ours: &[&str], generator: Generator) -> Option<String> {
+    let mut lost = generated::lost(old, new);
+    lost.retain(|word| !ours.iter().any(|ours| ours.split_whitespace().any(|own| own == word)));
+    let lost = lost.join(" ");
+    (!lost.is_empty()).then(|| {
+        format!(
+            "{NO_LONGER}`{lost}`, which the old one gave and no file gives that it is made from: where that is to stay, \
+             put it into GRUB_CMDLINE_LINUX of /etc/default/grub, then type `{}`",
+            generator.line()
+        )
+    })
 }
 
 /// What a menu has in the place of what its sources say, and what to look at.

@@ -5,6 +5,7 @@
 //!
 //! Sources: GRUB manual (Invoking grub-mkconfig), the Boot Loader Specification, systemd-boot(7), kernel-install(8).
 
+pub(crate) mod alone;
 mod entries;
 pub(crate) mod grub;
 pub(crate) mod lines;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use planish_act::{Sink, stack};
+use planish_act::{Sink, boot, stack};
 use planish_journal::{Intent, Journal};
 use planish_model::{
     Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobId, Observation, Outcome,
@@ -337,7 +337,9 @@ pub(crate) fn held_against(
 
 /// Findings where the host is not as asked for: now, and where the next boot was asked for, then too.
 fn exit_of(outcomes: &[Outcome], drift: &Drift, options: &ApplyOptions) -> Exit {
-    let short = |outcome: &Outcome| matches!(outcome.outcome, OutcomeKind::Short | OutcomeKind::ReadsBack);
+    let short = |outcome: &Outcome| {
+        matches!(outcome.outcome, OutcomeKind::Short | OutcomeKind::ReadsBack) || boot::has_lost(outcome)
+    };
     let drifted = drift.knobs.iter().any(|knob| knob.state == DriftState::Drift);
     let lost = options.is_for_next_boot() && !drift.is_clean();
     if drifted || lost || outcomes.iter().any(short) { Exit::Findings } else { Exit::Done }

@@ -16,6 +16,7 @@ use crate::copied;
 use crate::error::PipelineError;
 use crate::persist::file_step;
 use crate::session::Session;
+use crate::transition;
 
 /// The knob that the steps of our own file of GRUB go by.
 const OWN: &str = "persist.grub";
@@ -103,6 +104,7 @@ impl Wishes {
                 if let Some(own) = &files.own {
                     self.refuse_overruled(session, own, &arguments, sink)?;
                 }
+                refuse_lost(session, files, &arguments, entries)?;
                 let copies = copied::in_check(session, loader, entries);
                 Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
             }
@@ -176,6 +178,31 @@ impl Wishes {
         }
         Ok(())
     }
+}
+
+/// Refuses a menu that has arguments which are in nothing that it is made from: made anew, it would be without them.
+fn refuse_lost(
+    session: &Session,
+    files: &BootFiles,
+    arguments: &str,
+    entries: &[Entry],
+) -> Result<(), PipelineError> {
+    let Some(generator) = files.generator else { return Ok(()) };
+    let known = entries.iter().flat_map(|entry| &entry.steps).flat_map(transition::arguments);
+    let ours: Vec<String> = known.chain([arguments.to_owned()]).collect();
+    let is_ours = |word: &str| ours.iter().any(|run| run.split(' ').any(|own| own == word));
+    let mut alone = planish_observe::menu_alone(session.host(), files);
+    alone.retain(|(word, _)| !is_ours(word));
+    let Some((_, line)) = alone.first() else { return Ok(()) };
+    let words = alone.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
+    let program = generator.line();
+    let reason =
+        format!("{line} gives `{words}`, which no file gives that {program} makes it from: it would be lost");
+    let cure = format!(
+        "put `{words}` into GRUB_CMDLINE_LINUX of /etc/default/grub; or, where it is to go, type `{program}`; then \
+         once more"
+    );
+    Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure })
 }
 
 /// The steps for each file. One that has a copy of what an earlier entry gave gets it no second time. Others do: of two

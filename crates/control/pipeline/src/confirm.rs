@@ -116,6 +116,9 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
         }
         done.files.extend(written.iter().map(|(_, outcome)| outcome.place.clone()));
         done.hints.extend(written.iter().filter_map(|(_, outcome)| of_file(outcome)));
+        if written.iter().any(|(_, outcome)| boot::has_lost(outcome)) {
+            done.exit = undo::worse(done.exit, Exit::Findings);
+        }
     }
 
     // A kill may have come between an earlier confirm and that.

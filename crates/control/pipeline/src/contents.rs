@@ -182,6 +182,11 @@ impl Contents {
         folders
     }
 
+    /// The arguments that lines of planish gave a menu at any time.
+    fn arguments(&self) -> Vec<&str> {
+        self.known().into_iter().flatten().flat_map(str::lines).filter_map(planish_boot::added_by).collect()
+    }
+
     /// Puts the lines of the entry into its file.
     pub fn add(&self, step: &EntryStep, sink: &dyn Sink) -> Outcome {
         let (known, content) = (self.known(), self.with.as_deref());
@@ -192,7 +197,7 @@ impl Contents {
         // file and the menu, so that it is made anew although the file is as it should be.
         let given = step.wanted.lines().find_map(planish_boot::added_by);
         if matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied) {
-            return boot::generate(outcome, step.generator, given, sink);
+            return boot::generate(outcome, step.generator, given, &self.arguments(), sink);
         }
         outcome
     }
@@ -221,7 +226,7 @@ impl Contents {
                 outcome.detail = Some(format!("someone made `{line}` of a line here: theirs was kept"));
             }
         }
-        boot::generate(outcome, step.generator, None, sink)
+        boot::generate(outcome, step.generator, None, &self.arguments(), sink)
     }
 
     /// A file that others wrote into, with what it is without the lines of the entry. Lines of a unit mean nothing

@@ -251,7 +251,7 @@ fn refuse_parameters(catalogue: &Catalogue, entry: &Entry, plan: &Plan) -> Resul
 }
 
 /// The boot parameters that a step has the boot loader give.
-fn arguments(step: &EntryStep) -> Vec<String> {
+pub(crate) fn arguments(step: &EntryStep) -> Vec<String> {
     match step.undo {
         Undo::Edit => vec![step.wanted.clone()],
         Undo::File => step.wanted.lines().filter_map(planish_boot::added_by).map(str::to_owned).collect(),

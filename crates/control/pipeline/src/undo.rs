@@ -403,6 +403,7 @@ pub(crate) fn exit_of(entry: &Entry, back: &Back) -> Exit {
         Exit::FailedNotRestored
     } else if any(OutcomeKind::Theirs)
         || any(OutcomeKind::InUse)
+        || back.outcomes.iter().any(boot::has_lost)
         || back.outcomes.iter().any(|outcome| lost_place(entry, outcome))
     {
         Exit::Findings
@@ -492,6 +493,9 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
                     format!("held by {}", holders.join(", "))
                 };
                 hints.push(format!("{}: {detail}, {who}; then again: planish undo {id}", outcome.place));
+            }
+            OutcomeKind::Satisfied if boot::has_lost(outcome) => {
+                hints.push(format!("{}: {detail}", outcome.place));
             }
             OutcomeKind::Done if outcome.knob.is_persistence() && outcome.detail.is_some() => {
                 hints.push(format!("{}: {detail}", outcome.place));

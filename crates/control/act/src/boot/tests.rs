@@ -5,7 +5,7 @@ use planish_model::{
 };
 use rustix::io::Errno;
 
-use super::{add, remove};
+use super::{add, has_lost, remove};
 use crate::testing::Kernel;
 
 const ENTRY: &str = "/boot/loader/entries/a.conf";
@@ -233,4 +233,29 @@ fn a_menu_that_does_not_take_them_is_told_with_its_line_and_what_to_look_at() {
         ),
         "{told}"
     );
+}
+
+/// Somebody typed an argument into the menu, and no source has it: the program that makes the menu takes it away.
+#[test]
+fn what_a_new_menu_has_lost_is_told() {
+    let before = "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n";
+    let kernel = Kernel { menu: Some(menu), ..Kernel::new(&[(DEFAULTS, before)]) };
+    let typed = |kernel: &Kernel| {
+        let typed =
+            menu(kernel).expect("made").replace("/dev/vda1 quiet", "/dev/vda1 rd.lvm.lv=x/root quiet");
+        kernel.put("/boot/grub/grub.cfg", &typed);
+    };
+    let step = step(BootFormat::GrubDefaults, DEFAULTS, before, "nosmt");
+    let step = EntryStep { generator: Some(Generator::UpdateGrub), ..step };
+    let told = |outcome: &Outcome| outcome.detail.clone().unwrap_or_default();
+    typed(&kernel);
+    let added = add_it(&step, &kernel);
+    assert!(has_lost(&added) && told(&added).contains("no longer gives `rd.lvm.lv=x/root`"), "{added:?}");
+    assert_eq!(added.outcome, OutcomeKind::Done, "it is done, and its loss is told");
+    let step = EntryStep { outcome: Some(added), ..step };
+    typed(&kernel);
+    let gone = remove_it(&step, false, &kernel);
+    assert!(has_lost(&gone) && !told(&gone).contains("nosmt"), "its own is to go: {gone:?}");
+    let again = add_it(&step, &kernel);
+    assert!(!has_lost(&again) && !has_lost(&remove_it(&step, false, &kernel)), "{again:?}");
 }

@@ -121,36 +121,6 @@ fn parameters_come_and_go_under_every_boot_loader() {
     }
 }
 
-/// A source gives what is wanted, and its editor did not have the menu made: no reboot brings it, and nothing is green.
-#[test]
-fn what_a_source_gives_and_the_menu_lacks_is_told_with_what_makes_the_menu() {
-    let tree = debian();
-    let defaults = tree.get(DEFAULTS) + "\nGRUB_CMDLINE_LINUX=\"transparent_hugepage=never skew_tick=1\"\n";
-    tree.put(DEFAULTS, &defaults);
-    let thp = profile("thp", &[("boot.transparent_hugepage", Want::Text("never".to_owned()))]);
-    let applied = persist(&tree, &thp);
-    assert_eq!((applied.entry, applied.exit), (None, Exit::Findings), "{:?}", applied.hints);
-    let [Unpersisted { reason, cure, .. }] = applied.unpersisted.as_slice() else {
-        panic!("{:?}", applied.unpersisted)
-    };
-    assert!(reason.starts_with("/etc/default/grub:3 gives it") && cure == "type `update-grub`", "{cure}");
-    for id in ["boot.transparent_hugepage", "thp.enabled"] {
-        let checked = check(&tree.session(), None).expect("checked");
-        let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == id).expect("a row");
-        assert_eq!(row.state, DriftState::Drift, "{row:?}");
-        assert!(row.because.as_ref().is_some_and(|why| why.contains("type `update-grub`")), "{row:?}");
-        assert!(row.next_boot.as_ref().is_none_or(|next| next.value != "never"), "{row:?}");
-    }
-    // It runs so already, by a line that somebody typed in the menu for once.
-    tree.put(CMDLINE, "quiet transparent_hugepage=never\n");
-    let applied = persist(&tree, &thp);
-    assert_eq!((applied.entry, applied.exit), (None, Exit::Findings), "{:?}", applied.hints);
-    assert!(applied.hints.iter().any(|hint| hint.contains("type `update-grub`")), "{:?}", applied.hints);
-    // Where the menu is made for another argument, it gives this one, too.
-    let applied = persist(&tree, &more());
-    assert_eq!((applied.entry, applied.unpersisted.len()), (Some(EntryId(1)), 0));
-}
-
 /// The row of a check of all that is applied, and how that check ends.
 fn applied_row(tree: &Tree, id: &str) -> (DriftState, Option<String>, Exit) {
     let checked = check(&tree.session(), None).expect("checked");

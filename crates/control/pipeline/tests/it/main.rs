@@ -23,6 +23,7 @@ mod limits;
 mod links;
 mod live;
 mod loader;
+mod menu;
 mod mounts;
 mod once;
 mod partition;
