@@ -182,7 +182,8 @@ pub fn resolved(step: &EntryStep, id: EntryId, entries: &[Entry]) -> EntryStep {
 }
 
 /// Takes the arguments of a step out of its file, and its tag with them, and has the menu made anew.
-pub fn remove(step: &EntryStep, id: EntryId, force: bool, sink: &dyn Sink) -> Outcome {
+/// What other entries of `known` gave the file is no difference.
+pub fn remove(step: &EntryStep, id: EntryId, known: &[Entry], force: bool, sink: &dyn Sink) -> Outcome {
     if let Some(format) = OnceFormat::of_knob(step.knob.as_str()) {
         return once::remove(format, step, force, sink);
     }
@@ -212,7 +213,8 @@ pub fn remove(step: &EntryStep, id: EntryId, force: bool, sink: &dyn Sink) -> Ou
     let mut makes_menu = true;
     let target = match without.map(without_tag) {
         Some(without) => {
-            if original != Some(without.as_str()) {
+            let bare = |text: &str| without_others(format, text, (&step.place, id), known);
+            if original.map(bare) != Some(bare(&without)) {
                 outcome.detail = Some(DIFFERS.to_owned());
             }
             without
@@ -251,6 +253,16 @@ pub fn remove(step: &EntryStep, id: EntryId, force: bool, sink: &dyn Sink) -> Ou
         return unwritten;
     }
     if makes_menu { generate(outcome, step.generator, None, &[&step.wanted], sink) } else { outcome }
+}
+
+/// A text without what other entries that are open gave the file.
+fn without_others(format: Format, text: &str, (place, id): (&str, EntryId), known: &[Entry]) -> String {
+    let others = known.iter().filter(|entry| entry.id != id && entry.is_open());
+    let steps = others.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
+    let in_file = |step: &EntryStep| step.undo == Undo::Edit && step.place == place && !step.is_undone();
+    steps.filter(|(_, step)| in_file(step)).fold(text.to_owned(), |text, (id, step)| {
+        planish_boot::remove_tagged(format, &text, &step.wanted, id.0).unwrap_or(text)
+    })
 }
 
 /// Writes the file of an outcome, and looks at it; what comes of that where the text is not there.

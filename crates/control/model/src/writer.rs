@@ -76,7 +76,7 @@ pub enum WriterScope {
     },
     /// Files that name what they set, as `sysctl` does or by its path. `{any}` stands for every name in a folder,
     /// `{enabled}` for what an enabled service, or the service of an enabled timer, reads of a folder of units: its
-    /// own file there, and its drop-ins.
+    /// own file there, and its drop-ins; `{started}` for the init scripts that a folder of a runlevel has started.
     Mentioned {
         /// The files.
         files: Vec<String>,

@@ -105,6 +105,7 @@ impl Wishes {
                     self.refuse_overruled(session, own, &arguments, sink)?;
                 }
                 refuse_lost(session, files, &arguments, entries)?;
+                refuse_linked(session, files, &arguments)?;
                 let copies = copied::in_check(session, loader, entries);
                 Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
             }
@@ -178,6 +179,22 @@ impl Wishes {
         }
         Ok(())
     }
+}
+
+/// Refuses a file of several names: the new one would have one of them, and the others keep the old text, which no undo
+/// brings together again. GRUB's environment block is written where it lies.
+fn refuse_linked(session: &Session, files: &BootFiles, arguments: &str) -> Result<(), PipelineError> {
+    let edited = files.edited.iter().filter(|file| files.own.is_none() && file.format != BootFormat::GrubEnv);
+    let names = edited.map(|file| (&file.path, planish_observe::names_of(session.host(), &file.path)));
+    let Some((path, names)) = names.into_iter().find(|(_, names)| *names > 1) else { return Ok(()) };
+    Err(PipelineError::BootLoader {
+        arguments: arguments.to_owned(),
+        reason: format!("{path} has {names} names (hard links), and an edit would part it from the others"),
+        cure: format!(
+            "find the others by `find DIR -samefile {path}`; make it a file of its own: cp -p {path} {path}.new && mv \
+             {path}.new {path}; then once more"
+        ),
+    })
 }
 
 /// Refuses a menu that has arguments which are in nothing that it is made from: made anew, it would be without them.

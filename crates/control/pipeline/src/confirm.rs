@@ -296,7 +296,7 @@ fn take_out(entry: &Entry, written: &Written, entries: &[Entry], sink: &dyn Sink
     let out = written.iter().rev().map(|(index, _)| {
         let step = &entry.steps[*index];
         let outcome = match step.undo {
-            Undo::Edit => boot::remove(step, entry.id, false, sink),
+            Undo::Edit => boot::remove(step, entry.id, entries, false, sink),
             _ => Contents::of(entry.id, step, entries).remove(step, false, sink),
         };
         matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied)

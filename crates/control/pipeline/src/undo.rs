@@ -338,7 +338,7 @@ pub(crate) fn take_back(
                 (None, None) => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let outcome = match step.undo {
-                        Undo::Edit => boot::remove(&resolved.step, entry.id, force, sink),
+                        Undo::Edit => boot::remove(&resolved.step, entry.id, &known, force, sink),
                         _ => take_back_step(&resolved, force, sink, record),
                     };
                     if entry.boot_id == *boot_id { outcome } else { told_of_reboot(outcome, &resolved.step) }

@@ -403,7 +403,9 @@ impl Bench<'_> {
             files.dedup();
             let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
             let words = match &seen.knobs {
+                // What it includes besides may be untold; what it was read to set counts.
                 Some(_) => format!("{} will set it at its start{named}", seen.id),
+                None if !files.is_empty() => format!("{} will set it at its start{named}", seen.id),
                 None if names_it() => format!("{} sets it when it starts, or later", seen.id),
                 None => return None,
             };

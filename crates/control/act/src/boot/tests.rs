@@ -53,7 +53,7 @@ fn add_it(step: &EntryStep, kernel: &Kernel) -> Outcome {
 }
 
 fn remove_it(step: &EntryStep, force: bool, kernel: &Kernel) -> Outcome {
-    remove(step, ID, force, kernel)
+    remove(step, ID, &[], force, kernel)
 }
 
 fn applied(step: &EntryStep, kernel: &Kernel) -> EntryStep {

@@ -2,6 +2,7 @@
 //! away.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 
 use planish_boot::{Shell, generated};
 use planish_host::Host;
@@ -9,6 +10,12 @@ use planish_model::BootFiles;
 
 use super::grub::{DEFAULTS, DROP_INS};
 use crate::writers::unremembered;
+
+/// How many names a file has; one where that cannot be told.
+#[must_use]
+pub fn names_of(host: &Host, path: &str) -> u64 {
+    host.real_path(path).and_then(std::fs::metadata).map_or(1, |found| found.nlink())
+}
 
 const SCRIPTS: &str = "/etc/grub.d";
 

@@ -6,7 +6,8 @@
 //! wrong file learns which one is right.
 //!
 //! What a rule may set, and nobody can decide, is kept apart. So is a line of tmpfiles.d or sysctl.d beside a rule for
-//! the same place: systemd runs their programs while udev goes through the devices, in no order.
+//! the same place, or beside a line of the other: systemd runs their programs while udev goes through the devices, in no
+//! order. Where one of two such lines is ours, the other one counts: ours may lose.
 //!
 //! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
 //! and line that gives it; where they cannot, that of the running kernel.
@@ -113,7 +114,8 @@ pub(crate) fn read(
             !knob.is_some_and(|knob| twin_is_later(&settings, knob, &reading.place, catalogue))
         };
         for reading in readings.iter().filter(kept) {
-            let Some(mut found) = winner(&settings, &reading.place) else { continue };
+            let Some(found) = winner(&settings, &reading.place) else { continue };
+            let mut found = in_no_order(found);
             let is_by_line = !settings[of_line..].iter().any(|setting| setting.covers(&reading.place));
             if is_by_line && knob.is_some_and(|knob| knob.boot_parameter().is_none()) {
                 let given = winner(&running, &reading.place).map(|found| found.value);
@@ -156,7 +158,8 @@ fn by_menu(menu: &[Setting], knob: &Knob, given: &str, place: &str) -> Option<St
     (!knob.r#type.same(&value, given)).then_some(value)
 }
 
-/// What may be set besides what is known: by rules of which it cannot be told, and by lines that a rule competes with.
+/// What may be set besides what is known: by rules of which it cannot be told, and by lines that a rule competes with,
+/// or a line for another program.
 /// What would come to the same is not told.
 fn undecided(
     maybe: &[Setting],
@@ -172,9 +175,13 @@ fn undecided(
             let other = |value: &str| found.is_none_or(|found| !knob.r#type.same(&found.value, value));
             let by_rule = maybe.iter().filter(|setting| setting.covers(&reading.place));
             let by_rule = by_rule.map(|setting| BootValue::new(&setting.value, &setting.source));
-            let beside = found.filter(|found| udev::is_rule(&found.source)).and_then(|found| {
-                let is_line = |lost: &&BootValue| lost.line.is_some() && !udev::is_rule(&lost.source);
-                found.overridden.iter().rfind(is_line).cloned()
+            let beside = found.and_then(|found| {
+                let own = Reader::of(&found.source)?;
+                let is_beside = |lost: &&BootValue| {
+                    let reader = Reader::of(&lost.source).filter(|_| lost.line.is_some());
+                    reader.is_some_and(|reader| reader != own && reader != Reader::Udev)
+                };
+                found.overridden.iter().rfind(is_beside).cloned()
             });
             let all: Vec<BootValue> = by_rule.chain(beside).filter(|may| other(&may.value)).collect();
             if !all.is_empty() {
@@ -241,6 +248,46 @@ fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
         last = setting;
     }
     Some(Persisted { value: last.value.clone(), source: last.source.clone(), at_boot: None, overridden })
+}
+
+/// Who reads a file at a boot; none waits for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Sysctl,
+    Tmpfiles,
+    Udev,
+}
+
+impl Reader {
+    /// The reader of a source, where it is a file of theirs.
+    fn of(source: &str) -> Option<Self> {
+        match source {
+            _ if udev::is_rule(source) => Some(Self::Udev),
+            _ if source.contains("/tmpfiles.d/") => Some(Self::Tmpfiles),
+            _ if source.contains("/sysctl.d/") || source.starts_with("/etc/sysctl.conf") => {
+                Some(Self::Sysctl)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The same where a line of ours in sysctl.d stands beside one of others in tmpfiles.d, or the other way round: their
+/// programs run in no order (systemd-sysctl.service, systemd-tmpfiles-setup.service), so that ours is not safe.
+fn in_no_order(found: Persisted) -> Persisted {
+    let Some(own) = Reader::of(&found.source).filter(|own| *own != Reader::Udev && found.is_ours()) else {
+        return found;
+    };
+    let is_beside = |lost: &BootValue| {
+        let is_theirs =
+            Persisted::own_file(&lost.source).is_none() && lost.value.trim() != found.value.trim();
+        is_theirs && Reader::of(&lost.source).is_some_and(|reader| reader != own)
+    };
+    let Some(at) = found.overridden.iter().rposition(is_beside) else { return found };
+    let Persisted { value, source, at_boot, mut overridden } = found;
+    let theirs = overridden.remove(at);
+    overridden.push(BootValue::new(&value, &source));
+    Persisted { value: theirs.value, source: theirs.source, at_boot, overridden }
 }
 
 /// Whether a line that is applied later sets the twin of a place, which clears this one.

@@ -38,7 +38,7 @@ pub(crate) fn is_rule(source: &str) -> bool {
 
 /// What the rules of a host set at the places that were seen.
 pub(crate) fn settings(host: &Host, observation: &Observation) -> Found {
-    let places = Places::of(observation);
+    let places = Places::of(host, observation);
     let devices: Vec<Seen<'_>> =
         places.devices.iter().map(|((class, name), _)| Seen::of(host, *class, name, &places)).collect();
     let files = relevant(host, &places);
@@ -112,7 +112,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    fn of(observation: &Observation) -> Self {
+    /// Also devices of which no place was asked for: a rule for one of them may set the kernel itself.
+    fn of(host: &Host, observation: &Observation) -> Self {
         let mut devices: BTreeMap<(Class, String), BTreeSet<String>> = BTreeMap::new();
         let readings = observation.knobs.values().flatten();
         for place in readings.map(|reading| reading.place.as_str()) {
@@ -131,6 +132,13 @@ impl Places {
             }
         }
         let tails = devices.values().flatten().cloned().collect();
+        for class in [Class::Net, Class::Block, Class::Cpu] {
+            for name in host.list(class.folder().trim_end_matches('/')) {
+                if class.is_device(&name) {
+                    devices.entry((class, name)).or_default();
+                }
+            }
+        }
         Self { devices, tails }
     }
 }

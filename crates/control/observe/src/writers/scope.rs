@@ -115,6 +115,7 @@ fn mentioned(host: &Host, catalogue: &Catalogue, texts: impl Iterator<Item = (St
 fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(String, String)> {
     let paths = match file.rsplit_once('/') {
         Some((folder, "{enabled}")) => return units.commands_in(folder),
+        Some((folder, "{started}")) => init_scripts(host, folder),
         Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
         _ => vec![file.to_owned()],
     };
@@ -124,6 +125,22 @@ fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(S
         Some((path, text))
     };
     counted.filter_map(told).collect()
+}
+
+/// The scripts that a folder of a runlevel has started, where scripts of SysV are run at all: by an init that is no
+/// systemd, or by the generator of one (systemd-sysv-generator(8)).
+fn init_scripts(host: &Host, folder: &str) -> Vec<String> {
+    let generator = "systemd/system-generators/systemd-sysv-generator";
+    let has_generator =
+        || ["/usr/lib", "/lib"].iter().any(|root| host.exists(&format!("{root}/{generator}")));
+    if super::is_systemd(host) && !has_generator() {
+        return Vec::new();
+    }
+    let is_started = |name: &String| {
+        let number = name.strip_prefix('S').unwrap_or_default().as_bytes();
+        number.len() > 2 && number[..2].iter().all(u8::is_ascii_digit)
+    };
+    host.list(folder).into_iter().filter(is_started).map(|name| format!("{folder}/{name}")).collect()
 }
 
 /// Whether a file may be executed by anybody.
@@ -226,39 +243,65 @@ struct Profiles<'a> {
 }
 
 impl Profiles<'_> {
-    /// The knobs of profiles and of those that they include; `None` when one of them is not there, or its name is
-    /// computed.
+    /// The knobs of profiles and of those that they include; `None` when one of them is not there, or its name or what
+    /// it runs is not known: what the others set is kept all the same.
     fn knobs(&mut self, active: &str) -> Option<Vec<KnobId>> {
         let mut knobs = BTreeSet::new();
         let mut pending: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
         let mut read = BTreeSet::new();
+        let mut is_whole = true;
         while let Some(name) = pending.pop() {
             // `-name` is one that need not be there.
             let (name, optional) = name.strip_prefix('-').map_or((name.as_str(), false), |rest| (rest, true));
-            if name.contains(['$', '/']) || read.len() == PROFILES_MAX {
+            if read.len() == PROFILES_MAX {
                 return None;
+            }
+            if name.contains(['$', '/']) {
+                is_whole = false;
+                continue;
             }
             if !read.insert(name.to_owned()) {
                 continue;
             }
             match self.text(name) {
                 Some((path, text)) => {
-                    let lines = self.add(&text, &mut pending);
+                    let mut lines = self.add(&text, &mut pending);
+                    let mut files: BTreeMap<KnobId, String> = BTreeMap::new();
+                    for script in scripts(&text, &path) {
+                        let Some(text) = script.as_ref().and_then(|script| unremembered(self.host, script))
+                        else {
+                            is_whole = false;
+                            continue;
+                        };
+                        let texts = std::iter::once((script.unwrap_or_default(), text));
+                        let texts = texts.map(|(path, text)| (path, without_comments(&text)));
+                        let found = mentioned(self.host, self.catalogue, texts);
+                        for (knob, commands) in found.commands {
+                            lines.entry(knob).or_default().extend(commands);
+                        }
+                        files.extend(
+                            found
+                                .sources
+                                .into_iter()
+                                .filter_map(|(knob, from)| Some((knob, from.into_iter().next()?))),
+                        );
+                    }
                     knobs.extend(lines.keys().cloned());
                     for (knob, lines) in lines {
                         // Of several places of a knob, each profile may set others.
                         let is_one = self.catalogue.knob(&knob).is_ok_and(|row| !row.has_holes());
                         if !is_one || !self.commands.contains_key(&knob) {
                             self.commands.entry(knob.clone()).or_default().extend(lines);
-                            self.sources.entry(knob).or_default().push(path.clone());
+                            let path = files.get(&knob).unwrap_or(&path).clone();
+                            self.sources.entry(knob).or_default().push(path);
                         }
                     }
                 }
                 None if optional => {}
-                None => return None,
+                None => is_whole = false,
             }
         }
-        Some(knobs.into_iter().collect())
+        is_whole.then(|| knobs.into_iter().collect())
     }
 
     /// The file of a profile, and what it says.
@@ -317,6 +360,21 @@ impl Profiles<'_> {
         }
         knobs
     }
+}
+
+/// The scripts that a profile runs; `None` for one whose name is computed.
+fn scripts(text: &str, path: &str) -> Vec<Option<String>> {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut scripts = Vec::new();
+    for (name, lines) in sections(text) {
+        let kind = lines.iter().find_map(|(key, value)| (*key == "type").then_some(*value)).unwrap_or(name);
+        let own = lines.iter().filter(|(key, _)| kind == "script" && *key == "script");
+        scripts.extend(own.map(|(_, value)| {
+            let value = value.replace("${i:PROFILE_DIR}", folder);
+            (!value.contains('$')).then_some(value)
+        }));
+    }
+    scripts
 }
 
 /// A section's name with its keys and values.

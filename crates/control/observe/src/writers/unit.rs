@@ -20,20 +20,24 @@ pub(super) struct Units<'a> {
     host: &'a Host,
     /// Folders in which an enabled unit has a link.
     wants: Vec<String>,
+    /// Units that a drop-in of another one pulls in, each with that drop-in.
+    pulled: BTreeMap<String, String>,
 }
 
 impl<'a> Units<'a> {
     pub(super) fn of(host: &'a Host) -> Self {
         let folder = FOLDERS[0];
-        let names = if super::is_systemd(host) { host.list(folder) } else { Vec::new() };
+        let is_systemd = super::is_systemd(host);
+        let names = if is_systemd { host.list(folder) } else { Vec::new() };
         let wants = names.into_iter().filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
-        Self { host, wants: wants.map(|name| format!("{folder}/{name}")).collect() }
+        let wants = wants.map(|name| format!("{folder}/{name}")).collect();
+        Self { host, wants, pulled: if is_systemd { pulled(host) } else { BTreeMap::new() } }
     }
 
     /// The link by which a unit is enabled, unless it is masked.
     pub(super) fn enabled(&self, unit: &str) -> Option<String> {
-        let link =
-            self.wants.iter().map(|folder| format!("{folder}/{unit}")).find(|link| self.host.exists(link))?;
+        let mut links = self.wants.iter().map(|folder| format!("{folder}/{unit}"));
+        let link = links.find(|link| self.host.exists(link)).or_else(|| self.pulled.get(unit).cloned())?;
         let is_masked = FOLDERS[..2]
             .iter()
             .any(|folder| self.host.read_link(&format!("{folder}/{unit}")).as_deref() == Some("/dev/null"));
@@ -49,7 +53,9 @@ impl<'a> Units<'a> {
     /// What services that are enabled, or that a timer starts which is, have a boot run by files of a folder: the
     /// files, each with its commands. No recording is to keep the texts of units for it.
     pub(super) fn commands_in(&self, folder: &str) -> Vec<(String, String)> {
-        let wanted: BTreeSet<String> = self.wants.iter().flat_map(|wants| self.host.list(wants)).collect();
+        let mut wanted: BTreeSet<String> =
+            self.wants.iter().flat_map(|wants| self.host.list(wants)).collect();
+        wanted.extend(self.pulled.keys().cloned());
         let services = wanted.into_iter().filter(|unit| !self.is_masked(unit)).filter_map(|unit| {
             let timed = unit.strip_suffix(".timer").map(|name| format!("{name}.service"));
             timed.or_else(|| unit.ends_with(".service").then_some(unit))
@@ -95,6 +101,35 @@ impl<'a> Units<'a> {
         let drop_ins = drop_ins.into_values().map(|path| (read(&path).unwrap_or_default(), path));
         std::iter::once(found).chain(drop_ins.map(|(text, path)| (path, text))).collect()
     }
+}
+
+/// Units that drop-ins pull in, each with the drop-in. Whether the unit that has it is started itself is not asked:
+/// better one too many told. No recording is to keep the texts for it.
+fn pulled(host: &Host) -> BTreeMap<String, String> {
+    let mut pulled = BTreeMap::new();
+    for folder in FOLDERS.iter().take(3) {
+        for owner in host.list(folder).into_iter().filter(|name| name.ends_with(".d")) {
+            let names = host.list(&format!("{folder}/{owner}")).into_iter();
+            for path in
+                names.filter(|name| name.ends_with(".conf")).map(|name| format!("{folder}/{owner}/{name}"))
+            {
+                let text = super::unremembered(host, &path).unwrap_or_default();
+                for unit in pulled_by(&text) {
+                    pulled.entry(unit).or_insert_with(|| path.clone());
+                }
+            }
+        }
+    }
+    pulled
+}
+
+/// The units that the text of a unit or a drop-in pulls in (`systemd.unit(5)`).
+fn pulled_by(text: &str) -> Vec<String> {
+    let whole = super::scope::without_comments(text).replace("\\\n", " ");
+    let lines = whole.lines().filter_map(|line| line.trim().split_once('='));
+    let pulls =
+        lines.filter(|(key, _)| ["Wants", "Requires", "BindsTo", "Upholds"].contains(&key.trim_end()));
+    pulls.flat_map(|(_, units)| units.split_whitespace()).map(str::to_owned).collect()
 }
 
 /// The commands of a unit's files: a path that is a condition, or that it may write, sets nothing. Whether a condition
@@ -164,6 +199,12 @@ mod tests {
                     ExecCondition=/bin/false\nExecStart=/bin/sh -c 'echo 1 > /proc/sys/vm/stat_interval'\n";
         let told = commands(&[("/etc/systemd/system/a.service".to_owned(), text.to_owned())]);
         assert!(told[0].1.contains("vm/stat_interval") && !told[0].1.contains("swappiness"), "{told:?}");
+    }
+
+    #[test]
+    fn a_drop_in_pulls_in_what_it_names() {
+        let text = "[Unit]\n# Wants=no.service\nWants = a.service \\\n  b.timer\nAfter=c.service\nUpholds=d.service\n";
+        assert_eq!(pulled_by(text), ["a.service", "b.timer", "d.service"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use planish_pipeline::{
     ApplyOptions, Checked, PipelineError, Session, Target, Undone, apply, check, confirm, undo,
 };
 
-use crate::boot::{DEFAULTS, ENTRY, ENV, PERSIST, debian, more, persist, refused, rocky, wants};
+use crate::boot::{DEFAULTS, ENTRY, ENV, PERSIST, debian, more, persist, refused, rocky, suse, wants};
 use crate::crash::undo_everything;
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
@@ -406,4 +406,55 @@ fn where_the_default_is_no_entry_of_a_file_nothing_is_taken_for_given() {
     assert_eq!(differences(&once, &tree.snapshot()), [""; 0], "applied twice is applied once");
     assert_eq!(undo_all(&tree).exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// A new file in the place of one of several names parts it from the others, and no undo brings them together.
+#[test]
+fn a_file_of_several_names_is_not_edited() {
+    for (make, path) in [(rocky as fn() -> Tree, DEFAULTS), (suse, DEFAULTS), (rocky, ENTRY)] {
+        let tree = make();
+        let other = tree.root().join("other");
+        std::fs::hard_link(tree.root().join(path.trim_start_matches('/')), &other).expect("ours");
+        let error = refused(&tree, &wants());
+        let told = error.to_string() + &error.hints().concat();
+        assert!(told.contains(&format!("{path} has 2 names (hard links)")), "{told}");
+        assert!(told.contains("-samefile"), "{told}");
+        std::fs::remove_file(other).expect("ours");
+        assert_eq!(persist(&tree, &wants()).exit, Exit::Done);
+    }
+    // The block is written where it lies, and a file of ours has one name.
+    for (make, path) in [(rocky as fn() -> Tree, ENV), (debian, DEFAULTS)] {
+        let tree = make();
+        let real = tree.root().join(path.trim_start_matches('/'));
+        std::fs::hard_link(&real, tree.root().join("other")).expect("ours");
+        assert_eq!(persist(&tree, &wants()).exit, Exit::Done, "{path}");
+        undo_everything(&tree.session());
+        assert_eq!(tree.get("/other"), tree.get(path), "{path}");
+    }
+}
+
+/// What a newer entry gave is no difference that an undo of the older one has kept of somebody else.
+#[test]
+fn what_another_entry_gave_is_no_edit_of_somebodys() {
+    for make in [rocky, suse, systemd] {
+        for first in [1, 2] {
+            let tree = make();
+            persist(&tree, &wants());
+            persist(&tree, &more());
+            let undone = undo(&tree.session(), Target::Entry(EntryId(first)), false).expect("undone");
+            assert_eq!(undone.exit, Exit::Done);
+            assert!(
+                !undone.hints.iter().any(|hint| hint.contains("differs otherwise")),
+                "{:?}",
+                undone.hints
+            );
+        }
+        let tree = make();
+        persist(&tree, &wants());
+        persist(&tree, &more());
+        let path = if tree.get(DEFAULTS).is_empty() { entry("f-6.12") } else { DEFAULTS.to_owned() };
+        tree.put(&path, &format!("# theirs\n{}", tree.get(&path)));
+        let undone = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
+        assert!(undone.hints.iter().any(|hint| hint.contains("differs otherwise")), "{:?}", undone.hints);
+    }
 }

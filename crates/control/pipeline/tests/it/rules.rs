@@ -424,3 +424,53 @@ fn the_cache_of_a_scsi_disk_follows_its_disk_and_gets_no_line() {
         ("write through\n".to_owned(), "write back\n".to_owned())
     );
 }
+
+/// A line for the same place in the other kind of file, which another program reads in no order with ours; and a rule
+/// without a condition, which every device runs, whatever the profile asks of.
+#[test]
+fn what_sets_a_place_beside_our_line_is_told_at_the_apply_already() {
+    let beside = [
+        (
+            "/etc/tmpfiles.d/x.conf",
+            "w /proc/sys/vm/swappiness - - - - 9\n",
+            "/etc/tmpfiles.d/x.conf:1 will set 9",
+        ),
+        (
+            "/etc/udev/rules.d/99-x.rules",
+            "RUN+=\"/sbin/sysctl -w vm.swappiness=9\"\n",
+            "/etc/udev/rules.d/99-x.rules:1 will set 9",
+        ),
+    ];
+    let wanted = profile("s", &[("vm.swappiness", Want::Int(5))]);
+    for (path, text, why) in beside {
+        let tree = Tree::copy_of("metal-2s");
+        tree.remove("/etc/sysctl.d/99-local.conf");
+        tree.put(path, text);
+        let session = tree.session();
+        let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
+        let applied = apply(&session, &plan_of(&session, &wanted), &options).expect("applied");
+        assert_eq!(applied.exit, Exit::Findings, "{path}: {:?}", applied.hints);
+        for source in [Some(&wanted), None] {
+            let checked = check(&tree.session(), source).expect("checked");
+            let row =
+                checked.drift.knobs.iter().find(|row| row.knob.as_str() == "vm.swappiness").expect("a row");
+            let because = row.because.as_deref().unwrap_or_default();
+            assert_eq!(
+                (row.state, checked.exit),
+                (DriftState::LostAtBoot, Exit::Findings),
+                "{path}: {because}"
+            );
+            assert!(because.starts_with(why), "{because}");
+            assert!(
+                because.contains("may be set to 5 at a boot by /etc/sysctl.d/90-planish.conf"),
+                "{because}"
+            );
+        }
+        tree.put(path, &text.replace('9', "5"));
+        assert_eq!(
+            check(&tree.session(), None).expect("checked").exit,
+            Exit::Done,
+            "{path}: it loses nothing"
+        );
+    }
+}

@@ -33,6 +33,15 @@ fn shown_by_texts() -> Vec<Shown> {
             told: ["/etc/rc.local names knobs", "chmod a-x /etc/rc.local", ""],
         },
         Shown {
+            id: "init-scripts",
+            files: &[
+                ("/usr/lib/systemd/system-generators/systemd-sysv-generator", ""),
+                ("/etc/rc3.d/S01tune", "#!/bin/sh\nsysctl -w vm.swappiness=60\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/rc3.d/S01tune names knobs", "chkconfig NAME off", ""],
+        },
+        Shown {
             id: "units",
             files: &[
                 ("/run/systemd/system/.keep", ""),
@@ -159,7 +168,7 @@ fn each_second_writer_is_found_named_and_told_how_to_part_from() {
             panic!("{id} is not found: {:#?}", plan.second_writers);
         };
         // What only texts tell of runs at a boot, and is gone afterwards.
-        assert_eq!(writer.running, !["rc.local", "units"].contains(&id), "{id}");
+        assert_eq!(writer.running, !["rc.local", "init-scripts", "units"].contains(&id), "{id}");
         assert!(writer.evidence.iter().any(|line| line.contains(evidence)), "{id}: {:?}", writer.evidence);
         let places: BTreeSet<&String> = plan.steps.iter().map(|step| &step.place).collect();
         assert_eq!(writer.places.iter().collect::<BTreeSet<_>>(), places, "{id}");
@@ -228,4 +237,83 @@ fn what_a_unit_or_rc_local_writes_over_is_never_green() {
     assert_eq!(state("thp.enabled").0, DriftState::Ok);
     let found = doctor(&tree.session(), None, None, &[]).expect("examined").findings;
     assert!(!found.iter().any(|finding| finding.id == "writer.units"), "{found:?}");
+}
+
+/// What pulls a unit in by a drop-in, as planish itself does; a script that a profile of tuned runs; a profile of two, of
+/// which one is not there; an init script.
+#[test]
+fn who_writes_by_another_way_is_no_green_either() {
+    const SCRIPT: &str = "#!/bin/sh\n. /usr/lib/tuned/functions\nsysctl -w vm.swappiness=60\n";
+    let unit = "/etc/systemd/system/t.service";
+    let sysv = "/usr/lib/systemd/system-generators/systemd-sysv-generator";
+    let run = ("/run/systemd/system/.keep", "");
+    let tuned = ("/proc/812/comm", "tuned\n");
+    let active = |text| ("/etc/tuned/active_profile", text);
+    let by_script = "[main]\nsummary=x\n[script]\nscript=${i:PROFILE_DIR}/script.sh\n";
+    let both = "[main]\ninclude=a,b\n";
+    let sets = "[sysctl]\nvm.swappiness=60\n";
+    let ways: [(&str, &str, Vec<(&str, &str)>); 5] = [
+        (
+            "units",
+            unit,
+            vec![
+                run,
+                (unit, "[Service]\nExecStart=/sbin/sysctl -w vm.swappiness=60\n"),
+                ("/etc/systemd/system/multi-user.target.d/x.conf", "[Unit]\nWants=t.service\n"),
+            ],
+        ),
+        (
+            "tuned",
+            "/etc/tuned/mine/script.sh",
+            vec![
+                tuned,
+                active("mine\n"),
+                ("/etc/tuned/mine/tuned.conf", by_script),
+                ("/etc/tuned/mine/script.sh", SCRIPT),
+            ],
+        ),
+        (
+            "tuned",
+            "/etc/tuned/b/tuned.conf",
+            vec![
+                tuned,
+                active("mine\n"),
+                ("/etc/tuned/mine/tuned.conf", both),
+                ("/etc/tuned/b/tuned.conf", sets),
+            ],
+        ),
+        ("tuned", "/etc/tuned/b/tuned.conf", vec![tuned, active("a b\n"), ("/etc/tuned/b/tuned.conf", sets)]),
+        ("init-scripts", "/etc/rc3.d/S01tune", vec![run, (sysv, ""), ("/etc/rc3.d/S01tune", SCRIPT)]),
+    ];
+    let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+    let source = profile("own", &[("vm.swappiness", Want::Int(5))]);
+    for (id, file, files) in ways {
+        let tree = Tree::copy_of("metal-2s");
+        tree.remove("/etc/sysctl.d/99-local.conf");
+        files.iter().for_each(|(path, text)| tree.put(path, text));
+        files
+            .iter()
+            .filter(|(_, text)| text.starts_with("#!"))
+            .for_each(|(path, _)| tree.make_executable(path));
+        let plan = planned(&tree.session(), &source, &[]);
+        assert!(
+            plan.second_writers.iter().any(|writer| writer.id == id),
+            "{file}: {:?}",
+            plan.second_writers
+        );
+        let applied = apply(&tree.session(), &plan, &persist).expect("applied");
+        assert_eq!(applied.exit, Exit::Findings, "{file}: {:?}", applied.hints);
+        let checked = check(&tree.session(), Some(&source)).expect("checked");
+        let row = &checked.drift.knobs[0];
+        assert_eq!(row.state, DriftState::OverwrittenAtBoot, "{file}: {row:?}");
+        let told = format!("{id} will set it at its start ({file}), after /etc/sysctl.d/90-planish.conf");
+        assert!(row.because.as_ref().is_some_and(|why| why.starts_with(&told)), "{row:?}");
+    }
+    // Where systemd runs no init scripts, one that is left over writes nothing.
+    let tree = Tree::copy_of("metal-2s");
+    tree.put("/run/systemd/system/.keep", "");
+    tree.put("/etc/rc3.d/S01tune", SCRIPT);
+    tree.make_executable("/etc/rc3.d/S01tune");
+    let plan = planned(&tree.session(), &source, &[]);
+    assert!(plan.second_writers.iter().all(|writer| writer.id != "init-scripts"));
 }

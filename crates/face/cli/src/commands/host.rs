@@ -226,10 +226,11 @@ fn arguments(cmdline: &str, catalogue: &Catalogue) -> Values {
 
 /// What the next boot brings, and the file or the argument that says so. The number of a line is no difference.
 fn persisted(next: &Persisted) -> String {
-    let value = next.at_boot.as_ref().unwrap_or(&next.value);
     let is_line = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
     let file = next.source.rsplit_once(':').filter(|(path, line)| path.starts_with('/') && is_line(line));
-    format!("{value} ({})", file.map_or(next.source.as_str(), |(path, _)| path))
+    let menu = next.at_boot.as_ref().map(|value| format!("; the menu was not made anew, and gives {value}"));
+    let source = file.map_or(next.source.as_str(), |(path, _)| path);
+    format!("{} ({source}{})", next.value, menu.unwrap_or_default())
 }
 
 impl From<OpenError> for Failure {

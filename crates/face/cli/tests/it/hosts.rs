@@ -271,3 +271,27 @@ fn what_only_the_next_boot_brings_is_a_difference() {
     assert_eq!(differences, expected);
     assert_eq!(diff.exit, 1);
 }
+
+/// What a file gives is told under its name, and what an older menu has of it beside.
+#[test]
+fn a_boot_parameter_that_waits_for_its_menu_is_told_with_the_value_of_its_file() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let hosts = hosts();
+    let (_, original) = hosts.iter().find(|(name, _)| name == "metal-2s").expect("it is there");
+    let copy = home.path().join("copy");
+    let copied = std::process::Command::new("cp").arg("-a").arg(original).arg(&copy).status();
+    assert!(copied.expect("cp").success());
+    let folder = copy.join("etc/default/grub.d");
+    std::fs::create_dir_all(&folder).expect("ours");
+    let line = "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT skew_tick=1\"\n";
+    std::fs::write(folder.join("90-planish.cfg"), line).expect("ours");
+    let (original, copy) = (original.to_str().expect("a path"), copy.to_str().expect("a path"));
+    let diff = planish::run(["--json", "host", "diff", original, copy]);
+    let expected = serde_json::json!([{
+        "what": "persisted.boot.skew_tick",
+        "place": "cmdline:skew_tick",
+        "left": null,
+        "right": "1 (/etc/default/grub.d/90-planish.cfg; the menu was not made anew, and gives (not given))",
+    }]);
+    assert_eq!(diff.envelope()["result"]["differences"], expected);
+}
