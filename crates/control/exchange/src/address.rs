@@ -31,11 +31,7 @@ pub(crate) fn of_path(catalogue: &Catalogue, path: &str) -> Result<Address, Stri
 /// Other names of the same files.
 fn canonical(path: &str) -> String {
     let path = path.trim_matches(['"', '\'']);
-    let twins = [
-        ("/sys/class/block/", "/sys/block/"),
-        ("/sys/fs/resctrl/schemata", place::RESCTRL_DEFAULT),
-        ("/proc/sys/vm/nr_hugepages", ""),
-    ];
+    let twins = [("/sys/class/block/", "/sys/block/"), ("/sys/fs/resctrl/schemata", place::RESCTRL_DEFAULT)];
     match twins.iter().find_map(|(from, to)| Some(format!("{to}{}", path.strip_prefix(from)?))) {
         Some(other) if !other.is_empty() && other.starts_with('/') => other,
         _ => path.to_owned(),
@@ -141,7 +137,8 @@ pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> 
     knob.validate(value).map_err(|error| error.to_string())?;
     Ok(match (&knob.needs.dead_since, knob.class) {
         (Some(dead), _) => Some(format!("the kernel ignores it since Linux {dead}")),
-        (None, Class::Security) => Some(format!("weakens a protection: --allow-knob {}", knob.id)),
+        // Some of its values weaken one, and others are the whole of it: the row does not tell them apart.
+        (None, Class::Security) => Some(format!("sets how far a protection goes: --allow-knob {}", knob.id)),
         (None, Class::Availability) => Some("may stall the host: --allow availability".to_owned()),
         (None, Class::Durability) => Some("may lose data at a crash: --allow durability".to_owned()),
         _ => None,
@@ -162,17 +159,43 @@ fn octal(value: &str) -> Option<String> {
 /// The knob of a pool, the bytes of its pages, and its node where it is of one.
 type Pool = (KnobId, u64, Option<u32>);
 
-/// A pool in the words of a profile: others raise and lower pools too, so a profile says its own need.
-pub(crate) fn pool(catalogue: &Catalogue, path: &str, pages: &str) -> Option<Result<Pool, String>> {
-    const MIB: u64 = 1 << 20;
-    let rest = match path.strip_prefix("/proc/sys/vm/") {
-        // The size of x86-64, and of aarch64 with small base pages.
-        Some("nr_hugepages" | "nr_hugepages_mempolicy") => "hugepages-2048kB/nr_hugepages",
-        Some(_) => return None,
-        None => path.split_once("/hugepages/").map(|(_, rest)| rest)?,
+/// Whether a file counts pages of the default size, which a host has: its name tells none.
+pub(crate) fn is_of_default_page(path: &str) -> bool {
+    let name = path.strip_prefix("/proc/sys/vm/");
+    name.is_some_and(|name| ["nr_hugepages", "nr_hugepages_mempolicy"].contains(&name))
+}
+
+/// KiB of a page, as `default_hugepagesz=` says its size (`memparse` in lib/cmdline.c).
+fn page_kib(size: &str) -> Option<u64> {
+    let (number, unit) = size.split_at(size.find(|c: char| !c.is_ascii_digit())?);
+    let unit = match unit {
+        "k" | "K" => 1,
+        "m" | "M" => 1 << 10,
+        "g" | "G" => 1 << 20,
+        _ => return None,
     };
-    let kib: u64 = rest.strip_prefix("hugepages-")?.strip_suffix("kB/nr_hugepages")?.parse().ok()?;
-    let id = match kib * 1024 / MIB {
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// A pool in the words of a profile: others raise and lower pools too, so a profile says its own need. `page` is the
+/// default size.
+pub(crate) fn pool(
+    catalogue: &Catalogue,
+    path: &str,
+    pages: &str,
+    page: &str,
+) -> Option<Result<Pool, String>> {
+    const MIB: u64 = 1 << 20;
+    let kib: u64 = if is_of_default_page(path) {
+        let Some(kib) = page_kib(page) else {
+            return Some(Err(format!("counts pages of the default size, and `{page}` is none")));
+        };
+        kib
+    } else {
+        let (_, rest) = path.split_once("/hugepages/")?;
+        rest.strip_prefix("hugepages-")?.strip_suffix("kB/nr_hugepages")?.parse().ok()?
+    };
+    let id = match kib.checked_mul(1024).map(|bytes| bytes / MIB).unwrap_or_default() {
         2 => "hugepages.2m",
         32 => "hugepages.32m",
         512 => "hugepages.512m",

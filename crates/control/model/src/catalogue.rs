@@ -25,6 +25,8 @@ use conflict::Laid;
 use position::{located, of_name, of_parent, of_row, of_want, point};
 use writers::WriterFile;
 
+pub use rules::PinnedOtherwise;
+
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 }
@@ -121,6 +123,14 @@ pub enum CatalogueError {
         /// The rule.
         rule: &'static str,
     },
+    /// A knob is wanted at a word that the kernel does not take while another one has its wanted value.
+    #[error("{file}: {pinned}")]
+    Pinned {
+        /// The file.
+        file: String,
+        /// Both knobs, and their words.
+        pinned: Box<PinnedOtherwise>,
+    },
     /// A profile of the user that is wrong and was left out, where it is named or inherited.
     #[error(transparent)]
     LeftOut(Arc<CatalogueError>),
@@ -145,6 +155,9 @@ impl CatalogueError {
             Self::LeftOut(error) => error.cure(),
             Self::Name { error, .. } => error.cure(),
             Self::Twice { .. } => "rename or remove the second one".to_owned(),
+            Self::Pinned { pinned, .. } => {
+                format!("want {} at {}, or take one of the two out", pinned.knob, pinned.pin.to)
+            }
             Self::Malformed { file, .. } | Self::Rule { file, .. } => {
                 let path = file.split(".toml:").next().unwrap_or(file).trim_end_matches(".toml");
                 format!("mend {path}.toml there, or move it away")
@@ -577,11 +590,10 @@ impl Catalogue {
             self.check_placement(file, text, own)?;
             placement = Some(own.clone());
         }
-        if let Some(id) = rules::pinned_otherwise(self, &want) {
-            let own = [Some(&id), self.knobs.get(&id).and_then(|knob| Some(&knob.pinned.as_ref()?.by))];
-            let own = own.into_iter().flatten().find_map(|id| of_want(text, id.as_str()));
-            let rule = "is kept at another word by what is wanted of the knob that it follows";
-            return Err(CatalogueError::Rule { file: located(file, text, own), id: id.to_string(), rule });
+        if let Some(pinned) = self.pinned_otherwise(&want) {
+            let own = [&pinned.knob, &pinned.pin.by].into_iter().find_map(|id| of_want(text, id.as_str()));
+            let file = located(file, text, own);
+            return Err(CatalogueError::Pinned { file, pinned: Box::new(pinned) });
         }
         if let Some((limit, rule)) = rules::broken_versions(profile) {
             let at = located(file, text, text.find(limit));
@@ -599,6 +611,19 @@ impl Catalogue {
             }
         }
         Ok(Profile { inherits: Vec::new(), want, placement, ..profile.clone() })
+    }
+
+    /// A knob that is wanted at a word which the kernel does not take while another one has the value that is wanted of
+    /// it: no profile may want both.
+    #[must_use]
+    pub fn pinned_otherwise(&self, want: &BTreeMap<KnobId, Want>) -> Option<PinnedOtherwise> {
+        rules::pinned_otherwise(self, want)
+    }
+
+    /// The rule that what a profile alone wants of a knob breaks.
+    #[must_use]
+    pub fn broken_want(&self, id: &KnobId, profile: &Profile) -> Option<&'static str> {
+        rules::broken_want(self.knobs.get(id)?, profile.want.get(id)?, profile)
     }
 
     /// Lays wanted values over others: a value takes the place of its own knob's and of its twin's.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::cards::{self, Said};
-use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Nodes, Want, is_by_size, place};
+use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Nodes, Profile, Want, is_by_size, place};
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
@@ -97,11 +97,21 @@ impl<'a> Collector<'a> {
     /// A value for a path, which may have wildcards.
     pub(crate) fn path(&mut self, line: usize, path: &str, value: &str) {
         let text = format!("{path} = {value}");
-        if let Some(pool) = address::pool(self.catalogue, path, value) {
-            return match pool {
+        let page = self.default_page.clone();
+        if let Some(pool) =
+            address::pool(self.catalogue, path, value, page.as_deref().unwrap_or(PAGE_BY_DEFAULT))
+        {
+            match pool {
                 Ok(pool) => self.pool(line, text, pool),
-                Err(reason) => self.refuse(line, &text, reason),
-            };
+                Err(reason) => return self.refuse(line, &text, reason),
+            }
+            if address::is_of_default_page(path) {
+                self.remark(match page {
+                    Some(page) => format!("pages of the default size, which this file makes {page}"),
+                    None => format!("pages of the default size, taken for {PAGE_BY_DEFAULT}"),
+                });
+            }
+            return;
         }
         match address::of_path(self.catalogue, path) {
             Ok(address) => self.accept(line, text, address, value),
@@ -117,10 +127,17 @@ impl<'a> Collector<'a> {
     /// Arguments of the kernel command line. Quotes hold blanks together, and are not part of the value
     /// (`next_arg` in lib/cmdline.c).
     pub(crate) fn arguments(&mut self, line: usize, text: &str) {
-        let (mut page, words) = (None, words(text));
-        let default = |argument: &String| argument.strip_prefix("default_hugepagesz=").map(str::to_owned);
-        self.default_page = words.iter().find_map(default).or(self.default_page.take());
-        for argument in words {
+        self.all_arguments(&[(line, text)]);
+    }
+
+    /// Arguments that come from several lines and are one command line: a size of pages counts for what follows.
+    pub(crate) fn all_arguments(&mut self, said: &[(usize, &str)]) {
+        let all = said.iter().flat_map(|(line, text)| words(text).into_iter().map(|word| (*line, word)));
+        let all: Vec<(usize, String)> = all.collect();
+        let default = |argument: &str| argument.strip_prefix("default_hugepagesz=").map(str::to_owned);
+        self.default_page = all.iter().find_map(|(_, word)| default(word)).or(self.default_page.take());
+        let mut page = None;
+        for (line, argument) in all {
             if let Some(size) = argument.strip_prefix("hugepagesz=") {
                 page = Some(size.to_owned());
                 continue;
@@ -271,9 +288,29 @@ impl<'a> Collector<'a> {
         self.lines.push(ImportedLine { line, text, knob: Some(id), overridden_by: None, reason });
     }
 
+    /// Refuses lines whose values no profile may want beside the others, or by itself: a plan would be none.
+    fn refuse_unwanted(&mut self) {
+        loop {
+            let wants = self.values.iter().filter_map(|(id, values)| Some((id.clone(), want(values)?)));
+            let profile = Profile { want: wants.collect(), ..Profile::default() };
+            let broken = profile.want.keys().find_map(|id| {
+                let rule = self.catalogue.broken_want(id, &profile)?;
+                Some((id.clone(), format!("{id} {rule}")))
+            });
+            let pinned = || self.catalogue.pinned_otherwise(&profile.want);
+            let broken = broken.or_else(|| pinned().map(|pinned| (pinned.knob.clone(), pinned.to_string())));
+            let Some((id, why)) = broken else { return };
+            for value in self.values.remove(&id).into_iter().flatten() {
+                let row = &mut self.lines[value.row];
+                (row.knob, row.reason) = (None, Some(why.clone()));
+            }
+        }
+    }
+
     /// The wanted values, and what became of every line.
-    pub(crate) fn finish(self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
-        let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(values)?)));
+    pub(crate) fn finish(mut self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
+        self.refuse_unwanted();
+        let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(&values)?)));
         let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, size(pools)?)));
         let want = wants.chain(pools).collect();
         // Lines that count in another order are told in their own.
@@ -317,15 +354,18 @@ fn size(mut pools: Vec<Pool>) -> Option<Want> {
 }
 
 /// Of several values the last that means a place counts, in a profile the first.
-fn want(values: Vec<Value>) -> Option<Want> {
-    let case = |value: Value| Case { value: value.text, only: value.only, needs: Conditions::default() };
-    match values.as_slice() {
+fn want(values: &[Value]) -> Option<Want> {
+    let case = |value: &Value| {
+        let Value { text, only, .. } = value;
+        Case { value: text.clone(), only: only.clone(), needs: Conditions::default() }
+    };
+    match values {
         [] => None,
         [Value { only: None, text, .. }] => Some(match text.parse() {
             Ok(number) => Want::Int(number),
             Err(_) => Want::Text(text.clone()),
         }),
-        [_] => values.into_iter().next().map(|one| Want::Case(Box::new(case(one)))),
-        _ => Some(Want::Cases(values.into_iter().rev().map(case).collect())),
+        [one] => Some(Want::Case(Box::new(case(one)))),
+        _ => Some(Want::Cases(values.iter().rev().map(case).collect())),
     }
 }

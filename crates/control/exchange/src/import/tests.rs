@@ -187,7 +187,7 @@ fn what_there_is_to_know_of_a_line_stands_in_the_profile() {
     let text = "kernel.randomize_va_space = 0\nvm.swappiness = 1\n";
     let written = read(text, ImportFormat::Sysctl).to_toml();
     let note = "# line 1: /proc/sys/kernel/randomize_va_space = 0\n\
-                #   weakens a protection: --allow-knob kernel.randomize_va_space\n";
+                #   sets how far a protection goes: --allow-knob kernel.randomize_va_space\n";
     assert!(written.starts_with(note), "{written}");
 }
 
@@ -558,4 +558,41 @@ fn a_number_that_may_be_octal_is_refused() {
         assert!(imported.profile.want.is_empty(), "{text}");
     }
     assert_eq!(*want(&read("vm.swappiness = 0\n", ImportFormat::Sysctl), "vm.swappiness"), Want::Int(0));
+}
+
+/// A plan of both is none: the governor keeps the energy hint at its own word.
+#[test]
+fn what_a_plan_would_refuse_beside_another_line_is_refused_by_name() {
+    let text = "[cpu]\ngovernor=performance\nenergy_performance_preference=balance_performance\n";
+    let imported = read(text, ImportFormat::Tuned);
+    let why = "3 - cpu.epp: is wanted at balance_performance, and the kernel keeps it at performance while \
+               cpu.governor is performance, as is wanted";
+    assert_eq!(told(&imported), ["2 cpu.governor", why]);
+    let calm = read(&text.replace("governor=performance", "governor=powersave"), ImportFormat::Tuned);
+    assert_eq!(calm.profile.want.len(), 2, "{:?}", told(&calm));
+    let all = read("echo isolated | tee /sys/fs/cgroup/*/cpuset.cpus.partition\n", ImportFormat::Script);
+    assert!(all.profile.want.is_empty(), "{:?}", told(&all));
+    for imported in [imported, calm, all] {
+        let again =
+            CATALOGUE.parse_profile("mine.toml", &imported.to_toml()).expect("a profile that is planned");
+        assert_eq!(again, imported.profile);
+    }
+}
+
+/// arm64 with pages of 64 KiB has 512 MiB, x86 with `default_hugepagesz=1G` one GiB.
+#[test]
+fn pages_of_a_pool_without_a_size_are_told_to_be_of_the_default_size() {
+    let taken = "a pool: raised by this need, and never lowered; pages of the default size, taken for 2M";
+    for (text, format) in [
+        ("echo 16 > /proc/sys/vm/nr_hugepages\n", ImportFormat::Script),
+        ("vm.nr_hugepages = 16\n", ImportFormat::Sysctl),
+        ("vm.nr_hugepages_mempolicy = 16\n", ImportFormat::Sysctl),
+        ("[sysctl]\nvm.nr_hugepages=16\n", ImportFormat::Tuned),
+    ] {
+        let imported = read(text, format);
+        let why: Vec<_> = imported.lines.iter().map(|line| line.reason.as_deref()).collect();
+        assert_eq!(why, [Some(taken)], "{text}");
+    }
+    let sized = "echo 16 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\n";
+    assert!(!told(&read(sized, ImportFormat::Script))[0].contains("default size"));
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::Catalogue;
 use crate::{
-    Case, Class, Computation, Conditions, Form, Knob, KnobId, Profile, ShareOf, Undo, ValueType, Want, When,
+    Case, Class, Computation, Conditions, Form, Knob, KnobId, Pin, Profile, ShareOf, Undo, ValueType, Want, When,
     place, version_numbers,
 };
 
@@ -193,14 +193,39 @@ fn wrongly_undone(knob: &Knob) -> Option<&'static str> {
     }
 }
 
+/// A knob that is wanted at one word, and what keeps it at another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedOtherwise {
+    /// The knob.
+    pub knob: KnobId,
+    /// What is wanted of it.
+    pub wanted: String,
+    /// The other knob, and the words of both.
+    pub pin: Pin,
+}
+
+impl std::fmt::Display for PinnedOtherwise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { knob, wanted, pin: Pin { by, at, to } } = self;
+        write!(
+            f,
+            "{knob}: is wanted at {wanted}, and the kernel keeps it at {to} while {by} is {at}, as is wanted"
+        )
+    }
+}
+
 /// A knob that is wanted at a word which the kernel does not take while its alias has the value that is wanted of it.
-pub(super) fn pinned_otherwise(catalogue: &Catalogue, want: &BTreeMap<KnobId, Want>) -> Option<KnobId> {
-    let otherwise = |(id, want_of_it): &(&KnobId, &Want)| {
-        let Some(pin) = catalogue.knobs.get(id).and_then(|knob| knob.pinned.as_ref()) else { return false };
+pub(super) fn pinned_otherwise(
+    catalogue: &Catalogue,
+    want: &BTreeMap<KnobId, Want>,
+) -> Option<PinnedOtherwise> {
+    let otherwise = |(id, own): (&KnobId, &Want)| {
+        let pin = catalogue.knobs.get(id)?.pinned.as_ref()?;
         let is_pinned = want.get(&pin.by).and_then(Want::literal).is_some_and(|value| value == pin.at);
-        is_pinned && want_of_it.literal().is_some_and(|value| value != pin.to)
+        let wanted = own.literal().filter(|value| is_pinned && *value != pin.to)?;
+        Some(PinnedOtherwise { knob: id.clone(), wanted, pin: pin.clone() })
     };
-    want.iter().find(otherwise).map(|(id, _)| id.clone())
+    want.iter().find_map(otherwise)
 }
 
 /// What is said of a setting for all units of a host.

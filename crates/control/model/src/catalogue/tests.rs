@@ -347,7 +347,8 @@ fn an_alias_that_the_kernel_pins_is_not_wanted_otherwise() {
         let text = format!("name = \"own\"\nsummary = \"s\"\ninherits = [{parents}]\n[want]\n{want}\n");
         catalogue.parse_profile("own.toml", &text).err().map(|error| error.to_string())
     };
-    let rule = "cpu.epp: is kept at another word by what is wanted of the knob that it follows";
+    let rule = "cpu.epp: is wanted at power, and the kernel keeps it at performance while cpu.governor is \
+                performance, as is wanted";
     let both = "\"cpu.governor\" = \"performance\"\n\"cpu.epp\" = \"power\"";
     assert_eq!(told("", both), Some(format!("own.toml:6:1: {rule}")));
     assert_eq!(told("\"series\"", "\"cpu.epp\" = \"power\""), Some(format!("own.toml:5:1: {rule}")));
@@ -377,7 +378,8 @@ fn a_detector_is_not_on_while_all_of_them_are_off() {
         "name = \"heir\"\nsummary = \"s\"\ninherits = [\"realtime\"]\n[want]\n\"kernel.nmi_watchdog\" = 1\n";
     catalogue.add_profile("heir.toml", text).expect("well formed");
     let error = catalogue.profile("heir").expect_err("realtime turns it off").to_string();
-    assert!(error.contains("heir.toml:5:1: kernel.nmi_watchdog: is kept at another word"), "{error}");
+    assert!(error.contains("heir.toml:5:1: kernel.nmi_watchdog: is wanted at 1"), "{error}");
+    assert!(error.ends_with("keeps it at 0 while kernel.watchdog is 0, as is wanted"), "{error}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn a_script_is_read_line_by_line() {
         told(&imported),
         [
             "5 cpu.governor",
-            "7 hugepages.2m a pool: raised to this size, and never lowered",
+            "7 hugepages.2m a pool: raised to this size, and never lowered; pages of the default size, taken for 2M",
             "8 vm.swappiness",
             "8 net.ipv4.tcp_rmem",
             "9 - no knob has this place; the nearest is /proc/sys/kernel/numa_balancing",
