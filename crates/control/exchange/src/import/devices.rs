@@ -44,8 +44,8 @@ impl<'a> Section<'a> {
             devices: all.expanded(devices).unwrap_or_else(|_| devices.to_owned()),
             is_by_udev: said("devices_udev_regex").is_some(),
             is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
-            is_off: said("enabled")
-                .is_some_and(|word| ["0", "false", "n", "no"].contains(&word.to_lowercase().as_str())),
+            // Any other word turns it off (`tuned/profiles/unit.py`).
+            is_off: said("enabled").is_some_and(|word| !["1", "true", "True"].contains(&word)),
             priority: said("priority").and_then(|number| number.parse().ok()).unwrap_or_default(),
             keys: own.map(|entry| entry.key.as_str()).collect(),
         }
@@ -64,7 +64,9 @@ impl<'a> Section<'a> {
         if names.iter().any(|name| name.starts_with('!')) {
             return Err("all devices but some: a profile names those that it means".to_owned());
         }
-        if let Some(odd) = names.iter().find(|name| name.contains(['[', ']', '{', '}', '=', '$', '/'])) {
+        if let Some(odd) =
+            names.iter().find(|name| name.contains(['[', ']', '{', '}', '=', '$', '/', '"', '\'']))
+        {
             return Err(format!("of the devices `{odd}` is no name and no pattern of * and ?"));
         }
         Ok(if names.is_empty() { vec!["*".to_owned()] } else { names })
@@ -104,6 +106,14 @@ impl<'a> Sections<'a> {
         }
         sections.sort_by_key(|section| section.priority);
         Self(sections)
+    }
+
+    /// Names of the sections of one plugin that tuned does not pass over.
+    pub(super) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &'a str> {
+        self.0
+            .iter()
+            .filter(move |section| section.kind == kind && !section.is_off)
+            .map(|section| section.name)
     }
 
     /// The section of a line.

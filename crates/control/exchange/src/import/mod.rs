@@ -13,6 +13,7 @@ mod shell;
 mod sysctl;
 mod tmpfiles;
 mod tuned;
+mod tuned_boot;
 mod tuned_files;
 mod udev;
 mod unit;

@@ -91,7 +91,7 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
         }
         ImportFormat::Udev => of_rules(&lines),
         ImportFormat::Unit => unit::fits(text),
-        ImportFormat::Tuned => of_tuned(&ini::entries(text)),
+        ImportFormat::Tuned => of_tuned(&ini::tuned_entries(text)),
         ImportFormat::Saptune => of_saptune(&ini::entries(text)),
         ImportFormat::Ansible | ImportFormat::NodeTuning => unreachable!("answered before"),
     };

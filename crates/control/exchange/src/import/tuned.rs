@@ -2,7 +2,8 @@
 
 use super::collect::Collector;
 use super::devices::Sections;
-use super::ini::{AT_LEAST, OF_SOME, energy_perf_bias};
+use super::ini::{AT_LEAST, OF_SOME, energy_perf_bias, unquoted};
+use super::tuned_boot;
 use super::tuned_files::{Files, Line, Lines};
 use crate::threads;
 use planish_model::cards;
@@ -16,10 +17,21 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
         collector.refuse(*line, told, why.as_str());
     }
     let sections = Sections::of(&all);
+    // First, since they say of which size pages are.
+    tuned_boot::read(&all, &sections, collector);
     for line in sections.in_order(&all.lines) {
         let told = line.told();
         if let Some(by) = line.replaced_by {
-            collector.pass_over(line.number, &told, by, "a later file of the profile says it anew");
+            collector.pass_over(line.number, &told, by, "a later line of the profile says it anew");
+            continue;
+        }
+        if tuned_boot::is_one(&sections, line) {
+            continue;
+        }
+        if let Some(below) = line.goes_on {
+            let why =
+                format!("goes on in line {below}, which is indented deeper, and means one value to tuned");
+            collector.refuse(line.number, &told, why);
             continue;
         }
         let Some(value) = &line.value else {
@@ -60,8 +72,19 @@ fn setting(
     if section.is_of_some {
         return Err(OF_SOME.to_owned());
     }
+    let value = match section.kind {
+        "main" | "sysctl" => unquoted(value),
+        // It takes them for a part of the value.
+        _ if value.starts_with(['"', '\'']) => {
+            return Err("has quotes, which tuned leaves where they are".to_owned());
+        }
+        _ => value,
+    };
     match section.kind {
         "disk" | "cpu" | "net" if ["type", "devices", "devices_udev_regex"].contains(&key) => {}
+        "net" if key == "nf_conntrack_hashsize" => {
+            collector.knob(line.number, told, "net.conntrack_hashsize", None, value);
+        }
         "net" if cards::is_key(key) => net(line, value, &sections.devices(line)?, collector),
         "disk" => disk(line.number, key, value, told, &sections.devices(line)?, collector)?,
         "cpu" if is_of_cpu(key) => {
@@ -109,8 +132,15 @@ fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Col
             "vm",
             key @ ("dirty_bytes" | "dirty_ratio" | "dirty_background_bytes" | "dirty_background_ratio"),
         ) => collector.sysctl(line, &format!("vm.{key}"), value),
-        ("bootloader", key) if key.starts_with("cmdline") => {
-            collector.arguments(line, value.trim_start_matches(['+', '-']));
+        ("bootloader", "skip_grub_config") => {
+            collector.refuse(line, told, "sets nothing: whether arguments are taken is told at theirs");
+        }
+        ("acpi", "platform_profile") => {
+            let words: Vec<&str> = value.split('|').map(str::trim).collect();
+            collector.one_of(line, told, "cpu.platform_profile", None, &words);
+        }
+        ("selinux", "avc_cache_threshold") => {
+            collector.knob(line, told, "selinux.avc_cache_threshold", None, value);
         }
         ("scheduler" | "kthread", key) if key.starts_with("group.") => match threads::of_group(value) {
             Ok((id, only, value)) => collector.knob(line, told, id, only.as_deref(), &value),

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ini::entries;
+use super::ini::tuned_entries;
 
 /// Profiles that one may include, one after another: none that is sound has so many.
 const FILES_MAX: usize = 32;
@@ -43,6 +43,8 @@ pub(super) struct Line {
     pub(super) section: String,
     pub(super) key: String,
     pub(super) value: Option<String>,
+    /// The first line below that belongs to the value, of the file that says it.
+    pub(super) goes_on: Option<usize>,
     /// The line of the profile itself that took its place.
     pub(super) replaced_by: Option<usize>,
 }
@@ -67,13 +69,13 @@ impl Lines {
     /// Adds the lines of a file behind those of the files that it includes. `within` are the profiles on the way to it,
     /// and `at` is the line of the profile itself that led there.
     fn add(&mut self, text: &str, at: Option<usize>, within: &mut Vec<String>, files: Option<&Files<'_>>) {
-        let own = entries(text);
+        let own = tuned_entries(text);
         let variables: Vec<_> = own.iter().filter(|entry| entry.section == "variables").collect();
         for entry in &variables {
             self.variable(at.unwrap_or(entry.line), entry.key, entry.value.unwrap_or_default(), files);
         }
         let from = |line: usize| within.last().map(|name| format!("{name}:{line} ")).unwrap_or_default();
-        let told: Vec<Line> = own
+        let mut told: Vec<Line> = own
             .iter()
             .filter(|entry| entry.section != "variables")
             .map(|entry| Line {
@@ -82,9 +84,14 @@ impl Lines {
                 section: entry.section.to_owned(),
                 key: entry.key.to_owned(),
                 value: entry.value.map(str::to_owned),
+                goes_on: entry.goes_on,
                 replaced_by: None,
             })
             .collect();
+        let mut later = BTreeMap::new();
+        for line in told.iter_mut().rev().filter(|line| line.section != "main") {
+            line.replaced_by = later.insert((line.section.clone(), line.key.clone()), line.number);
+        }
         for line in &told {
             if files.is_some() && (line.section.as_str(), line.key.as_str()) == ("main", "include") {
                 self.include(line, within, files);
@@ -136,7 +143,7 @@ impl Lines {
             let why = "a file of variables that is not here, or not below a folder of tuned".to_owned();
             return self.refused.push((number, format!("[variables] include = {value}"), why));
         };
-        for entry in entries(&text).iter().filter(|entry| ["", "variables"].contains(&entry.section)) {
+        for entry in tuned_entries(&text).iter().filter(|entry| ["", "variables"].contains(&entry.section)) {
             self.variables.insert(entry.key.to_owned(), entry.value.unwrap_or_default().to_owned());
         }
     }
@@ -172,6 +179,9 @@ impl Lines {
     fn expand(&self, value: &str, depth: usize, put_in: &mut usize) -> Result<String, String> {
         let (mut out, mut rest) = (String::new(), value);
         while let Some((before, after)) = rest.split_once("${") {
+            if before.ends_with('\\') {
+                return Err("a variable behind a backslash, which tuned leaves as it stands".to_owned());
+            }
             out += before;
             let Some((name, behind)) = after.split_once('}') else {
                 return Err("a variable of tuned without an end".to_owned());

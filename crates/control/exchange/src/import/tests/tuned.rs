@@ -67,7 +67,7 @@ fn what_a_profile_of_tuned_includes_comes_first_and_what_it_says_itself_counts()
         [
             "3 cpu.governor",
             "3 vm.max_map_count",
-            "3 - a later file of the profile says it anew",
+            "3 - a later line of the profile says it anew",
             "3 net.core.busy_poll",
             "3 block.read_ahead_kb",
             "8 net.core.busy_read",
@@ -216,4 +216,116 @@ fn limits_of_dirty_memory_are_options_of_tuned() {
     assert_eq!(told(&older), ["2 vm.dirty_ratio", "3 vm.dirty_background_ratio"]);
     let more = read("[sysctl]\nnet.core.somaxconn=>2048\n", ImportFormat::Tuned);
     assert_eq!(told(&more), ["2 - at least or at most so much: a profile wants one value"]);
+}
+
+/// `tuned/plugins/plugin_bootloader.py`: a minus takes out what tuned itself gives.
+#[test]
+fn arguments_behind_a_minus_are_taken_out_and_never_given() {
+    let alone = read("[bootloader]\ncmdline_x = -nosmt mitigations=off\n", ImportFormat::Tuned);
+    assert!(alone.profile.want.is_empty(), "{:?}", told(&alone));
+    let none = "2 - takes an argument out that no line before it gives: a profile gives arguments, and takes none of \
+                a host";
+    assert_eq!(told(&alone), [none, none]);
+    let child = "[main]\ninclude=base\n[bootloader]\ncmdline_child=-skew_tick=1\n";
+    let base = "[bootloader]\ncmdline_base=+skew_tick=1 nosmt nohz_full=${c}\n[variables]\nc=2-3\n";
+    let imported = with_files(child, &[("base", base)]);
+    assert_eq!(
+        told(&imported),
+        [
+            "2 - line 4 takes it out again",
+            "2 boot.nosmt may stall the host: --allow availability",
+            "2 boot.nohz_full may stall the host: --allow availability",
+            "4 - takes out what a line before gives, and sets nothing",
+        ]
+    );
+    assert_eq!(overridden(&imported), [(2, 4)]);
+    // Of the same name it takes the place of the other, and there is nothing to take out.
+    let same = with_files(&child.replace("cmdline_child", "cmdline_base"), &[("base", base)]);
+    assert!(same.profile.want.is_empty(), "{:?}", told(&same));
+    // What comes behind is given.
+    let behind = "[bootloader]\ncmdline_a=-nosmt\ncmdline_b=\\+x nosmt\n";
+    let known: Vec<_> = read(behind, ImportFormat::Tuned).profile.want.into_keys().collect();
+    assert_eq!(known, [KnobId::new("boot.nosmt")]);
+}
+
+#[test]
+fn arguments_of_several_options_are_one_command_line() {
+    let imported =
+        read("[bootloader]\ncmdline_a=hugepagesz=1G\ncmdline_b=hugepages=4\n", ImportFormat::Tuned);
+    assert_eq!(*want(&imported, "boot.hugepages.1g"), Want::Int(4));
+    for (text, why) in [
+        ("[bootloader]\nskip_grub_config=True\ncmdline=nosmt\n", "leave the command line"),
+        ("[bootloader]\ncmdline=nosmt\n[b]\ntype=bootloader\ncmdline=nosmt\n", "one of them"),
+        ("[bootloader]\ncmdline=\"nosmt\"\ncmdline_b=quiet\n", "has quotes"),
+    ] {
+        let imported = read(text, ImportFormat::Tuned);
+        assert!(imported.profile.want.is_empty(), "{:?}", told(&imported));
+        assert!(told(&imported).iter().any(|row| row.contains(why)), "{:?}", told(&imported));
+    }
+    let quoted = read("[bootloader]\ncmdline=\"nosmt\"\n", ImportFormat::Tuned);
+    assert_eq!(quoted.profile.want.len(), 1, "{:?}", told(&quoted));
+}
+
+/// `tuned/profiles/loader.py`: `inline_comment_prefixes`.
+#[test]
+fn a_comment_behind_a_value_is_no_part_of_it() {
+    let text = "[sysctl] # all\nvm.swappiness = 10 # keep\nnet.ipv4.ip_local_reserved_ports=8080\t# web\n\
+                [bootloader]\ncmdline_cm=nohz_full=1-3 # mitigations=off\n[vm]\ntransparent_hugepages=never #x\n";
+    let imported = read(text, ImportFormat::Tuned);
+    assert!(imported.lines.iter().all(ImportedLine::is_accepted), "{:?}", told(&imported));
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(10));
+    assert_eq!(*want(&imported, "net.ipv4.ip_local_reserved_ports"), Want::Int(8080));
+    assert!(!imported.profile.want.contains_key(&KnobId::new("boot.mitigations")));
+    // Without a blank before it, and of sysctl.d(5), it is none.
+    for (text, format) in [
+        ("[sysctl]\nvm.swappiness=10#x\n", ImportFormat::Tuned),
+        ("vm.swappiness=10 # x\n", ImportFormat::Sysctl),
+    ] {
+        assert!(read(text, format).profile.want.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn lines_and_quotes_are_those_of_the_parser_that_tuned_has() {
+    let text = "[sysctl]\nvm.swappiness=1\n  vm.dirty_ratio=2\nvm.stat_interval=\"9\"\n";
+    let imported = read(text, ImportFormat::Tuned);
+    let goes_on = "2 - goes on in line 3, which is indented deeper, and means one value to tuned";
+    assert_eq!(told(&imported), [goes_on, "4 vm.stat_interval"]);
+    let indented = read("[sysctl]\n  vm.swappiness=1\n  vm.dirty_ratio=2\n", ImportFormat::Tuned);
+    assert_eq!(indented.profile.want.len(), 2, "{:?}", told(&indented));
+    let twice = read("[bootloader]\ncmdline=nosmt\ncmdline=nohz_full=2\n", ImportFormat::Tuned);
+    assert_eq!((overridden(&twice), twice.profile.want.len()), (vec![(2, 3)], 1));
+    for text in ["[sysfs]\n/sys/kernel/mm/ksm/run=\"0\"\n", "[s]\ntype=sysctl\nenabled=on\nvm.swappiness=1\n"]
+    {
+        assert!(read(text, ImportFormat::Tuned).profile.want.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn options_of_tuned_that_a_knob_is_for_are_read() {
+    let text = "[acpi]\nplatform_profile=performance|balanced\n[selinux]\navc_cache_threshold=8192\n\
+                [net]\nnf_conntrack_hashsize=1048576\n";
+    let imported = read(text, ImportFormat::Tuned);
+    assert_eq!(
+        told(&imported),
+        [
+            "2 cpu.platform_profile performance of several; a host may want balanced",
+            "4 selinux.avc_cache_threshold",
+            "6 net.conntrack_hashsize",
+        ]
+    );
+}
+
+#[test]
+fn arguments_of_a_profile_say_of_which_size_its_pages_are() {
+    let tuned = "[sysctl]\nvm.nr_hugepages=16\n[bootloader]\ncmdline=default_hugepagesz=1G\n";
+    let imported = read(tuned, ImportFormat::Tuned);
+    let wanted = Want::Need { need_bytes: 16 << 30, nodes: Nodes::Spread };
+    assert_eq!(
+        imported.profile.want.get(&KnobId::new("hugepages.1g")),
+        Some(&wanted),
+        "{:?}",
+        told(&imported)
+    );
+    assert!(told(&imported)[0].ends_with("which this file makes 1G"), "{:?}", told(&imported));
 }
