@@ -1,105 +1,62 @@
 //! Tasks of Ansible that set the kernel: the modules `sysctl`, `copy` of a file of `sysctl.d` or `tmpfiles.d`, and
 //! commands that do either. Nothing is run, and no template is filled in.
 
+use super::ansible_tasks::{TEMPLATE, Task};
 use super::collect::Collector;
 use super::yaml::{Kind, Node};
 use super::{script, sysctl, tmpfiles, unit, written};
 
-/// Keys of a play or a block that hold tasks which are done in any case.
-const OF_TASKS: [&str; 5] = ["tasks", "pre_tasks", "post_tasks", "block", "always"];
+pub(super) use super::ansible_tasks::tasks;
 
-/// Keys that hold tasks which are done where something else failed or changed.
-const OF_OTHERS: [&str; 2] = ["rescue", "handlers"];
-
-/// What a task or play says besides its module (`ansible-playbook` reference, keywords).
-const KEYWORDS: [&str; 24] = [
-    "any_errors_fatal",
-    "args",
-    "become",
-    "become_user",
-    "changed_when",
-    "check_mode",
-    "connection",
-    "delegate_to",
-    "environment",
-    "failed_when",
-    "gather_facts",
-    "hosts",
-    "ignore_errors",
-    "listen",
-    "name",
-    "no_log",
-    "notify",
-    "register",
-    "roles",
-    "run_once",
-    "tags",
-    "vars",
-    "when",
-    "with_items",
-];
-
-/// A task, and why what it sets is not in the file, where a play or block around it says so.
-pub(super) struct Task<'a> {
-    node: &'a Node,
-    unknown: Option<&'static str>,
+/// What a module is told: its own words, and those of `args` beside it.
+struct Arguments<'a> {
+    own: &'a Node,
+    more: Option<&'a Node>,
 }
 
-/// The tasks of a playbook or of a file of tasks, in order.
-pub(super) fn tasks(documents: &[Node]) -> Vec<Task<'_>> {
-    let mut tasks = Vec::new();
-    documents.iter().flat_map(Node::items).for_each(|item| add_tasks(item, None, &mut tasks));
-    tasks
-}
-
-fn add_tasks<'a>(item: &'a Node, around: Option<&'static str>, tasks: &mut Vec<Task<'a>>) {
-    let unknown = around.or_else(|| steered(item));
-    let mut holds = false;
-    for (key, inner) in item.entries() {
-        let of_others = OF_OTHERS.contains(&key.as_str());
-        if of_others || OF_TASKS.contains(&key.as_str()) {
-            holds = true;
-            let unknown = unknown.or(of_others.then_some(ELSEWHERE));
-            inner.items().iter().for_each(|item| add_tasks(item, unknown, tasks));
-        }
+impl<'a> Arguments<'a> {
+    fn get(&self, key: &str) -> Option<&'a Node> {
+        self.own.get(key).or_else(|| self.more.and_then(|more| more.get(key)))
     }
-    if !holds && module(item).is_some() {
-        tasks.push(Task { node: item, unknown });
+
+    /// The text of a key: of a mapping, or in one line, `name=vm.swappiness value=1`.
+    fn said(&self, key: &str) -> Option<String> {
+        let text = self.get(key).and_then(Node::text).map(str::to_owned);
+        text.or_else(|| in_line(self.own.text()?, key))
+    }
+
+    /// Whether a key is said to be so, as YAML and Ansible have words for it.
+    fn says(&self, key: &str, words: [&str; 4]) -> bool {
+        self.said(key).is_some_and(|word| words.contains(&word.to_ascii_lowercase().as_str()))
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &'a str> {
+        let all = [Some(self.own), self.more].into_iter().flatten().flat_map(Node::entries);
+        all.map(|(key, _)| key.as_str())
+    }
+
+    /// The command, whichever way it is written.
+    fn command(&self) -> &'a str {
+        let keys = ["cmd", "_raw_params"].into_iter();
+        let said = self.own.text().or_else(|| keys.filter_map(|key| self.get(key)).find_map(Node::text));
+        said.unwrap_or_default().trim()
     }
 }
 
-/// The module of a task without its collection, and its arguments.
-fn module(task: &Node) -> Option<(&str, &Node)> {
-    let is_keyword = |key: &str| KEYWORDS.contains(&key) || key == "loop" || key.starts_with("loop_");
-    let (key, arguments) = task.entries().iter().find(|(key, _)| !is_keyword(key))?;
-    Some((key.rsplit('.').next().unwrap_or(key), arguments))
-}
+const NO: [&str; 4] = ["false", "no", "off", "0"];
 
 pub(super) fn read(documents: &[Node], collector: &mut Collector<'_>) {
-    for Task { node: task, unknown } in tasks(documents) {
-        let Some((name, arguments)) = module(task) else { continue };
-        if only_applies(name, arguments) {
+    for Task { node, name, arguments: own, unknown } in tasks(documents) {
+        let arguments = Arguments { own, more: node.get("args") };
+        if only_applies(name, &arguments) {
             continue;
         }
-        let (line, told) = (arguments.line, task.text_of("name").unwrap_or(name));
-        match unknown.or_else(|| holds_template(arguments).then_some(TEMPLATE)) {
+        let (line, told) = (own.line, node.text_of("name").unwrap_or(name));
+        let is_template = holds_template(own) || arguments.more.is_some_and(holds_template);
+        match unknown.or_else(|| is_template.then(|| TEMPLATE.to_owned())) {
             Some(reason) => collector.refuse(line, told, reason),
-            None => run(name, arguments, line, told, collector),
+            None => run(name, &arguments, line, told, collector),
         }
-    }
-}
-
-const TEMPLATE: &str = "a template of Ansible: its values are not in this file";
-const ELSEWHERE: &str = "done where another task failed or changed something, which only Ansible can tell";
-
-/// Why what a task, or every task of a block, sets is not in the file.
-fn steered(item: &Node) -> Option<&'static str> {
-    if ["loop", "with_items"].iter().any(|key| item.get(key).is_some()) {
-        Some(TEMPLATE)
-    } else if item.get("when").is_some() {
-        Some("done under a condition that only Ansible can tell")
-    } else {
-        None
     }
 }
 
@@ -112,36 +69,39 @@ fn holds_template(node: &Node) -> bool {
 }
 
 /// Whether a task has files read that others wrote, and sets nothing by itself.
-fn only_applies(name: &str, arguments: &Node) -> bool {
-    let keys = || arguments.entries().iter().map(|(key, _)| key.as_str());
+fn only_applies(name: &str, arguments: &Arguments<'_>) -> bool {
     match name {
         "command" | "shell" => {
-            let applies = ["systemd-tmpfiles --create", "sysctl --system", "systemctl daemon-reload"];
-            applies.iter().any(|applies| command(arguments).starts_with(applies))
+            // Nothing but that: behind `&&` or in the next line stands another command.
+            let is_one = |c: char| c.is_ascii_alphanumeric() || " /._-".contains(c);
+            let command = arguments.command();
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let is_known = match words.as_slice() {
+                ["systemd-tmpfiles", "--create", files @ ..] => {
+                    files.iter().all(|file| file.starts_with('/'))
+                }
+                ["sysctl", "--system"] | ["systemctl", "daemon-reload"] => true,
+                _ => false,
+            };
+            is_known && command.chars().all(is_one)
         }
         // The folder of a drop-in, and the reload behind it.
         "file" => {
-            let path = ["path", "dest", "name"].iter().find_map(|key| arguments.text_of(key));
-            arguments.text_of("state") == Some("directory") && path.is_some_and(unit::is_folder)
+            let path = ["path", "dest", "name"].iter().find_map(|key| arguments.said(key));
+            let is_folder = arguments.said("state").as_deref() == Some("directory");
+            is_folder && path.is_some_and(|path| unit::is_folder(&path))
         }
-        "systemd" | "systemd_service" => keys().count() > 0 && keys().all(|key| key == "daemon_reload"),
+        "systemd" | "systemd_service" => {
+            arguments.keys().count() > 0 && arguments.keys().all(|key| key == "daemon_reload")
+        }
         _ => false,
     }
 }
 
-/// The command of a task, whichever way it is written.
-fn command(arguments: &Node) -> &str {
-    let said =
-        arguments.text().or_else(|| arguments.text_of("cmd")).or_else(|| arguments.text_of("_raw_params"));
-    said.unwrap_or_default().trim()
-}
-
-fn run(name: &str, arguments: &Node, line: usize, told: &str, collector: &mut Collector<'_>) {
-    // In one line, `name=vm.swappiness value=1`, or a mapping.
-    let said =
-        |key: &str| arguments.text_of(key).map(str::to_owned).or_else(|| in_line(arguments.text()?, key));
+fn run(name: &str, arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut Collector<'_>) {
+    let said = |key: &str| arguments.said(key);
     match name {
-        "sysctl" => match (said("state").as_deref(), said("name"), said("value")) {
+        "sysctl" => match (said("state").as_deref(), said("name").or_else(|| said("key")), said("value")) {
             (Some("absent"), ..) => {
                 collector.refuse(line, told, "takes a line out of a file: a profile wants values")
             }
@@ -149,8 +109,12 @@ fn run(name: &str, arguments: &Node, line: usize, told: &str, collector: &mut Co
             _ => collector.refuse(line, told, "sets nothing"),
         },
         "copy" => copied(arguments, line, told, collector),
-        "command" | "shell" => commanded(arguments, line, told, collector),
-        _ => collector.refuse(line, told, format!("a task of `{name}`, which sets nothing of the kernel")),
+        "command" | "shell" => match steps_aside(arguments) {
+            Some(why) => collector.refuse(line, told, why),
+            None if name == "command" => commanded(arguments, line, told, collector),
+            None => in_shell(arguments, line, told, collector),
+        },
+        _ => collector.refuse(line, told, format!("a task of `{name}`: what that sets is not read")),
     }
 }
 
@@ -161,17 +125,20 @@ fn in_line(arguments: &str, key: &str) -> Option<String> {
 }
 
 /// A file that another program reads.
-fn copied(arguments: &Node, line: usize, told: &str, collector: &mut Collector<'_>) {
-    let path = arguments.text_of("dest").unwrap_or_default();
+fn copied(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut Collector<'_>) {
+    let path = arguments.said("dest").unwrap_or_default();
     let Some(content) = arguments.get("content") else {
         return collector.refuse(line, told, "copies a file: import that one");
     };
-    if path.contains("/sysctl.d/") || path == "/etc/sysctl.conf" {
+    if arguments.says("force", NO) {
+        return collector.refuse(line, told, "writes the file only where there is none, which a host tells");
+    }
+    if is_in("sysctl.d", &path) || path == "/etc/sysctl.conf" {
         sysctl::read(&content.numbered(), collector);
-    } else if path.contains("/tmpfiles.d/") {
+    } else if is_in("tmpfiles.d", &path) {
         tmpfiles::read(&content.numbered(), collector);
-    } else if written::is_one(path) {
-        unit::read(&content.numbered(), Some(path), collector);
+    } else if written::is_one(&path) {
+        unit::read(&content.numbered(), Some(&path), collector);
     } else {
         collector.refuse(
             line,
@@ -181,16 +148,95 @@ fn copied(arguments: &Node, line: usize, told: &str, collector: &mut Collector<'
     }
 }
 
-/// A command that sets boot parameters, or what a script would.
-fn commanded(arguments: &Node, line: usize, told: &str, collector: &mut Collector<'_>) {
-    let command = command(arguments);
-    let given = command.strip_prefix("grubby ").and_then(|rest| rest.split_once("--args="));
-    match given.map(|(_, given)| given.trim_start_matches(['"', '\''])) {
-        Some(given) => {
-            let end = given.find(['"', '\'']).unwrap_or(given.len());
-            collector.arguments(line, &given[..end]);
+/// Whether a file is one of those that are read of a folder (`sysctl.d(5)`, `tmpfiles.d(5)`).
+fn is_in(folder: &str, path: &str) -> bool {
+    let above = ["/etc/", "/run/", "/usr/local/lib/", "/usr/lib/", "/lib/"];
+    let name =
+        above.iter().find_map(|above| path.strip_prefix(above)?.strip_prefix(folder)?.strip_prefix('/'));
+    name.is_some_and(|name| name.ends_with(".conf") && !name.contains('/'))
+}
+
+/// Why a command is done under a condition, or in another way than a shell does it.
+fn steps_aside(arguments: &Arguments<'_>) -> Option<String> {
+    const CONDITIONS: [(&str, &str); 3] = [
+        ("creates", "done only where a file is not there, which a host tells"),
+        ("removes", "done only where a file is there, which a host tells"),
+        ("chdir", "done in another folder, which is not followed: write whole paths"),
+    ];
+    let given = |key: &str| arguments.get(key).is_some() || in_line(arguments.command(), key).is_some();
+    if let Some((key, why)) = CONDITIONS.into_iter().find(|(key, _)| given(key)) {
+        return Some(format!("{key}: {why}"));
+    }
+    let shell = arguments.said("executable")?;
+    let name = shell.rsplit('/').next().unwrap_or_default();
+    let is_read = ["ash", "bash", "dash", "ksh", "sh"].contains(&name);
+    (!is_read).then(|| format!("executable: {shell} runs it, whose language is not read"))
+}
+
+/// A command without a shell: `&&`, `>` and `*` are words as others are.
+fn commanded(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut Collector<'_>) {
+    let listed = arguments.get("argv").map(|list| list.items().iter().filter_map(Node::text));
+    let words: Vec<String> = match listed {
+        Some(words) => words.map(str::to_owned).collect(),
+        None if arguments.command().contains('\\') => {
+            return collector.refuse(
+                line,
+                told,
+                "has backslashes, which Ansible takes apart: write it without",
+            );
         }
-        None if command.is_empty() => collector.refuse(line, told, "sets nothing"),
-        None => script::read(&("\n".repeat(line.saturating_sub(1)) + command), collector),
+        None => script::quoted_words(arguments.command()),
+    };
+    if words.is_empty() {
+        return collector.refuse(line, told, "sets nothing");
+    }
+    if words[0].rsplit('/').next() == Some("grubby") {
+        return grubby(&words, line, told, collector);
+    }
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    script::read(&("\n".repeat(line.saturating_sub(1)) + &quoted.join(" ")), collector);
+}
+
+/// A command or a script that a shell runs.
+fn in_shell(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut Collector<'_>) {
+    let command = arguments.command();
+    let words = script::quoted_words(command);
+    let is_plain = !command.contains(['&', '|', ';', '<', '>', '$', '`', '\\', '\n', '#']);
+    match words.first().and_then(|first| first.rsplit('/').next()) {
+        None => collector.refuse(line, told, "sets nothing"),
+        Some("grubby") if is_plain => grubby(&words, line, told, collector),
+        Some(_) => script::read(&("\n".repeat(line.saturating_sub(1)) + command), collector),
+    }
+}
+
+/// `grubby --update-kernel=ALL --args="isolcpus=2-3"`.
+fn grubby(words: &[String], line: usize, told: &str, collector: &mut Collector<'_>) {
+    let (mut kernels, mut given, mut rest) = (None, Vec::new(), words.iter().skip(1));
+    while let Some(word) = rest.next() {
+        let (option, value) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value.to_owned())),
+            None => (word.as_str(), rest.next().cloned()),
+        };
+        let value = value.unwrap_or_default();
+        match option {
+            "--update-kernel" => kernels = Some(value),
+            "--args" => given.push(value),
+            "--remove-args" => {
+                let why = "takes arguments off the command line: a profile gives some, and takes none away";
+                collector.refuse(line, &format!("grubby --remove-args=\"{value}\""), why);
+            }
+            other => {
+                return collector.refuse(
+                    line,
+                    told,
+                    format!("an option of grubby that is not read: {other}"),
+                );
+            }
+        }
+    }
+    match kernels.as_deref() {
+        Some("ALL" | "DEFAULT") => given.iter().for_each(|given| collector.arguments(line, given)),
+        _ if given.is_empty() => {}
+        _ => collector.refuse(line, told, "of some kernel alone: read is --update-kernel=ALL or DEFAULT"),
     }
 }

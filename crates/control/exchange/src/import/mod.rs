@@ -1,6 +1,7 @@
 //! Foreign files: what each line sets, collected to a profile.
 
 mod ansible;
+mod ansible_tasks;
 mod arguments;
 mod collect;
 mod devices;
@@ -202,7 +203,7 @@ pub fn import_with(
         ImportFormat::Unit => unit::read(text, path, &mut collector),
         ImportFormat::Ansible | ImportFormat::NodeTuning => match yaml::read(text) {
             Ok(documents) if format == ImportFormat::Ansible => ansible::read(&documents, &mut collector),
-            Ok(documents) => node_tuning::read(&documents, &mut collector),
+            Ok(documents) => node_tuning::read(&documents, files, &mut collector),
             Err(reason) => collector.refuse(1, "", reason),
         },
     }

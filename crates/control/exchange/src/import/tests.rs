@@ -1,5 +1,6 @@
 //! What foreign files come to.
 
+mod ansible;
 mod script;
 mod tuned;
 mod unit;
@@ -410,63 +411,6 @@ proptest! {
 }
 
 #[test]
-fn a_task_of_ansible_in_one_line_sets_what_it_says() {
-    let text = "- hosts: all\n  tasks:\n  - name: swap\n    sysctl: name=vm.swappiness value=1 sysctl_set=yes\n\
-                \x20 - ansible.posix.sysctl: name=net.ipv4.tcp_rmem value=\"4096 131072 16777216\"\n\
-                \x20 - sysctl: name=vm.stat_interval state=absent\n  - sysctl: name=vm.stat_interval\n";
-    let imported = read(text, ImportFormat::Ansible);
-    let lines = told(&imported);
-    assert_eq!(lines[..2], ["4 vm.swappiness", "5 net.ipv4.tcp_rmem"], "{lines:?}");
-    assert!(lines[2].contains("takes a line out") && lines[3].contains("sets nothing"), "{lines:?}");
-    assert_eq!(*want(&imported, "net.ipv4.tcp_rmem"), Want::Text("4096 131072 16777216".to_owned()));
-}
-
-#[test]
-fn tasks_of_ansible_are_read_with_their_lines_and_no_template_is_filled_in() {
-    let text = include_str!("../../../../../fuzz/seeds/import/ansible");
-    assert_eq!(ImportFormat::guess(text), ImportFormat::Ansible);
-    let imported = read(text, ImportFormat::Ansible);
-    assert_eq!(
-        told(&imported),
-        [
-            "8 vm.swappiness",
-            "16 thp.enabled",
-            "17 - makes or removes files: only lines of type w set a value",
-            "22 - a template of Ansible: its values are not in this file",
-            "26 boot.isolcpus may stall the host: --allow availability",
-            "26 boot.nosmt may stall the host: --allow availability",
-            "28 kernel.numa_balancing",
-            "30 - a task of `package`, which sets nothing of the kernel",
-        ]
-    );
-}
-
-#[test]
-fn tasks_of_a_block_are_steered_by_what_is_said_of_the_block() {
-    let task = |indent: &str, value: u32| {
-        format!("{indent}- sysctl:\n{indent}    name: vm.swappiness\n{indent}    value: {value}\n")
-    };
-    let text = format!(
-        "- block:\n{}  when: ansible_memtotal_mb > 4096\n- block:\n{}  rescue:\n{}- hosts: all\n  handlers:\n{}",
-        task("  ", 1),
-        task("  ", 2),
-        task("  ", 3),
-        task("  ", 4)
-    );
-    let imported = read(&text, ImportFormat::Ansible);
-    let elsewhere = "done where another task failed or changed something, which only Ansible can tell";
-    assert_eq!(
-        told(&imported),
-        [
-            "3 - done under a condition that only Ansible can tell".to_owned(),
-            "8 vm.swappiness".to_owned(),
-            format!("12 - {elsewhere}"),
-            format!("17 - {elsewhere}"),
-        ]
-    );
-}
-
-#[test]
 fn profiles_in_an_object_of_the_node_tuning_operator_are_read() {
     let text = include_str!("../../../../../fuzz/seeds/import/node-tuning");
     assert_eq!(ImportFormat::guess(text), ImportFormat::NodeTuning);
@@ -480,6 +424,43 @@ fn profiles_in_an_object_of_the_node_tuning_operator_are_read() {
         );
     }
     assert!(matches!(recognise("- a: [", ImportFormat::Ansible), Err(ExchangeError::Yaml(_))));
+}
+
+#[test]
+fn of_several_profiles_in_an_object_one_is_read_or_none() {
+    let object = |profiles: &[(&str, &str)], recommended: &[&str]| {
+        let mut text = "kind: Tuned\nspec:\n  profile:\n".to_owned();
+        for (name, data) in profiles {
+            text += &format!("  - name: {name}\n    data: |\n");
+            text.extend(data.lines().map(|line| format!("      {line}\n")));
+        }
+        text += if recommended.is_empty() { "" } else { "  recommend:\n" };
+        text.extend(
+            recommended.iter().map(|name| format!("  - match:\n    - label: {name}\n    profile: {name}\n")),
+        );
+        read(&text, ImportFormat::NodeTuning)
+    };
+    let a = ("a", "[sysctl]\nvm.swappiness=1\n");
+    let b = ("b", "[sysctl]\nvm.dirty_ratio=7\n");
+    let c = ("c", "[main]\ninclude=a\n[sysctl]\nvm.stat_interval=9\n");
+    let wanted = |imported: &Imported| {
+        imported.profile.want.keys().map(|id| id.as_str().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    for (profiles, recommended, keys) in [
+        (&[a, b][..], &["a", "b"][..], ""),
+        (&[a, b], &[], ""),
+        (&[a, b], &["b"], "vm.dirty_ratio"),
+        (&[a, c], &[], "vm.stat_interval vm.swappiness"),
+        (&[a, c], &["a", "c"], "vm.stat_interval vm.swappiness"),
+        (&[a, b, c], &["c"], "vm.stat_interval vm.swappiness"),
+        (&[a, b, c], &["b", "c"], ""),
+    ] {
+        assert_eq!(wanted(&object(profiles, recommended)), keys, "{profiles:?} {recommended:?}");
+    }
+    let why = "each node gets one of a and b, by labels that are in no file: import a file with one of them";
+    assert_eq!(told(&object(&[a, b], &["a", "b"])), [format!("6 - {why}"), format!("10 - {why}")]);
+    let other = "6 - `recommend` gives no node this profile, and b does not include it";
+    assert_eq!(told(&object(&[a, b], &["b"])), [other, "11 vm.dirty_ratio"]);
 }
 
 #[test]
