@@ -5,6 +5,7 @@ mod ansible_tasks;
 mod arguments;
 mod collect;
 mod devices;
+mod grub;
 mod ini;
 mod node_tuning;
 mod recognise;
@@ -84,6 +85,7 @@ impl ImportFormat {
         match (folder, name, ending.as_deref().unwrap_or_default()) {
             (_, "rc.local", _) | (_, _, "sh" | "bash" | "ksh") => Some(Self::Script),
             (_, _, "rules") => Some(Self::Udev),
+            ("default", "grub", _) | ("grub.d", _, "cfg") => Some(Self::KernelArgs),
             (_, "tuned.conf", _) => Some(Self::Tuned),
             (_, "sysctl.conf", _) | ("sysctl.d", _, "conf") => Some(Self::Sysctl),
             ("tmpfiles.d", _, "conf") => Some(Self::Tmpfiles),
@@ -104,6 +106,9 @@ impl ImportFormat {
             return if is_object { Self::NodeTuning } else { Self::Ansible };
         }
         let plain: Vec<&str> = lines.by_ref().filter(|line| !line.starts_with(['#', ';'])).collect();
+        if plain.iter().any(|line| grub::is_one(line)) {
+            return Self::KernelArgs;
+        }
         if plain.first().is_some_and(|line| unit::is_section(line)) {
             return Self::Unit;
         }

@@ -5,7 +5,7 @@
 
 use super::ImportFormat;
 use super::ini::{self, Entry};
-use super::{ansible, node_tuning, script, udev, unit, yaml};
+use super::{ansible, grub, node_tuning, script, udev, unit, yaml};
 use crate::error::ExchangeError;
 
 /// Plugins and sections of tuned (`tuned/plugins/` of the project). A section of another name says its `type`.
@@ -78,6 +78,12 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
     if let Some(interpreter) = other_interpreter(text).filter(|_| format == ImportFormat::Script) {
         return Err(ExchangeError::OtherLanguage { interpreter: interpreter.to_owned() });
     }
+    if format == ImportFormat::Script && !says_script(text) && lines.iter().any(|line| grub::is_one(line)) {
+        return Err(ExchangeError::OtherKind {
+            what: "a file of the defaults of grub",
+            cure: "its arguments of the kernel are read: --from kernel-args",
+        });
+    }
     let is_unit = format == ImportFormat::Unit;
     if let Some(kind) = other_kind(&lines, says_script(text)).filter(|_| !is_unit) {
         return Err(kind);
@@ -86,6 +92,9 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
         ImportFormat::Script => of_script(text),
         ImportFormat::Sysctl => plain(&lines, &['#', ';']).map(is_sysctl).collect(),
         ImportFormat::Tmpfiles => plain(&lines, &['#']).map(is_tmpfiles).collect(),
+        ImportFormat::KernelArgs if lines.iter().any(|line| grub::is_one(line)) => {
+            plain(&lines, &['#']).map(grub::fits).collect()
+        }
         ImportFormat::KernelArgs => {
             plain(&lines, &['#']).flat_map(str::split_whitespace).map(is_argument).collect()
         }

@@ -456,7 +456,13 @@ fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
         let path = to.text.as_str();
         if !is_of_kernel(path) {
             collector.written.doubt(line, std::iter::once(path));
-            collector.refuse(line, text, "writes to a file that is none of the kernel's");
+            let why = match path.starts_with('/') {
+                true => "writes to a file that is none of the kernel's",
+                false => {
+                    "names a file from the folder that a `cd` went to, which is not followed: write its whole path"
+                }
+            };
+            collector.refuse(line, text, why);
         } else if to.is_glob {
             collector.refuse(
                 line,

@@ -504,6 +504,12 @@ fn rules_of_udev_set_what_they_ask_by_name_and_are_refused_where_they_ask_more()
         ("SUBSYSTEM==\"net\", ATTR{queues/rx-*/rps_cpus}=\"3\"", "udev sets one"),
         ("SUBSYSTEM==\"block\", ATTR{queue/scheduler}=\"$env{X}\"", "fills in"),
         ("SUBSYSTEM==\"block\", RUN+=\"/usr/local/bin/tune %k\"", "starts a program"),
+        (
+            "ACTION==\"remove\", SUBSYSTEM==\"block\", ATTR{queue/scheduler}=\"none\"",
+            "of no device that is there",
+        ),
+        ("ACTION==\"remove\", RUN+=\"/sbin/sysctl -w vm.swappiness=1\"", "of no device that is there"),
+        ("ACTION==\"unbind|offline\", SYSCTL{vm.swappiness}=\"1\"", "of no device that is there"),
         ("SUBSYSTEM==\"net\", NAME=\"lan0\"", "nothing of the kernel"),
     ] {
         let imported = read(rule, ImportFormat::Udev);
@@ -513,6 +519,60 @@ fn rules_of_udev_set_what_they_ask_by_name_and_are_refused_where_they_ask_more()
             "{line:?}"
         );
     }
+}
+
+#[test]
+fn rules_of_udev_for_devices_that_are_there_are_read_whatever_else_they_are_for() {
+    for action in ["==\"add|remove\"", "!=\"remove\"", "==\"change\"", "==\"*\""] {
+        let rule = format!("ACTION{action}, SYSCTL{{vm.swappiness}}=\"1\"\n");
+        assert_eq!(told(&read(&rule, ImportFormat::Udev)), ["1 vm.swappiness"], "{rule}");
+    }
+}
+
+/// `/etc/default/grub`, which a shell reads: the last line for a name counts.
+#[test]
+fn what_the_boot_loader_is_told_by_default_is_read_as_arguments_of_the_kernel() {
+    let text = "# If you change this file\nGRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet nosmt\" # x\n\
+                GRUB_CMDLINE_LINUX=\"isolcpus=2-7\"\nGRUB_CMDLINE_LINUX='mitigations=off hugepagesz=1G'\n\
+                GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT hugepages=4\"\n\
+                GRUB_CMDLINE_XEN=\"dom0_mem=1G\"\nGRUB_CMDLINE_LINUX_RECOVERY=single\n\
+                if [ -e /x ]; then\n  GRUB_CMDLINE_XEN=wifi\nfi\nGRUB_CMDLINE_LINUX_XEN_REPLACE=$(x)\n";
+    for path in ["/etc/default/grub", "/etc/default/grub.d/50-x.cfg", "x.txt"] {
+        assert_eq!(recognise_file(text, path), Ok(ImportFormat::KernelArgs), "{path}");
+    }
+    let imported = read(text, ImportFormat::KernelArgs);
+    let menu = "- how the boot loader works, and no argument of the kernel";
+    assert_eq!(
+        told(&imported),
+        [
+            format!("2 {menu}"),
+            "3 - no knob is set by this argument of the kernel command line".to_owned(),
+            "3 boot.nosmt may stall the host: --allow availability".to_owned(),
+            "4 - line 5 says it anew".to_owned(),
+            "5 boot.mitigations sets how far a protection goes: --allow-knob boot.mitigations".to_owned(),
+            "6 boot.hugepages.1g may stall the host: --allow availability".to_owned(),
+            "7 - arguments of other entries of the menu than those that a host boots by".to_owned(),
+            "8 - arguments of other entries of the menu than those that a host boots by".to_owned(),
+            "9 - only a shell can tell: read are lines of NAME=\"...\"".to_owned(),
+            "10 - stands under a condition that only a shell can tell".to_owned(),
+            "11 - only a shell can tell: read are lines of NAME=\"...\"".to_owned(),
+            "12 - arguments of other entries of the menu than those that a host boots by".to_owned(),
+        ]
+    );
+    assert_eq!(overridden(&imported), [(4, 5)]);
+    for later in [
+        "GRUB_CMDLINE_LINUX=$(x)",
+        ". /etc/x",
+        "[ -e /x ] && GRUB_CMDLINE_LINUX=quiet",
+        "x; if y; then\nGRUB_CMDLINE_LINUX=quiet\nfi",
+    ] {
+        let imported = read(&format!("GRUB_CMDLINE_LINUX=nosmt\n{later}\n"), ImportFormat::KernelArgs);
+        let first = &told(&imported)[0];
+        assert!(first.starts_with("1 - line ") && first.ends_with("may say it anew"), "{later}: {first}");
+        assert!(imported.profile.want.is_empty(), "{later}");
+    }
+    let error = recognise(text, ImportFormat::Script).expect_err("no script of settings");
+    assert!(error.cure().contains("--from kernel-args"), "{error}");
 }
 
 /// What is accepted of a text, as `line knob value`.

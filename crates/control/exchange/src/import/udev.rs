@@ -67,8 +67,12 @@ impl<'a> Asked<'a> {
         for part in rule.parts.iter().filter(|part| !part.operator.is_given()) {
             let is = part.operator == Operator::Is && !part.is_odd;
             match part.key.as_str() {
-                // Each says when, or is true of all that has such files.
-                "ACTION" => {}
+                // It says when: a device that is there was added, or changes.
+                "ACTION" if may_be_there(part) => {}
+                "ACTION" => {
+                    return Err(format!("holds only where {}: of no device that is there", part.text()));
+                }
+                // True of all that has such files.
                 "ENV" if part.attribute.as_deref() == Some("DEVTYPE") && is && part.value == "disk" => {}
                 "SUBSYSTEM" if is => asked.folder = folder(&part.value),
                 "KERNEL" if is && !part.value.is_empty() => asked.names = part.value.split('|').collect(),
@@ -82,6 +86,12 @@ impl<'a> Asked<'a> {
         }
         Ok(asked)
     }
+}
+
+/// Whether a rule for these actions is one for devices that appear or change.
+fn may_be_there(part: &Part) -> bool {
+    let fits = |action: &str| planish_udev::matches(&part.value, action) == (part.operator == Operator::Is);
+    !part.is_odd && ["add", "change"].into_iter().any(fits)
 }
 
 fn folder(subsystem: &str) -> Option<&'static str> {

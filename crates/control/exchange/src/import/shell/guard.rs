@@ -123,12 +123,23 @@ impl Ends {
         Self { well: Outcome::When(vec![term]), ..Self::asked(said) }
     }
 
+    /// It succeeds where a place is not there.
+    fn no_place(said: &str, place: Place) -> Self {
+        let term = Term::Place { place, said: format!("`{said}` fails") };
+        Self { badly: Outcome::When(vec![term]), ..Self::asked(said) }
+    }
+
     pub(super) fn negated(self) -> Self {
         Self { well: self.badly, badly: self.well }
     }
 
     /// This one, and then another one where this one succeeds.
     pub(super) fn and(self, then: Self, said: &str) -> Self {
+        self.joined(then, Self::asked(said).badly)
+    }
+
+    /// `and`; `badly` is how both together end where either fails, and only a host can tell which.
+    fn joined(self, then: Self, badly_together: Outcome) -> Self {
         let well = match (self.well, then.well) {
             (Outcome::Always, other) | (other, Outcome::Always) => other,
             (Outcome::When(mut own), Outcome::When(more)) => {
@@ -142,14 +153,14 @@ impl Ends {
             (own, Outcome::Never(_)) => own,
             (Outcome::Never(_), other) => other,
             (Outcome::Unlikely(why), Outcome::Unlikely(_)) => Outcome::Unlikely(why),
-            _ => Self::asked(said).badly,
+            _ => badly_together,
         };
         Self { well, badly }
     }
 
     /// This one, and then another one where this one fails.
     pub(super) fn or(self, then: Self, said: &str) -> Self {
-        self.negated().and(then.negated(), said).negated()
+        self.negated().joined(then.negated(), Self::asked(said).well).negated()
     }
 }
 
@@ -169,7 +180,7 @@ pub(super) fn tested(said: &str, words: &[Field]) -> Ends {
     }
     let each = parts.iter().map(|part| match part {
         [option, path] => place(option, path).map(|place| Ends::place(said, place)),
-        [_, option, path] => place(option, path).map(|place| Ends::place(said, place).negated()),
+        [_, option, path] => place(option, path).map(|place| Ends::no_place(said, place)),
         _ => None,
     });
     let each: Option<Vec<Ends>> = each.collect();

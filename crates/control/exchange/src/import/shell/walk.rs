@@ -461,9 +461,11 @@ impl<'t> Walker<'t, '_, '_> {
     /// Runs a pipeline; of one that stands alone also is told what only talks.
     fn pipeline(&mut self, pipeline: &'t Pipeline<'t>, is_alone: bool) -> Ran {
         self.asked += usize::from(pipeline.is_negated);
+        // What is told to succeed or to fail is the command itself.
+        let raw = pipeline.raw.trim_start_matches(['!', ' ', '\t']);
         let mut ran = match pipeline.commands.as_slice() {
             [Command { kind: Kind::Simple { assigned, words }, redirects, line, .. }] => {
-                self.simple(assigned, words, redirects, *line, pipeline.raw, is_alone)
+                self.simple(assigned, words, redirects, *line, raw, is_alone)
             }
             [one] => self.command(one),
             _ => self.joined(pipeline),
@@ -481,7 +483,7 @@ impl<'t> Walker<'t, '_, '_> {
             let ends = self.program(plain, false);
             return self.at_failure(ends);
         }
-        let mut ran = Ran::from(Ends::asked(pipeline.raw));
+        let mut ran = Ran::from(Ends::asked(pipeline.raw.trim_start_matches(['!', ' ', '\t'])));
         for command in &pipeline.commands {
             self.asked += 1;
             ran = self.subshell(|walker| match &command.kind {

@@ -405,3 +405,42 @@ fn printf_says_its_form_for_each_value() {
         assert_eq!(imported.lines.len(), 1, "{text}");
     }
 }
+
+/// What must hold is told the right way round.
+#[test]
+fn conditions_behind_a_not_are_told_as_they_are() {
+    let set = "sysctl -w vm.swappiness=1";
+    for (script, why) in [
+        (format!("if ! grep -q numa /x; then {set}; fi"), "`grep -q numa /x` fails"),
+        (format!("! grep -q numa /x && {set}"), "`grep -q numa /x` fails"),
+        (format!("! grep -q numa /x || {set}"), "`grep -q numa /x` succeeds"),
+        (format!("if ! cat /x | grep -q numa; then {set}; fi"), "`grep -q numa` fails"),
+        (
+            format!("if [ ! -f /x ]; then exit 0; fi\n{set}"),
+            "`[ ! -f /x ]` fails, which asks for another place",
+        ),
+        (format!("if [ ! -f /x ]; then {set}; fi"), "`[ ! -f /x ]` succeeds"),
+        (format!("[ ! -f /x ] || {set}"), "`[ ! -f /x ]` fails"),
+        (format!("if grep a /x || grep b /x; then {set}; fi"), "`grep a /x || grep b /x` succeeds"),
+        (format!("grep a /x || grep b /x || {set}"), "`grep a /x` fails"),
+    ] {
+        let imported = read(&script, ImportFormat::Script);
+        let row = imported.lines.iter().find(|row| row.text.contains("sysctl")).expect(&script);
+        let row = row.reason.as_deref().unwrap_or_default();
+        assert!(
+            row.contains(&format!("runs only if {why}")) && imported.profile.want.is_empty(),
+            "{script}: {row}"
+        );
+    }
+}
+
+#[test]
+fn a_name_behind_a_change_of_folder_is_not_called_another_file() {
+    let text = "(cd /sys/kernel/mm/transparent_hugepage && echo never > enabled)\necho a > /tmp/x\n";
+    let why =
+        "1 - names a file from the folder that a `cd` went to, which is not followed: write its whole path";
+    assert_eq!(
+        told(&read(text, ImportFormat::Script)),
+        [why, "2 - writes to a file that is none of the kernel's"]
+    );
+}
