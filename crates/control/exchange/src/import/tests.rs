@@ -623,7 +623,7 @@ fn what_a_plan_would_refuse_beside_another_line_is_refused_by_name() {
 /// arm64 with pages of 64 KiB has 512 MiB, x86 with `default_hugepagesz=1G` one GiB.
 #[test]
 fn pages_of_a_pool_without_a_size_are_told_to_be_of_the_default_size() {
-    let taken = "a pool: raised by this need, and never lowered; pages of the default size, taken for 2M";
+    let taken = "a pool: raised to this size, and never lowered; pages of the default size, taken for 2M";
     for (text, format) in [
         ("echo 16 > /proc/sys/vm/nr_hugepages\n", ImportFormat::Script),
         ("vm.nr_hugepages = 16\n", ImportFormat::Sysctl),

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::Catalogue;
 use crate::{
-    Case, Class, Computation, Conditions, Form, Knob, KnobId, Pin, Profile, ShareOf, Undo, ValueType, Want, When,
-    place, version_numbers,
+    Case, Class, Computation, Conditions, Form, Knob, KnobId, Pin, Profile, ShareOf, Undo, ValueType, Want,
+    When, place, version_numbers,
 };
 
 /// The files of its own that a plan writes: what systemd adds to a unit, the slice of services whose CPUs are isolated,

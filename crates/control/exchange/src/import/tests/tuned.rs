@@ -320,7 +320,7 @@ fn options_of_tuned_that_a_knob_is_for_are_read() {
 fn arguments_of_a_profile_say_of_which_size_its_pages_are() {
     let tuned = "[sysctl]\nvm.nr_hugepages=16\n[bootloader]\ncmdline=default_hugepagesz=1G\n";
     let imported = read(tuned, ImportFormat::Tuned);
-    let wanted = Want::Need { need_bytes: 16 << 30, nodes: Nodes::Spread };
+    let wanted = Want::Total { total_bytes: 16 << 30, nodes: Nodes::Spread };
     assert_eq!(
         imported.profile.want.get(&KnobId::new("hugepages.1g")),
         Some(&wanted),
