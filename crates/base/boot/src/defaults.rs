@@ -5,6 +5,8 @@
 
 use crate::block::Block;
 use crate::odd::Odd;
+use crate::run;
+use crate::shell::Shell;
 
 const BLOCK: Block = Block {
     begin: "# BEGIN planish: `planish undo` takes these lines out again\n",
@@ -32,6 +34,11 @@ pub fn is_of_menu(line: &str) -> bool {
 }
 
 pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
+    let mut shell = Shell::default();
+    shell.source(text, "");
+    // In this order the menu's scripts put them behind the kernel.
+    let before = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"].map(|name| shell.value(name));
+    run::refuse_out_of_reach(&before.map(Option::unwrap_or_default).join(" "))?;
     BLOCK.insert(text, &drop_in_line(arguments))
 }
 

@@ -90,7 +90,9 @@ pub(crate) fn options_as_they_are(text: &str) -> Result<Range<usize>, Odd> {
 }
 
 pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
-    Ok(run::insert(text, &options(text)?, arguments))
+    let line = options(text)?;
+    run::refuse_out_of_reach(&text[line.clone()])?;
+    Ok(run::insert(text, &line, arguments))
 }
 
 pub(crate) fn remove(text: &str, arguments: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::odd::Odd;
+use crate::odd::{Odd, refuse_zeroes};
 use crate::run;
 
 const HEAD: &str = "# GRUB Environment Block\n";
@@ -30,8 +30,9 @@ pub(crate) fn body(text: &str) -> Result<&str, Odd> {
 /// Why a text is no environment block: GRUB reads nothing out of it, or would have no place to write.
 ///
 /// # Errors
-/// One without its head, and one of an odd size.
+/// One without its head, one of an odd size, and one with zeroes.
 pub fn refuse_cut_off(text: &str) -> Result<(), Odd> {
+    refuse_zeroes(text)?;
     if !text.starts_with(HEAD) {
         return Err(Odd::CutOff { what: "it does not begin as an environment block of GRUB" });
     }
@@ -96,6 +97,7 @@ pub(crate) fn padded(body: &str, size: usize) -> Option<String> {
 
 pub(crate) fn insert(text: &str, arguments: &str) -> Result<String, Odd> {
     let (body, line) = parts(text)?;
+    run::refuse_out_of_reach(&body[line.clone()])?;
     let longer = run::insert(body, &line, arguments);
     padded(&longer, text.len()).ok_or_else(|| no_room(text, body, &longer))
 }

@@ -61,18 +61,24 @@ pub fn reads_entries(text: &str) -> bool {
     })
 }
 
-/// The script whose lines a menu begins and does not end: the rest of it was cut off.
+/// What a menu begins and does not end, the lines of a script or an entry: the rest of it was cut off.
 #[must_use]
 pub fn unfinished(text: &str) -> Option<&str> {
-    let mut open = None;
+    let (mut open, mut blocks) = (None, Vec::new());
     for line in text.lines().map(str::trim) {
+        let begins = ["menuentry ", "submenu "].iter().any(|word| line.starts_with(word));
+        if line.starts_with('}') {
+            blocks.pop();
+        } else if begins && line.ends_with('{') {
+            blocks.push(line.trim_end_matches('{').trim_end());
+        }
         if let Some(script) = line.strip_prefix("### BEGIN ") {
             open = Some(script.trim_end_matches('#').trim_end());
         } else if line.starts_with("### END ") && line.ends_with("###") {
             open = None;
         }
     }
-    open
+    open.or(blocks.first().copied())
 }
 
 /// How many of the normal entries give these arguments, in one run, and how many there are.

@@ -45,8 +45,8 @@ pub use env::{
     as_noted as as_grub_noted, is_torn as is_env_torn, refuse_cut_off as refuse_cut_off_env,
     value as env_value,
 };
-pub use odd::Odd;
-pub use run::count_besides;
+pub use odd::{Odd, refuse_zeroes};
+pub use run::{count_besides, refuse_out_of_reach};
 pub use shell::{Shell, Word, refuse_unfinished};
 pub use tag::{Tag, is_tag, tags};
 
@@ -66,9 +66,11 @@ pub enum Format {
 /// The text with arguments put in.
 ///
 /// # Errors
-/// Arguments that a loader would take apart, and a text that is cut off or cannot be understood.
+/// Arguments that a loader would take apart; a text that is cut off or cannot be understood; one where what is put in
+/// would not reach the kernel.
 pub fn insert(format: Format, text: &str, arguments: &str) -> Result<String, Odd> {
     refuse_odd(arguments)?;
+    odd::refuse_control(text)?;
     match format {
         Format::GrubDefaults => defaults::insert(text, arguments),
         Format::GrubEnv => env::insert(text, arguments),

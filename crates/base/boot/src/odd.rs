@@ -25,6 +25,9 @@ pub enum Odd {
         /// How many there are.
         count: usize,
     },
+    /// Arguments behind whose end nothing reaches the kernel.
+    #[error("its arguments have `--`: what is put in behind that is for process 1, and not for the kernel")]
+    ForProcess1,
     /// Something that is not understood.
     #[error("it holds {what}, which is not understood")]
     Unknown {
@@ -39,4 +42,26 @@ pub enum Odd {
         /// Bytes that are needed.
         wanted: usize,
     },
+}
+
+/// Refuses a text with bytes of zero: no program writes one into a file of a boot loader, and a power cut leaves them
+/// where the blocks of a file were never written.
+///
+/// # Errors
+/// That it has some.
+pub fn refuse_zeroes(text: &str) -> Result<(), Odd> {
+    if text.contains('\0') {
+        return Err(Odd::CutOff { what: "it has bytes of zero in it, as a power cut leaves them" });
+    }
+    Ok(())
+}
+
+/// Refuses characters that stand in no file of a boot loader which a person or a program wrote.
+pub(crate) fn refuse_control(text: &str) -> Result<(), Odd> {
+    refuse_zeroes(text)?;
+    let is_odd = |c: char| c.is_ascii_control() && !"\t\n\r\u{b}\u{c}".contains(c);
+    if text.contains(is_odd) {
+        return Err(Odd::Unknown { what: "a control character" });
+    }
+    Ok(())
 }

@@ -72,7 +72,8 @@ struct Item<'a> {
     words: Vec<String>,
     /// Whether the script for this system's kernels wrote it.
     is_own: bool,
-    body: Vec<&'a str>,
+    /// Lines with their numbers, counted from 0.
+    body: Vec<(usize, &'a str)>,
     below: Vec<Item<'a>>,
 }
 
@@ -116,19 +117,19 @@ const DEPTH_MAX: usize = 16;
 /// Entries and menus up to the end of the menu that they are in, which lies in so many others. `None` where they lie
 /// deeper than [`DEPTH_MAX`]: the stack of this program is not the file's to use up.
 fn items<'a>(
-    lines: &mut impl Iterator<Item = &'a str>,
+    lines: &mut impl Iterator<Item = (usize, &'a str)>,
     is_own: &mut bool,
     depth: usize,
 ) -> Option<Vec<Item<'a>>> {
     let mut found = Vec::new();
-    while let Some(line) = lines.next() {
+    while let Some((_, line)) = lines.next() {
         let bare = line.trim();
         if let Some(script) = bare.strip_prefix("### BEGIN ") {
             *is_own = script.contains("_linux");
         }
         match bare.split_whitespace().next() {
             Some("menuentry") => {
-                let body = lines.by_ref().take_while(|line| line.trim() != "}").collect();
+                let body = lines.by_ref().take_while(|(_, line)| line.trim() != "}").collect();
                 found.push(Item { words: words(bare), is_own: *is_own, body, below: Vec::new() });
             }
             Some("submenu") if depth == DEPTH_MAX => return None,
@@ -175,6 +176,18 @@ fn find<'a, 'b>(items: &'b [Item<'a>], path: &str) -> Option<&'b Item<'a>> {
     }
 }
 
+/// The same as GRUB takes it at a boot: what names nothing stands for the first of its menu (`run_menu` in
+/// `grub-core/normal/menu.c`).
+fn taken<'a, 'b>(items: &'b [Item<'a>], path: &str) -> Option<&'b Item<'a>> {
+    let (first, rest) = path.split_once('>').map_or((path, "0"), |(first, rest)| (first, rest));
+    let named = match first.parse::<usize>() {
+        Ok(index) => items.get(index),
+        Err(_) => items.iter().find(|item| item.is_called(first)),
+    };
+    let found = named.or(items.first())?;
+    if found.below.is_empty() { Some(found) } else { taken(&found.below, rest) }
+}
+
 /// An entry for once: what is copied, and the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
@@ -193,11 +206,35 @@ fn is_kernel(line: &str) -> bool {
 /// `saved_entry`. `None` where nobody can tell.
 #[must_use]
 pub fn default_in_menu(menu: &str, saved: Option<&str>) -> Option<(String, String)> {
-    let all = items(&mut menu.lines(), &mut false, 0)?;
+    let all = items(&mut menu.lines().enumerate(), &mut false, 0)?;
     let item = find(&all, default_of(menu, saved)?)?;
     let words: Vec<&str> =
-        item.body.iter().find(|line| is_kernel(line))?.split_whitespace().skip(1).collect();
+        item.body.iter().find(|(_, line)| is_kernel(line))?.1.split_whitespace().skip(1).collect();
     Some((item.title().to_owned(), words.join(" ")))
+}
+
+/// The entry that a menu starts where nothing names one for once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Its title.
+    pub title: String,
+    /// The number of the line that starts its kernel, counted from 1.
+    pub line: usize,
+    /// What that is given, in one line.
+    pub arguments: String,
+}
+
+/// The same as GRUB finds it at a boot, which takes the first entry where the menu names none or one that is not there.
+/// `None` where nobody can tell, and where it starts no kernel of Linux.
+#[must_use]
+pub fn started_by_menu(menu: &str, saved: Option<&str>) -> Option<Started> {
+    let all = items(&mut menu.lines().enumerate(), &mut false, 0)?;
+    let is_named = head(menu).any(|line| line.starts_with("set default="));
+    let default = if is_named { default_of(menu, saved)? } else { "0" };
+    let item = taken(&all, default)?;
+    let (index, line) = item.body.iter().find(|(_, line)| is_kernel(line))?;
+    let words: Vec<&str> = line.split_whitespace().skip(2).collect();
+    Some(Started { title: item.title().to_owned(), line: index + 1, arguments: words.join(" ") })
 }
 
 /// The same of an entry of a file.
@@ -221,19 +258,19 @@ pub fn of_menu(menu: &str, saved: Option<&str>, arguments: &str) -> Result<Copy,
     let default =
         default_of(menu, saved).ok_or(Odd::CutOff { what: "it does not say what is booted by default" })?;
     let deep = Odd::Unknown { what: "menus within menus within menus" };
-    let all = items(&mut menu.lines(), &mut false, 0).ok_or(deep)?;
+    let all = items(&mut menu.lines().enumerate(), &mut false, 0).ok_or(deep)?;
     let unknown = Odd::Unknown { what: "a default that is no entry of this system" };
     let item = find(&all, default).filter(|item| item.is_own).ok_or(unknown)?;
     let mut body = String::new();
     let mut kernels = 0;
-    for line in &item.body {
+    for (_, line) in &item.body {
         if line.split_whitespace().next() == Some("savedefault") {
             continue;
         }
         body += line.trim_end();
         if is_kernel(line) {
             kernels += 1;
-            refuse_behind(line)?;
+            run::refuse_out_of_reach(line)?;
             body = body + " " + arguments;
         }
         body.push('\n');
@@ -247,12 +284,6 @@ pub fn of_menu(menu: &str, saved: Option<&str>, arguments: &str) -> Result<Copy,
     let is_free = item.words.iter().any(|word| word == "--unrestricted");
     let options = users + if is_free { "--unrestricted " } else { "" };
     Ok(Copy { title: item.title().to_owned(), text: menu_entry(item.title(), &options, &body) })
-}
-
-/// Refuses a line whose end is for process 1: what is added there would not reach the kernel.
-fn refuse_behind(line: &str) -> Result<(), Odd> {
-    let is_behind = line.split_whitespace().any(|word| word == "--");
-    if is_behind { Err(Odd::Unknown { what: "arguments for process 1 (--)" }) } else { Ok(()) }
 }
 
 fn menu_entry(title: &str, options: &str, body: &str) -> String {
@@ -273,7 +304,7 @@ pub fn of_entry(text: &str, menu: &str, arguments: &str) -> Result<Copy, Odd> {
     };
     let (kernel, options) =
         (all("linux").next().unwrap_or_default(), all("options").next().unwrap_or_default());
-    refuse_behind(options)?;
+    run::refuse_out_of_reach(options)?;
     let device =
         |word: &str| if word.starts_with('/') { format!(" ($root){word}") } else { format!(" {word}") };
     let mut body = String::new();
@@ -307,7 +338,7 @@ pub fn of_entry(text: &str, menu: &str, arguments: &str) -> Result<Copy, Odd> {
 pub fn file_of_entry(text: &str, arguments: &str) -> Result<Copy, Odd> {
     refuse_odd(arguments)?;
     let line = entry::options(text)?;
-    refuse_behind(&text[line.clone()])?;
+    run::refuse_out_of_reach(&text[line.clone()])?;
     let edited = run::insert(text, &line, arguments);
     let title = Entry::parse(text).map(|entry| entry.title).unwrap_or_default();
     let mut copy = format!("title planish trial boot: {title}\n");

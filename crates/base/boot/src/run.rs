@@ -56,6 +56,28 @@ pub(crate) fn gives(line: &str, arguments: &str) -> bool {
     at.is_some_and(|at| words[at + run.len()..].iter().all(|word| !own.contains(&name(word))))
 }
 
+/// Refuses arguments behind which another one would not reach the kernel: within a quote that has no end it would be a
+/// part of a value, and behind `--` it is for process 1 (`next_arg` in `lib/cmdline.c`, `parse_args` in
+/// `kernel/params.c`).
+///
+/// # Errors
+/// Which of both it is.
+pub fn refuse_out_of_reach(line: &str) -> Result<(), Odd> {
+    let mut is_quoted = false;
+    let separates = |c: char| {
+        is_quoted ^= c == '"';
+        is_blank(c) && !is_quoted
+    };
+    let is_end = line.split(separates).any(|word| word.trim_matches('"') == "--");
+    if is_end {
+        return Err(Odd::ForProcess1);
+    }
+    if line.matches('"').count().is_multiple_of(2) {
+        return Ok(());
+    }
+    Err(Odd::CutOff { what: "a quote in its arguments has no end" })
+}
+
 /// Takes one run out of some words; whether it was there. What stood before it and behind it is no run.
 fn take_out(words: &mut Vec<&str>, arguments: &str) -> bool {
     let run: Vec<&str> = words_of(arguments).collect();
@@ -82,6 +104,7 @@ pub(crate) fn cmdline(text: &str) -> Option<Range<usize>> {
 
 pub(crate) fn insert_in_cmdline(text: &str, arguments: &str) -> Result<String, Odd> {
     let line = cmdline(text).ok_or(Odd::CutOff { what: "there are no arguments in it" })?;
+    refuse_out_of_reach(&text[line.clone()])?;
     Ok(insert(text, &line, arguments))
 }
 

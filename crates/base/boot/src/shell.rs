@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::odd::Odd;
+use crate::odd::{Odd, refuse_zeroes};
 
 /// One argument, and the file and line that gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,6 +259,7 @@ impl Scan {
 /// # Errors
 /// What it ends in.
 pub fn refuse_unfinished(text: &str) -> Result<(), Odd> {
+    refuse_zeroes(text)?;
     let mut scan = Scan::default();
     let mut last_joined = false;
     for c in text.chars() {

@@ -187,6 +187,62 @@ fn what_is_cut_off_or_odd_is_left_alone() {
     assert!(matches!(insert(Format::GrubDefaults, "cat <<X\nX\n", "nosmt"), Err(Odd::Unknown { .. })));
 }
 
+/// The text of a format that gives these arguments.
+fn giving(format: Format, arguments: &str) -> String {
+    match format {
+        Format::GrubDefaults => format!("GRUB_CMDLINE_LINUX=\"{}\"\n", arguments.replace('"', "\\\"")),
+        Format::GrubEnv => env(&format!("kernelopts={arguments}\n")),
+        Format::Entry => format!("title x\nlinux /v\noptions {arguments}\n"),
+        Format::KernelCmdline => format!("{arguments}\n"),
+    }
+}
+
+#[test]
+fn where_nothing_would_reach_the_kernel_nothing_is_put_in() {
+    for format in FORMATS {
+        let put_in = |arguments: &str| insert(format, &giving(format, arguments), "nosmt");
+        assert_eq!(put_in("ro quiet -- nosplash"), Err(Odd::ForProcess1), "{format:?}");
+        assert_eq!(put_in("ro --"), Err(Odd::ForProcess1), "{format:?}");
+        let open = Err(Odd::CutOff { what: "a quote in its arguments has no end" });
+        assert_eq!(put_in("ro dyndbg=\"file a +p"), open, "{format:?}");
+        for whole in ["ro --x a--b", "dyndbg=\"file a -- +p\" ro", "a=\"b\"\"c d\""] {
+            assert!(put_in(whole).is_ok(), "{format:?}: {whole}");
+        }
+    }
+    // Two variables are one line.
+    let two = "GRUB_CMDLINE_LINUX_DEFAULT=quiet\nGRUB_CMDLINE_LINUX='a --'\n";
+    assert_eq!(insert(Format::GrubDefaults, two, "nosmt"), Err(Odd::ForProcess1));
+}
+
+#[test]
+fn zeroes_of_a_power_cut_and_control_characters_are_refused() {
+    let zeroes = "\0".repeat(40);
+    for format in FORMATS {
+        let whole = giving(format, "ro");
+        for odd in [format!("{whole}{zeroes}"), whole.replace("ro", &format!("ro{zeroes}")), zeroes.clone()] {
+            let why = insert(format, &odd, "nosmt").expect_err("odd").to_string();
+            assert!(why.starts_with("it is cut off: it has bytes of zero"), "{format:?}: {why}");
+        }
+        let odd = insert(format, &whole.replace("ro", "r\u{1b}o"), "nosmt");
+        assert_eq!(odd, Err(Odd::Unknown { what: "a control character" }), "{format:?}");
+    }
+    assert!(insert(Format::KernelCmdline, "ro\tquiet\u{b}\r\n", "nosmt").is_ok(), "blanks of the kernel");
+}
+
+#[test]
+fn a_menu_that_ends_within_something_is_cut_off() {
+    let linux = "### BEGIN /etc/grub.d/10_linux ###\nblscfg\n";
+    let end = "### END /etc/grub.d/10_linux ###\n";
+    assert_eq!(generated::unfinished(linux), Some("/etc/grub.d/10_linux"));
+    let whole = format!("{linux}function f {{\n  true\n}}\n{end}");
+    assert_eq!(generated::unfinished(&whole), None);
+    let entry = "submenu 'a' {\n\tmenuentry 'b' {\n\t\tlinux /v\n\t}\n}\n";
+    assert_eq!(generated::unfinished(&format!("{whole}{entry}")), None);
+    for (at, _) in entry.match_indices('\n').filter(|(at, _)| *at < entry.len() - 2) {
+        assert_eq!(generated::unfinished(&format!("{whole}{}", &entry[..=at])), Some("submenu 'a'"), "{at}");
+    }
+}
+
 #[test]
 fn a_run_is_counted_word_for_word_and_not_within_that_of_another() {
     let count = |line: &str, others: &[&str]| count_besides(line, "a=1 b", others);

@@ -63,6 +63,29 @@ fn the_default_entry_is_copied_and_nothing_else() {
 }
 
 #[test]
+fn the_entry_that_is_started_is_found_as_grub_finds_it() {
+    let started = |default: &str, saved: Option<&str>| {
+        let found = started_by_menu(&menu(default), saved)?;
+        let menu = menu(default).replace("ro  quiet", "ro quiet");
+        let line = menu.lines().nth(found.line - 1).expect("a line").trim();
+        assert!(line.starts_with("linux") && line.ends_with(&found.arguments), "{line}");
+        Some(found.title)
+    };
+    let first = Some("Debian GNU/Linux".to_owned());
+    assert_eq!(started("0", None), first);
+    assert_eq!(started("Other", None).as_deref(), Some("Other"), "also one of another script");
+    assert_eq!(started("1>1", None).as_deref(), Some("Debian, with Linux 6.1"));
+    assert_eq!(started("gnulinux-advanced-1", None).as_deref(), Some("Debian, with Linux 6.12"));
+    // What names nothing stands for the first.
+    assert_eq!((started("gone", None), started("9", None)), (first.clone(), first.clone()));
+    assert_eq!(started("1>gone", None).as_deref(), Some("Debian, with Linux 6.12"));
+    assert_eq!(started("${saved_entry}", Some("Other")).as_deref(), Some("Other"));
+    assert_eq!(started_by_menu(&format!("{LINUX}{CUSTOM}"), None).map(|found| found.title), first);
+    let unquoted = menu("0").replace("set default=\"0\"", "set default=$x");
+    assert_eq!(started_by_menu(&unquoted, None), None);
+}
+
+#[test]
 fn menus_without_end_within_menus_are_refused_and_end_no_process() {
     let deep = menu("0") + &"submenu 'x' {\n".repeat(300_000);
     assert!(matches!(of_menu(&deep, None, "nosmt"), Err(Odd::Unknown { .. })));
@@ -79,7 +102,7 @@ fn a_default_that_cannot_be_told_is_refused() {
         assert!(matches!(odd, Odd::Unknown { .. }), "{default}: {odd}");
     }
     let behind = menu("0").replace("ro  quiet", "ro -- single");
-    assert!(matches!(of_menu(&behind, None, "nosmt"), Err(Odd::Unknown { .. })));
+    assert_eq!(of_menu(&behind, None, "nosmt"), Err(Odd::ForProcess1));
     let headless = menu("0").replace("set default", "true default");
     assert!(matches!(of_menu(&headless, None, "nosmt"), Err(Odd::CutOff { .. })));
     assert!(matches!(of_menu(&menu("0"), None, "a;b"), Err(Odd::Arguments { .. })));
