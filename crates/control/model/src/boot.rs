@@ -58,6 +58,18 @@ pub struct BootFiles {
     /// not known that the next boot brings them.
     #[serde(skip)]
     pub is_next_untold: bool,
+    /// Why the entry that is booted next gets nothing of what is put into these files, where that is so.
+    #[serde(skip)]
+    pub astray: Option<Astray>,
+}
+
+/// A loader that boots next what its files give nothing to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Astray {
+    /// What it boots, and where that is said.
+    pub reason: String,
+    /// What to do about it.
+    pub cure: String,
 }
 
 /// A file of others that arguments are put into.

@@ -25,7 +25,8 @@ pub enum DriftState {
     NotHere,
     /// Here, not as wanted, and left so since nobody allowed it: `because` says what to type. No failure, either.
     NotAllowed,
-    /// Could not be read.
+    /// Could not be read; of a boot parameter that planish had the boot loader give: whether the next boot gives it
+    /// cannot be told.
     Unknown,
 }
 
@@ -105,6 +106,15 @@ pub struct KnobCheck {
     pub because: Option<String>,
 }
 
+impl KnobCheck {
+    /// Whether an entry had the boot loader give it, and nobody can tell whether that does.
+    #[must_use]
+    pub fn is_untold_at_boot(&self) -> bool {
+        // What runs can be read of each kernel: its command line has it or has it not.
+        self.state == DriftState::Unknown && self.place.starts_with("cmdline:") && self.running.is_some()
+    }
+}
+
 /// All places that were compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
@@ -115,12 +125,14 @@ pub struct Drift {
 impl Drift {
     /// Whether everything is as wanted, and neither a file nor another program will change that at the next boot. What
     /// planish was never asked to set is told and not judged; what merely nobody persisted was not wanted after a boot.
+    /// What it had the boot loader give must be seen there.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         !self.knobs.iter().any(|knob| match knob.state {
             DriftState::Drift => knob.wanted.is_some(),
             DriftState::LostAtBoot => knob.next_boot.is_some(),
             DriftState::OverwrittenAtBoot => true,
+            DriftState::Unknown => knob.is_untold_at_boot(),
             _ => false,
         })
     }

@@ -49,7 +49,7 @@ mod unpersisted;
 mod value;
 mod writer;
 
-pub use boot::{BootFile, BootFiles, BootFormat, BootLoader, Generator};
+pub use boot::{Astray, BootFile, BootFiles, BootFormat, BootLoader, Generator};
 pub use bound::{Bound, Demand};
 pub use cache::{CacheControl, CacheResource, OtherGroup};
 pub use catalogue::{Catalogue, CatalogueError, PinnedOtherwise};

@@ -6,6 +6,7 @@
 //! Sources: GRUB manual (Invoking grub-mkconfig), the Boot Loader Specification, systemd-boot(7), kernel-install(8).
 
 pub(crate) mod alone;
+pub(crate) mod around;
 mod entries;
 pub(crate) mod grub;
 pub(crate) mod lines;
@@ -174,15 +175,36 @@ fn neither(host: &Host, cmdline: &str) -> Boot {
 }
 
 /// The folder of entries of systemd-boot, and what is in it. A second partition may hold them:
-/// <https://uapi-group.org/specifications/specs/boot_loader_specification>.
+/// <https://uapi-group.org/specifications/specs/boot_loader_specification>. It reads both, and sorts what it finds as
+/// one list; whether a folder is on a partition that it looks at, its files do not tell.
+///
+/// # Errors
+/// The machine as one whose loader is not known, where an entry cannot be read, and where two folders have some: which
+/// of all is booted next cannot be told from either.
 fn folder_of_entries(host: &Host, root: &str) -> Result<Option<(String, Vec<entries::Found>)>, Box<Boot>> {
+    let mut found: Option<(String, Vec<entries::Found>)> = None;
+    let mut seen = Vec::new();
     for folder in [root, "/boot", "/efi"].map(|root| format!("{root}/loader/entries")) {
+        // One partition may be seen at two places.
+        let behind = host.canonical(&folder).unwrap_or_else(|| folder.clone());
+        if seen.contains(&behind) {
+            continue;
+        }
+        seen.push(behind);
         let entries = entries::read(host, &folder)?;
-        if !entries.is_empty() {
-            return Ok(Some((folder, entries)));
+        match &found {
+            _ if entries.is_empty() => {}
+            None => found = Some((folder, entries)),
+            Some((first, _)) => {
+                let reason =
+                    format!("{first} and {folder} both have entries, and systemd-boot takes one out of all");
+                let cure = "keep them in one of both folders: move them, with their kernels, or take those away that \
+                            nobody boots";
+                return Err(Box::new(Boot::unknown(reason, cure)));
+            }
         }
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// systemd-boot: entries that are read at boot, and no menu that is made before.
@@ -201,6 +223,7 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     let wanted = once::wanted_of_systemd(host, root).ok();
     let wanted = wanted.filter(|wanted| wanted.is_some() || others::images(host).is_empty());
     let next = wanted.and_then(|wanted| entries::by_systemd(&entries, wanted.as_deref()));
+    let astray = next.and_then(|next| entries::astray(next, "bootctl set-default ID"));
     let next = next.map(|entry| NextBoot {
         given: entry.given(|_| None),
         source: entry.path.clone(),
@@ -214,7 +237,7 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     }
     let name = "systemd-boot".to_owned();
     let is_next_untold = next.is_none();
-    let files = BootFiles { name, own: None, edited, generator: None, is_next_untold };
+    let files = BootFiles { name, own: None, edited, generator: None, is_next_untold, astray };
     Boot { loader: BootLoader::Known(files), next }
 }
 

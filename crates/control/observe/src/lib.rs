@@ -46,6 +46,7 @@ mod writers;
 
 pub use boot::RUNNING;
 pub use boot::alone::{menu_alone, names_of};
+pub use boot::around::{Around, around_variable};
 pub use boot::grub::{WithOurs, with_ours};
 pub use boot::lines::{BootLine, boot_lines, next_words};
 pub use boot::once::{carried_over, default_entry, look as once, seen as once_seen};

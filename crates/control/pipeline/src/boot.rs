@@ -8,9 +8,10 @@ use planish_act::boot::{format_of, is_in};
 use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
-    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryStep, Knob, Observation,
-    Original, Persisted, Undo, Unpersisted, ValueType, bootline, is_by_size,
+    Astray, BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryStep, Knob,
+    Observation, Original, Persisted, Undo, Unpersisted, ValueType, bootline, is_by_size,
 };
+use planish_observe::Around;
 
 use crate::copied;
 use crate::error::PipelineError;
@@ -101,11 +102,15 @@ impl Wishes {
         let Some(arguments) = self.arguments() else { return Ok((Vec::new(), Vec::new())) };
         match loader {
             BootLoader::Known(files) => {
+                if let Some(Astray { reason, cure }) = files.astray.clone() {
+                    return Err(PipelineError::BootLoader { arguments, reason, cure });
+                }
                 if let Some(own) = &files.own {
                     self.refuse_overruled(session, own, &arguments, sink)?;
                 }
                 refuse_lost(session, files, &arguments, entries)?;
                 refuse_linked(session, files, &arguments)?;
+                self.refuse_around(session, loader, &arguments)?;
                 let copies = copied::in_check(session, loader, entries);
                 Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
             }
@@ -160,14 +165,25 @@ impl Wishes {
                 ),
             );
         }
+        // What stands before ours in the line of a menu decides whether ours reaches the kernel.
+        let is_ours =
+            |(_, source): &&(String, String)| source.rsplit_once(':').is_some_and(|(path, _)| path == own);
+        let before: Vec<&(String, String)> = sources.given.iter().take_while(|word| !is_ours(word)).collect();
+        let line: Vec<&str> = before.iter().map(|(argument, _)| argument.as_str()).collect();
+        if let Err(odd) = planish_boot::refuse_out_of_reach(&line.join(" ")) {
+            let is_it = |word: &&&(String, String)| word.0 == "--" || word.0.matches('"').count() % 2 == 1;
+            let by = before.iter().find(is_it).map_or(own, |(_, source)| source.as_str());
+            return refused(format!("{by}: {odd}"), OUT_OF_REACH.to_owned());
+        }
         let words: Vec<&str> = sources.given.iter().map(|(argument, _)| argument.as_str()).collect();
         for row in &self.rows {
             let knob = session.sound_catalogue()?.knob(&row.knob)?;
             let Some((value, index)) = bootline::found(&words, knob, None) else { continue };
-            // What is said of each size is added up: none is the last word.
-            let is_by_size = knob.boot_parameter().is_some_and(|(name, _)| is_by_size(name));
             let (argument, source) = &sources.given[index];
-            if is_by_size || knob.r#type.same(&value, &row.value) || Persisted::own_file(source).is_some() {
+            if is_summed(knob)
+                || knob.r#type.same(&value, &row.value)
+                || Persisted::own_file(source).is_some()
+            {
                 continue;
             }
             return refused(
@@ -220,6 +236,49 @@ fn refuse_lost(
          once more"
     );
     Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure })
+}
+
+impl Wishes {
+    /// Refuses arguments that an entry which asks for `$kernelopts` would not give the kernel, or give another value
+    /// behind it.
+    fn refuse_around(
+        &self,
+        session: &Session,
+        loader: &BootLoader,
+        arguments: &str,
+    ) -> Result<(), PipelineError> {
+        let refused = |reason: String, cure: String| {
+            Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure })
+        };
+        for Around { source, before, behind } in planish_observe::around_variable(session.host(), loader) {
+            if let Err(odd) = planish_boot::refuse_out_of_reach(&before) {
+                return refused(format!("{source}: {odd}"), OUT_OF_REACH.to_owned());
+            }
+            let words: Vec<&str> = bootline::arguments(&behind).collect();
+            for row in &self.rows {
+                let knob = session.sound_catalogue()?.knob(&row.knob)?;
+                let Some((value, index)) = bootline::found(&words, knob, None) else { continue };
+                if !is_summed(knob) && !knob.r#type.same(&value, &row.value) {
+                    let argument = words[index];
+                    return refused(
+                        format!(
+                            "{source} gives `{argument}` behind $kernelopts, and of two the kernel takes the last"
+                        ),
+                        format!("take `{argument}` out of {source}, or put it before $kernelopts"),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What helps where nothing that is put in behind the others would reach the kernel.
+const OUT_OF_REACH: &str = "give what is behind `--` in some other way, or close the quote, and apply again";
+
+/// Whether what is said of each size is added up: none is the last word.
+fn is_summed(knob: &Knob) -> bool {
+    knob.boot_parameter().is_some_and(|(name, _)| is_by_size(name))
 }
 
 /// The steps for each file. One that has a copy of what an earlier entry gave gets it no second time. Others do: of two

@@ -8,7 +8,7 @@
 //! Where the undo found its own insertion changed and left it, each argument of it counts by itself, in that file
 //! alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_act::boot::{DIFFERS, resolved};
 use planish_boot::{Tag, count_besides, is_tag, tags};
@@ -32,6 +32,23 @@ pub(crate) fn run_of(step: &EntryStep) -> Option<&str> {
 pub(crate) fn after_undo(session: &Session, entries: &[Entry], undone: &[EntryId]) -> Vec<CarriedOver> {
     let is_meant = |entry: &Entry| undone.contains(&entry.id);
     look(session, None, entries, &is_meant, &|_, _| false)
+}
+
+/// What an undo cannot tell of arguments that it took out: of a loader that is not known, files may give them that are
+/// not among those which are read.
+pub(crate) fn untold(session: &Session, entries: &[Entry], undone: &[EntryId]) -> Option<String> {
+    let meant = entries.iter().filter(|entry| undone.contains(&entry.id));
+    let runs = meant.flat_map(|entry| entry.steps.iter().filter_map(run_of));
+    let runs: BTreeSet<&str> = runs.collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let BootLoader::Unknown { reason, cure } = session.boot_loader() else { return None };
+    let runs: Vec<&str> = runs.into_iter().collect();
+    Some(format!(
+        "whether a boot to come still gives `{}` cannot be told: {reason}; {cure}; then: planish check",
+        runs.join("`, `")
+    ))
 }
 
 /// The same of every entry that is closed. Where somebody has given the arguments anew, in a file that the undo had
@@ -130,6 +147,14 @@ fn tag_of(session: &Session, entry: EntryId, path: &str, line: usize) -> Option<
     tag.map(|tag| tag.text.to_owned())
 }
 
+/// The files of a loader that arguments are put into; of one that is not known, all that have any.
+fn edited(session: &Session, loader: &BootLoader) -> BTreeSet<String> {
+    match loader {
+        BootLoader::Known(files) => files.edited.iter().map(|file| file.path.clone()).collect(),
+        _ => boot_lines(session.host(), loader).into_iter().map(|line| line.path).collect(),
+    }
+}
+
 /// The entries that files of the boot loader name beside arguments, and that this journal does not have, with the lines
 /// that name them.
 pub(crate) fn strange_tags(
@@ -137,11 +162,13 @@ pub(crate) fn strange_tags(
     loader: &BootLoader,
     entries: &[Entry],
 ) -> BTreeMap<EntryId, Vec<String>> {
-    let BootLoader::Known(files) = loader else { return BTreeMap::new() };
+    if matches!(loader, BootLoader::Outside { .. }) {
+        return BTreeMap::new();
+    }
     let gave_any = |entry: &&Entry| entry.steps.iter().any(|step| step.undo == Undo::Edit);
     let is_known = |id: EntryId| entries.iter().filter(gave_any).any(|entry| entry.id == id);
     let mut strange: BTreeMap<EntryId, Vec<String>> = BTreeMap::new();
-    for path in files.edited.iter().map(|file| &file.path) {
+    for path in &edited(session, loader) {
         let text = session.host().read(path).unwrap_or_default();
         for tag in tags(&text).filter(|tag| !is_known(EntryId(tag.entry))) {
             strange.entry(EntryId(tag.entry)).or_default().push(format!("{path}:{}", tag.line));

@@ -176,6 +176,10 @@ pub(crate) fn undo_selected(
         undone.hints.push(format!("{line}: {}", line.cure()));
         undone.exit = worse(undone.exit, Exit::Findings);
     }
+    if let Some(hint) = copied::untold(session, &journal.ledger().entries, &ids) {
+        undone.hints.push(hint);
+        undone.exit = worse(undone.exit, Exit::Findings);
+    }
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();
     Ok(undone)

@@ -7,13 +7,15 @@ use planish_model::{
     given_in_vain, pages_in_file, part_at,
 };
 
-use crate::wish::{Wish, of_this_boot, pages_short_of, twin_of};
+use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
 
 /// What all comparisons share.
 pub(crate) struct Bench<'a> {
     pub(crate) catalogue: &'a Catalogue,
     pub(crate) observation: &'a Observation,
     pub(crate) open: &'a [Entry],
+    /// What open entries had the boot loader give.
+    pub(crate) given: Wishes,
 }
 
 /// A state and why it is so.
@@ -187,17 +189,19 @@ impl Bench<'_> {
                     return self.against_value(knob, reading, running, text, None, persisted);
                 }
                 // What the next boot brings by itself is pending; what somebody has yet to give it is missing.
-                let comes =
-                    |wanted: &String| persisted.is_some_and(|found| knob.r#type.same(&found.value, wanted));
                 let at_boot = match verdict.verdict {
                     VerdictKind::Reboot => true,
                     VerdictKind::Blocked => knob.when == When::Boot,
                     _ => false,
                 };
-                if let (true, Some(text), Some(found)) = (at_boot, text, persisted)
-                    && comes(text)
-                {
-                    return self.pending(knob, running, found);
+                let by_boot = text.as_deref().filter(|_| at_boot).and_then(|text| match persisted {
+                    Some(found) => {
+                        knob.r#type.same(&found.value, text).then(|| self.pending(knob, running, found))
+                    }
+                    None => self.untold(knob, reading, text),
+                });
+                if let Some(judged) = by_boot {
+                    return judged;
                 }
                 let state = match (verdict.verdict, text, self.pages_short_of(reading)) {
                     (VerdictKind::Reboot, Some(_), _) => DriftState::Drift,
@@ -292,10 +296,8 @@ impl Bench<'_> {
         {
             return (DriftState::Drift, Some(why));
         }
-        if let (None, Some((entry, _)), true) = (persisted, by, self.is_next_untold(knob)) {
-            let told = "it does not tell which of its entries it boots next";
-            let why = format!("in files of the boot loader since entry {entry}; {told}");
-            return (DriftState::PendingReboot, Some(why));
+        if let (None, Some(untold)) = (persisted, self.untold(knob, reading, wanted)) {
+            return untold;
         }
         let why = match (persisted, by) {
             (Some(found), _) if knob.boot_parameter().is_some() => says(found),
@@ -342,10 +344,25 @@ impl Bench<'_> {
         format!("the boot loader's menu was not made anew since{}", cure.unwrap_or_default())
     }
 
-    /// Whether a boot parameter may come with the next boot, and nobody can tell.
-    fn is_next_untold(&self, knob: &Knob) -> bool {
-        let is_untold = matches!(&self.observation.boot, BootLoader::Known(files) if files.is_next_untold);
-        is_untold && knob.boot_parameter().is_some()
+    /// What becomes of a boot parameter that an entry had the boot loader give, where nobody can tell what that gives
+    /// next: in all its entries it may be, and in the one that is booted not; or its files cannot be read any more.
+    fn untold(&self, knob: &Knob, reading: &Reading, wanted: &str) -> Option<Judgement> {
+        let given = self.given.get(&(knob.id.clone(), reading.place.clone()));
+        let Some(Wish::Value { text, by: Some((entry, _)) }) = given else { return None };
+        match &self.observation.boot {
+            _ if !knob.r#type.same(text, wanted) => None,
+            BootLoader::Known(files) if files.is_next_untold => {
+                let told = "it does not tell which of its entries it boots next";
+                let why = format!("in files of the boot loader since entry {entry}; {told}");
+                Some((DriftState::PendingReboot, Some(why)))
+            }
+            BootLoader::Unknown { reason, cure } => {
+                let told = "whether the next boot gives it cannot be told";
+                let why = format!("entry {entry} had the boot loader give it; {told}: {reason}; {cure}");
+                Some((DriftState::Unknown, Some(why)))
+            }
+            _ => None,
+        }
     }
 
     /// It runs as wanted: what will the next boot make of it?
@@ -377,7 +394,7 @@ impl Bench<'_> {
                 (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
             }
             None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
-            None => (DriftState::Ok, None),
+            None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
         }
     }
 
@@ -590,10 +607,13 @@ fn in_vain(found: &Persisted) -> Option<&BootValue> {
 fn says(found: &Persisted) -> String {
     match (found.value.as_str(), in_vain(found)) {
         (NOT_GIVEN | "0", Some(lost)) => {
-            format!(
-                "{} leaves {} without effect: it assigns anew, or gives another value",
-                found.source, lost.source
-            )
+            let menu = found.source.contains("/grub.cfg:");
+            let why = if menu {
+                "it is booted next, and takes nothing of it"
+            } else {
+                "it assigns anew, or gives another value"
+            };
+            format!("{} leaves {} without effect: {why}", found.source, lost.source)
         }
         (NOT_GIVEN, None) => format!("{} no longer gives it", found.source),
         (value, _) => format!("{} gives {value}", found.source),

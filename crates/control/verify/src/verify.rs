@@ -3,7 +3,7 @@
 use planish_model::{Access, Catalogue, Class, Drift, Entry, NOT_GIVEN, Observation, Plan, Reading};
 
 use crate::compare::Bench;
-use crate::wish::{of_entries, of_plan, set_by, with_asked};
+use crate::wish::{of_boot_files, of_entries, of_plan, set_by, with_asked};
 
 /// Compares a fresh observation with what it should show.
 ///
@@ -19,8 +19,8 @@ pub fn verify(
     open: &[Entry],
     observation: &Observation,
 ) -> Drift {
-    let bench = Bench { catalogue, observation, open };
     let applied = of_entries(open, observation, catalogue);
+    let bench = Bench { catalogue, observation, open, given: of_boot_files(open, catalogue) };
     let wishes = match plan {
         Some(plan) => {
             let of_profile: Vec<Entry> =

@@ -142,7 +142,7 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
 
 /// The boot parameters that open entries of any boot had the boot loader give: the newest counts. Somebody may have
 /// taken them out since, and a kernel that was installed later may have an entry without them.
-fn of_boot_files(open: &[Entry], catalogue: &Catalogue) -> Wishes {
+pub(crate) fn of_boot_files(open: &[Entry], catalogue: &Catalogue) -> Wishes {
     let mut entries: Vec<&Entry> = open.iter().filter(|entry| entry.is_open()).collect();
     entries.sort_by_key(|entry| entry.id);
     let mut wishes = Wishes::new();

@@ -1,8 +1,8 @@
 //! Entries of the Boot Loader Specification.
 
-use planish_boot::{Entry, once, order};
+use planish_boot::{Entry, once, order, refuse_zeroes};
 use planish_host::{Host, ReadError};
-use planish_model::{BootFile, BootFormat, place};
+use planish_model::{Astray, BootFile, BootFormat, place};
 
 use super::{Boot, Given};
 
@@ -44,6 +44,8 @@ impl Found {
     }
 }
 
+const MEND: &str = "mend the file first, or take it away where nothing is to be started by it";
+
 /// The entries of a folder that start Linux, in the order of their names, without our own for a trial boot: it is none
 /// that arguments are put into, nor one that is booted next but for once.
 ///
@@ -66,10 +68,12 @@ pub(crate) fn read(host: &Host, folder: &str) -> Result<Vec<Found>, Box<Boot>> {
             }
             Err(error) => return Err(Box::new(Boot::unreadable(&path, &error))),
         };
+        if let Err(odd) = refuse_zeroes(&text) {
+            return Err(Box::new(Boot::unknown(format!("{path}: {odd}"), MEND)));
+        }
         if !Entry::is_whole(&text) {
-            let cure = "mend the file first, or take it away where nothing is to be started by it";
             let reason = format!("{path} is cut off: no line says what it starts");
-            return Err(Box::new(Boot::unknown(reason, cure)));
+            return Err(Box::new(Boot::unknown(reason, MEND)));
         }
         found.extend(Entry::parse(&text).map(|entry| Found { entry, path }));
     }
@@ -80,6 +84,14 @@ pub(crate) fn read(host: &Host, folder: &str) -> Result<Vec<Found>, Box<Boot>> {
 /// Those that are not for repairs.
 pub(crate) fn normal(entries: &[Found]) -> impl Iterator<Item = &Found> {
     entries.iter().filter(|found| !found.entry.is_rescue(&found.path))
+}
+
+/// Why nothing is given to the entry that is booted next, where that is one for repairs.
+pub(crate) fn astray(next: &Found, cure: &str) -> Option<Astray> {
+    next.entry.is_rescue(&next.path).then(|| Astray {
+        reason: format!("{} is booted next, and an entry for repairs is left as it is", next.path),
+        cure: format!("name another one: {cure}"),
+    })
 }
 
 /// The entry that GRUB shows at a number, or that a name or a title means: `None` where it is none of them.

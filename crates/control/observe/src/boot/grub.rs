@@ -1,8 +1,10 @@
 //! GRUB: a menu that a program makes from `/etc/default/grub`, or one that reads entries at boot.
 
-use planish_boot::{Odd, Shell, Word, env_value, generated, once, refuse_cut_off_env, refuse_unfinished};
-use planish_host::Host;
-use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, Generator, Persisted};
+use planish_boot::{
+    Odd, Shell, Word, env_value, generated, once, refuse_cut_off_env, refuse_unfinished, refuse_zeroes,
+};
+use planish_host::{Host, ReadError};
+use planish_model::{Astray, BootFile, BootFiles, BootFormat, BootLoader, Generator, Persisted};
 
 use super::{BY_HAND, Boot, Given, NextBoot, cmdline_file, entries};
 
@@ -25,20 +27,26 @@ pub(super) fn block_beside(host: &Host, menu: &str) -> String {
 
 /// GRUB, whose menu is at `menu`.
 pub(super) fn look(host: &Host, menu: &str) -> Boot {
-    match host.read(menu) {
-        Ok(text) if generated::reads_entries(&text) => with_entries(host, menu, &text),
-        Ok(text) if generated::entries(&text).is_empty() => Boot::unknown(
+    let text = match host.read(menu) {
+        Ok(text) => text,
+        Err(error) => return Boot::unreadable(menu, &error),
+    };
+    let anew = "make the menu anew with the program of the distribution, and look at it";
+    if let Err(odd) = refuse_zeroes(&text) {
+        return Boot::unknown(format!("{menu}: {odd}"), anew);
+    }
+    match generated::unfinished(&text) {
+        None if text.trim().is_empty() => Boot::unknown(format!("{menu} is empty"), anew),
+        Some(script) if script.starts_with('/') => {
+            Boot::unknown(format!("{menu} is cut off: what {script} wrote has no end"), anew)
+        }
+        Some(entry) => Boot::unknown(format!("{menu} is cut off: {entry} has no end"), anew),
+        None if generated::reads_entries(&text) => with_entries(host, menu, &text),
+        None if generated::entries(&text).is_empty() => Boot::unknown(
             format!("{menu} has no entry of this system: it is cut off, or made by hand"),
             BY_HAND,
         ),
-        Ok(text) => match generated::unfinished(&text) {
-            Some(script) => Boot::unknown(
-                format!("{menu} is cut off: what {script} wrote has no end"),
-                "make the menu anew with the program of the distribution, and look at it",
-            ),
-            None => with_menu(host, menu, &text),
-        },
-        Err(error) => Boot::unreadable(menu, &error),
+        None => with_menu(host, menu, &text),
     }
 }
 
@@ -56,7 +64,10 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
     }
     let env = block_beside(host, menu);
     // Without one nothing is saved, and who may not read it is told no more than the entries say.
-    let block = host.read(&env).ok();
+    let block = match host.read(&env) {
+        Err(error @ ReadError::NotText { .. }) => return Boot::unknown(error.to_string(), BLOCK_CURE),
+        read => read.ok(),
+    };
     let odd = block.as_deref().and_then(|block| refuse_cut_off_env(block).err());
     let block = block.unwrap_or_default();
     let mut edited = Vec::new();
@@ -79,6 +90,7 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
         let (value, line) = env_value(&block, name)?;
         Some((value.to_owned(), format!("{env}:{line}")))
     };
+    let astray = next.and_then(|next| entries::astray(next, "grub2-set-default ID"));
     let next = next.map(|found| NextBoot {
         given: found.given(variable),
         source: if found.is_variable() { env.clone() } else { found.path.clone() },
@@ -87,7 +99,7 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
     });
     let is_next_untold = next.is_none();
     let name = "GRUB with entries".to_owned();
-    let files = BootFiles { name, own: None, edited, generator: None, is_next_untold };
+    let files = BootFiles { name, own: None, edited, generator: None, is_next_untold, astray };
     match odd {
         None => Boot { loader: BootLoader::Known(files), next },
         // Nothing is written, and what the entries say is told all the same.
@@ -97,10 +109,11 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
 
 /// An environment block that GRUB reads nothing out of, the name of the entry to boot least of all.
 fn damaged(env: &str, odd: &Odd) -> Boot {
-    let cure =
-        "look at it, and have it made anew: grub2-editenv create, then name the entry with grub2-set-default";
-    Boot::unknown(format!("{env}: {odd}"), cure)
+    Boot::unknown(format!("{env}: {odd}"), BLOCK_CURE)
 }
+
+const BLOCK_CURE: &str =
+    "look at it, and have it made anew: grub2-editenv create, then name the entry with grub2-set-default";
 
 /// A menu that a program of the distribution makes: its sources are changed, and it is made anew.
 fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
@@ -123,7 +136,10 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
         .and_then(|script| host.read(&script).ok())
         .is_some_and(|script| script.contains("default/grub.d"));
     let (own, edited) = if reads_drop_ins {
-        read.extend(drop_ins(host));
+        match drop_ins(host) {
+            Ok(found) => read.extend(found),
+            Err(odd) => return *odd,
+        }
         // They are not edited, and the generator reads them all: it would stop at one that was cut off, or go on.
         let odd = read.iter().find_map(|(path, text)| Some((path, refuse_unfinished(text).err()?)));
         if let Some((path, odd @ Odd::CutOff { .. })) = odd {
@@ -134,24 +150,71 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
         (None, vec![BootFile { path: DEFAULTS.to_owned(), format: BootFormat::GrubDefaults }])
     };
     let (given, lost) = evaluated(&read);
-    // All normal entries of a menu that was made get the same arguments: the first tells for the one that is booted.
-    let first = generated::entries(text).into_iter().find(|entry| !entry.recovery);
-    let menu = first.map(|entry| Given::of_line(&entry.arguments, &format!("{menu}:{}", entry.line)));
-    let files =
-        BootFiles { name: "GRUB".to_owned(), own, edited, generator: Some(generator), is_next_untold: false };
-    Boot {
-        loader: BootLoader::Known(files),
-        next: Some(NextBoot { given, source: DEFAULTS.to_owned(), menu, lost }),
-    }
+    let (next, astray) = by_menu(host, menu, text, given, lost);
+    let (name, generator) = ("GRUB".to_owned(), Some(generator));
+    let files = BootFiles { name, own, edited, generator, is_next_untold: false, astray };
+    Boot { loader: BootLoader::Known(files), next: Some(next) }
 }
 
-/// The drop-ins in the order in which they are read.
-fn drop_ins(host: &Host) -> Vec<(String, String)> {
-    let names = host.list(DROP_INS).into_iter().filter(|name| name.ends_with(".cfg"));
-    let mut names: Vec<String> = names.collect();
+/// What the next boot gives by a menu that was made of such sources. All its normal entries get the same; what it is
+/// told to start may be another one, of which the sources say nothing.
+fn by_menu(
+    host: &Host,
+    menu: &str,
+    text: &str,
+    given: Vec<Given>,
+    lost: Vec<(Given, String)>,
+) -> (NextBoot, Option<Astray>) {
+    let block = host.read_lossy(&block_beside(host, menu)).unwrap_or_default();
+    let saved = env_value(&block, "saved_entry").map(|(value, _)| value);
+    let normal: Vec<generated::MenuEntry> =
+        generated::entries(text).into_iter().filter(|entry| !entry.recovery).collect();
+    let started = once::started_by_menu(text, saved);
+    let is_normal = |line: usize| normal.iter().any(|entry| entry.line == line);
+    if let Some(started) = started.as_ref().filter(|started| !is_normal(started.line)) {
+        let at = format!("{menu}:{}", started.line);
+        let ours = given.into_iter().filter(|given| Persisted::own_file(&given.source).is_some());
+        let lost = ours.map(|given| (given, at.clone())).collect();
+        let reason = format!(
+            "GRUB boots `{}` next ({at}), and what {DEFAULTS} gives is for the normal entries of this system",
+            started.title
+        );
+        let cure = format!(
+            "have GRUB_DEFAULT in {DEFAULTS}, or `saved_entry`, name one of those, and make the menu anew"
+        );
+        let given = Given::of_line(&started.arguments, &at);
+        return (NextBoot { given, source: at, menu: None, lost }, Some(Astray { reason, cure }));
+    }
+    // Where it is told to start another system, the first of them tells for this one.
+    let first = normal.first().map(|entry| (entry.line, entry.arguments.as_str()));
+    let counts = started.as_ref().map(|started| (started.line, started.arguments.as_str())).or(first);
+    let made = counts.map(|(line, arguments)| Given::of_line(arguments, &format!("{menu}:{line}")));
+    (NextBoot { given, source: DEFAULTS.to_owned(), menu: made, lost }, None)
+}
+
+/// The drop-ins in the order in which they are read. What a shell reads need not be UTF-8.
+///
+/// # Errors
+/// The machine as one whose loader is not known, where one is there and cannot be read: it may assign anew.
+fn drop_ins(host: &Host) -> Result<Vec<(String, String)>, Box<Boot>> {
+    let mut found = Vec::new();
+    for path in drop_in_paths(host) {
+        match host.read_lossy(&path) {
+            Ok(text) => found.push((path, text)),
+            // A link that leads nowhere.
+            Err(error) if error.is_absent() => {}
+            Err(error) => return Err(Box::new(Boot::unreadable(&path, &error))),
+        }
+    }
+    Ok(found)
+}
+
+/// Their paths.
+pub(super) fn drop_in_paths(host: &Host) -> Vec<String> {
+    let mut names = host.list(DROP_INS);
+    names.retain(|name| name.ends_with(".cfg"));
     names.sort();
-    let paths = names.iter().map(|name| format!("{DROP_INS}/{name}"));
-    paths.filter_map(|path| host.read(&path).ok().map(|text| (path, text))).collect()
+    names.into_iter().map(|name| format!("{DROP_INS}/{name}")).collect()
 }
 
 /// What sources give the normal entries, and what of ours a later assignment takes away.
@@ -181,7 +244,7 @@ pub struct WithOurs {
 /// The same before it is written: `own` is our file, and `text` what it will hold.
 #[must_use]
 pub fn with_ours(host: &Host, own: &str, text: &str) -> WithOurs {
-    let mut read = drop_ins(host);
+    let mut read = drop_ins(host).unwrap_or_default();
     read.retain(|(path, _)| path != own);
     read.push((own.to_owned(), text.to_owned()));
     read.sort();

@@ -365,3 +365,134 @@ fn what_is_not_known_is_said() {
     let inside = look(&host, "", Some("/.dockerenv is there")).loader;
     assert!(matches!(inside, BootLoader::Outside { .. }), "a container changes no boot loader: {inside:?}");
 }
+
+/// A menu whose head names a default, with an entry of a script of the administrator's.
+fn menu_of(default: &str) -> &'static str {
+    let recovery = MENU.replace("quiet isolcpus=1", "single").replace("GNU/Linux", "(recovery mode)");
+    let custom = "### BEGIN /etc/grub.d/40_custom ###\nmenuentry 'mine' {\n\tlinux /v ro\n}\nmenuentry 'Windows' {\n\
+        \tchainloader +1\n}\n### END /etc/grub.d/40_custom ###\n";
+    format!("set default=\"{default}\"\n{MENU}{recovery}{custom}").leak()
+}
+
+#[test]
+fn what_a_menu_is_told_to_boot_is_the_next_boot_and_not_its_first_entry() {
+    let ours = "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT isolcpus=1\"\n";
+    let own = "/etc/default/grub.d/90-planish.cfg";
+    let with = |default: &str| {
+        let mut files = debian("GRUB_DEFAULT=saved\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n");
+        files[0].1 = menu_of(default);
+        files.push((own, ours));
+        files
+    };
+    let normal = said("1", "/etc/default/grub.d/90-planish.cfg:1", None);
+    for default in ["0", "gone", "7", "Debian GNU/Linux", "Windows", "${saved_entry}"] {
+        assert_eq!(persisted(&with(default), "boot.isolcpus"), normal, "{default}");
+        let BootLoader::Known(files) = loader(&with(default)) else { panic!("{default}") };
+        assert_eq!(files.astray, None, "{default}");
+    }
+    for (default, line) in [("1", 9), ("Debian (recovery mode)", 9), ("mine", 14)] {
+        let lacking = said("(not given)", &format!("/boot/grub/grub.cfg:{line}"), None);
+        assert_eq!(persisted(&with(default), "boot.isolcpus"), lacking, "{default}");
+        let BootLoader::Known(files) = loader(&with(default)) else { panic!("{default}") };
+        let astray = files.astray.expect("no normal entry");
+        assert!(astray.reason.contains(&format!("/boot/grub/grub.cfg:{line}")), "{astray:?}");
+    }
+    let mut saved = with("${saved_entry}");
+    saved.push(("/boot/grub/grubenv", block("saved_entry=mine\n")));
+    assert_eq!(persisted(&saved, "boot.isolcpus"), said("(not given)", "/boot/grub/grub.cfg:14", None));
+}
+
+#[test]
+fn a_menu_that_is_cut_off_or_has_zeroes_is_named_whatever_it_reads() {
+    let mut files = rocky(ENTRY);
+    for (menu, told) in [
+        ("### BEGIN /etc/grub.d/10_linux ###\nblscfg\n", "what /etc/grub.d/10_linux wrote has no end"),
+        ("blscfg\nmenuentry 'x' {\n\tlinux /v ro", "menuentry 'x' has no end"),
+        ("blscfg\n\0\0\0\0", "it has bytes of zero in it"),
+    ] {
+        files[0].1 = menu;
+        assert!(why(&files).contains(told), "{}", why(&files));
+    }
+    let mut files = rocky("title R\nlinux /v\noptions ro\n\0\0\0");
+    assert!(why(&files).starts_with("/boot/loader/entries/m-5.14.0-570.conf: it is cut off: it has bytes"));
+    files = rocky("title R\nlinux /v\noptions ro \0\0\0 quiet\n");
+    assert!(why(&files).starts_with("/boot/loader/entries/m-5.14.0-570.conf: it is cut off: it has bytes"));
+}
+
+#[test]
+fn entries_in_two_folders_of_systemd_boot_are_refused_with_both_named() {
+    let entry = |name| format!("title {name}\nlinux /v\noptions ro\n").leak() as &str;
+    let mut files = vec![
+        ("/efi/EFI/systemd/systemd-bootx64.efi", ""),
+        ("/efi/loader/entries/old.conf", entry("old")),
+        ("/boot/loader/entries/zdeb-6.12.conf", entry("new")),
+    ];
+    let told = "/efi/loader/entries and /boot/loader/entries both have entries, and systemd-boot takes one out of all";
+    assert_eq!(why(&files), told);
+    files[2].1 = "title Firmware\nefi /x.efi\n";
+    assert!(matches!(loader(&files), BootLoader::Known(_)), "none of them starts Linux");
+    files.remove(1);
+    files[1].1 = entry("new");
+    assert_eq!(edited(&loader(&files)), [("/boot/loader/entries/zdeb-6.12.conf", BootFormat::Entry)]);
+    // One partition that is seen at two places.
+    let (folder, host) = tree(&files);
+    std::os::unix::fs::symlink("/boot/loader", folder.path().join("efi/loader")).expect("a link");
+    assert!(matches!(look(&host, "", None).loader, BootLoader::Known(_)));
+}
+
+#[test]
+fn a_drop_in_counts_whatever_its_characters_are() {
+    let own = "/etc/default/grub.d/90-planish.cfg";
+    let (folder, host) = tree(&debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"));
+    let drop_ins = folder.path().join("etc/default/grub.d");
+    std::fs::create_dir_all(&drop_ins).expect("a folder");
+    let text = b"# caf\xe9\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n";
+    std::fs::write(drop_ins.join("95-x.cfg"), text).expect("written");
+    let ours = planish_boot::drop_in_line("isolcpus=1");
+    let by = "/etc/default/grub.d/95-x.cfg:2".to_owned();
+    let sources = super::grub::with_ours(&host, own, &ours);
+    assert_eq!(sources.lost, [("isolcpus=1".to_owned(), by)]);
+    // One that nobody can read may assign anew.
+    std::fs::create_dir(drop_ins.join("96-y.cfg")).expect("a folder");
+    let unread = look(&host, "BOOT_IMAGE=/boot/vmlinuz quiet", None).loader;
+    assert!(reason(&unread).starts_with("cannot read /etc/default/grub.d/96-y.cfg"), "{unread:?}");
+}
+
+#[test]
+fn the_running_line_says_nothing_of_a_boot_parameter_where_the_loader_is_not_known() {
+    let mut files = rocky(ENTRY);
+    let stray = ("/boot/loader/entries/stray.conf", "");
+    files.push(("/proc/cmdline", "BOOT_IMAGE=/v nohz_full=2-3 transparent_hugepage=never\n"));
+    files.push(("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"));
+    assert!(persisted(&files, "boot.nohz_full").is_some());
+    files.push(stray);
+    assert_eq!(persisted(&files, "boot.nohz_full"), None);
+    assert_eq!(persisted(&files, "boot.transparent_hugepage"), None);
+    assert!(why(&files).starts_with(stray.0));
+    // A kernel that comes from outside gets what it got.
+    let outside = [files[6]];
+    let running = said("2-3", "kernel command line: nohz_full=2-3", None);
+    assert_eq!(persisted(&outside, "boot.nohz_full"), None, "signs of GRUB");
+    let outside = [("/proc/cmdline", "nohz_full=2-3\n")];
+    assert_eq!(persisted(&outside, "boot.nohz_full"), running);
+}
+
+#[test]
+fn lines_of_a_loader_that_is_not_known_any_more_are_found_all_the_same() {
+    let mut files = rocky(ENTRY);
+    files.push(("/boot/loader/entries/stray.conf", ""));
+    files.push(("/etc/kernel/cmdline", "ro quiet\n"));
+    let (_folder, host) = tree(&files);
+    let loader = look(&host, "BOOT_IMAGE=/boot/vmlinuz quiet", None).loader;
+    reason(&loader);
+    let lines = super::lines::boot_lines(&host, &loader);
+    let told: Vec<String> = lines.iter().map(|line| format!("{}:{}", line.path, line.line)).collect();
+    let entries = ["/boot/loader/entries/m-5.14.0-570.conf:4", "/boot/loader/entries/m-5.14.0-70.conf:4"];
+    let others = ["/etc/kernel/cmdline:1", "/boot/grub2/grubenv:4"];
+    for line in entries.iter().chain(&others) {
+        assert!(told.iter().any(|told| told == line), "{line}: {told:?}");
+    }
+    assert!(!told.iter().any(|line| line.contains("rescue")), "{told:?}");
+    let outside = BootLoader::Outside { reason: String::new() };
+    assert_eq!(super::lines::boot_lines(&host, &outside), []);
+}

@@ -10,7 +10,8 @@
 //! order. Where one of two such lines is ours, the other one counts: ours may lose.
 //!
 //! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
-//! and line that gives it; where they cannot, that of the running kernel.
+//! and line that gives it; where they cannot, that of the running kernel. Of what a loader that is not known
+//! gives a boot parameter nothing is said.
 //!
 //! Non-goals: daemons that write later.
 
@@ -25,7 +26,8 @@ use std::collections::BTreeMap;
 
 use planish_host::Host;
 use planish_model::{
-    BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, bootline, place,
+    BootLoader, BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, bootline,
+    place,
 };
 
 use crate::boot::{Boot, Given, NextBoot};
@@ -91,10 +93,7 @@ pub(crate) fn read(
 ) -> ToCome {
     let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
     let arguments = |given: &[Given]| cmdline::settings(given, default_page, catalogue);
-    let mut settings = match &boot.next {
-        Some(next) => arguments(&next.given),
-        None => arguments(&Given::running(&shared.cmdline)),
-    };
+    let mut settings = of_command_line(shared, boot, arguments);
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     settings.extend(tmpfiles::settings(host));
     settings.extend(sysctl::settings(host));
@@ -141,10 +140,12 @@ pub(crate) fn read(
         }
     }
     if let Some(next) = &boot.next {
+        // Whoever reads that the loader is not known would take what is not there for what nobody can tell.
+        let is_all = matches!(boot.loader, BootLoader::Unknown { .. });
         for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()) {
             let reading = observation.knobs.get(&knob.id).and_then(|readings| readings.first());
             if let Some(reading) = reading {
-                complete(&mut persisted, knob, reading, next, menu.as_deref());
+                complete(&mut persisted, knob, reading, (next, is_all), menu.as_deref());
             }
         }
     }
@@ -156,6 +157,23 @@ pub(crate) fn read(
 fn by_menu(menu: &[Setting], knob: &Knob, given: &str, place: &str) -> Option<String> {
     let value = winner(menu, place).map_or(NOT_GIVEN.to_owned(), |found| found.value);
     (!knob.r#type.same(&value, given)).then_some(value)
+}
+
+/// What the next command line sets, as far as it can be told.
+fn of_command_line(
+    shared: &Shared,
+    boot: &Boot,
+    arguments: impl Fn(&[Given]) -> Vec<Setting>,
+) -> Vec<Setting> {
+    let Some(next) = &boot.next else {
+        let mut settings = arguments(&Given::running(&shared.cmdline));
+        // What a boot parameter is at the next boot is in files that nobody could read: what runs says nothing of it.
+        if matches!(boot.loader, BootLoader::Unknown { .. }) {
+            settings.retain(|setting| !setting.path.starts_with("cmdline:"));
+        }
+        return settings;
+    };
+    arguments(&next.given)
 }
 
 /// What may be set besides what is known: by rules of which it cannot be told, and by lines that a rule competes with,
@@ -193,12 +211,12 @@ fn undecided(
 }
 
 /// What a boot parameter lacks: the file that no longer gives what the running kernel was given, and a menu that says
-/// something else than the files that it is made from.
+/// something else than the files that it is made from. Where `is_all` is asked for, also of what nobody ever gave.
 fn complete(
     persisted: &mut BTreeMap<String, Persisted>,
     knob: &Knob,
     reading: &Reading,
-    next: &NextBoot,
+    (next, is_all): (&NextBoot, bool),
     menu: Option<&[Setting]>,
 ) {
     let nothing = if matches!(knob.r#type, ValueType::Flag { .. }) { "0" } else { NOT_GIVEN };
@@ -207,7 +225,7 @@ fn complete(
     let runs = reading.value.as_deref().is_some_and(|value| value != nothing);
     let given = by_menu.as_deref().is_some_and(|value| value != nothing);
     let lost = lost(next, knob);
-    if !persisted.contains_key(&reading.place) && (runs || given || lost.is_some()) {
+    if !persisted.contains_key(&reading.place) && (runs || given || is_all || lost.is_some()) {
         let (source, overridden) = match lost {
             Some((own, by)) => (by, vec![own]),
             None => (next.source.clone(), Vec::new()),

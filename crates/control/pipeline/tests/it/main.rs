@@ -43,5 +43,6 @@ mod threads;
 mod transition;
 mod tree;
 mod twins;
+mod untold;
 mod watch;
 mod writers;

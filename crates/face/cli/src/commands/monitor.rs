@@ -62,7 +62,9 @@ pub(crate) fn line(
         let cut = cut.map(|cut| format!("; {cut}")).unwrap_or_default();
         (Level::Critical, format!("{} not as wanted: {}{cut}", counted(&drift), named(&drift)))
     } else if !unknown.is_empty() {
-        (Level::Unknown, format!("{} cannot be read: {}", counted(&unknown), named(&unknown)))
+        let is_read = unknown.iter().all(|knob| knob.is_untold_at_boot());
+        let what = if is_read { "cannot be told of the next boot" } else { "cannot be read" };
+        (Level::Unknown, format!("{} {what}: {}", counted(&unknown), named(&unknown)))
     } else if hidden {
         (Level::Unknown, "what root applied is in a journal that only root may read".to_owned())
     } else if let Some(cut) = cut {
