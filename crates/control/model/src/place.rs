@@ -217,8 +217,8 @@ pub fn covers(only: Option<&str>, other: Option<&str>) -> bool {
     let Some(other) = other else { return false };
     let ((hole, pattern), (own, name)) = (hole_of(only), hole_of(other));
     // A star of the other one is a run of characters, which no `?` holds.
-    let fits = || !name.contains(['?', '[']) && !(name.contains('*') && pattern.contains(['?', '[']));
-    only == other || hole == own && fits() && matches(pattern, name)
+    let is_run = name.contains('*') && pattern.contains(['?', '[']);
+    only == other || hole == own && !name.contains(['?', '[']) && !is_run && matches(pattern, name)
 }
 
 /// Whether a place is one that `only` of a profile means: a pattern for the first hole, or `hole=pattern`. `cpu1` means

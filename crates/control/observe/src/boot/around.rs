@@ -33,7 +33,7 @@ fn of_entry(found: &entries::Found, block: &str) -> Option<Around> {
     let (options, line) = found.entry.options.as_ref()?;
     let is_variable = |word: &&str| ["$kernelopts", "${kernelopts}"].contains(word);
     let words: Vec<&str> = options.split_whitespace().collect();
-    let at = words.iter().position(|word| is_variable(&word))?;
+    let at = words.iter().position(is_variable)?;
     let told = |words: &[&str]| {
         let told = words.iter().map(|word| match word.strip_prefix('$') {
             Some(name) => env_value(block, name.trim_matches(['{', '}'])).map_or("", |(value, _)| value),
