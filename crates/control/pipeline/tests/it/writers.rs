@@ -252,7 +252,7 @@ fn who_writes_by_another_way_is_no_green_either() {
     let by_script = "[main]\nsummary=x\n[script]\nscript=${i:PROFILE_DIR}/script.sh\n";
     let both = "[main]\ninclude=a,b\n";
     let sets = "[sysctl]\nvm.swappiness=60\n";
-    let ways: [(&str, &str, Vec<(&str, &str)>); 5] = [
+    let ways = [
         (
             "units",
             unit,
