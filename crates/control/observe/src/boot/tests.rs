@@ -444,16 +444,14 @@ fn entries_in_two_folders_of_systemd_boot_are_refused_with_both_named() {
 fn a_drop_in_counts_whatever_its_characters_are() {
     let own = "/etc/default/grub.d/90-planish.cfg";
     let (folder, host) = tree(&debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"));
-    let drop_ins = folder.path().join("etc/default/grub.d");
-    std::fs::create_dir_all(&drop_ins).expect("a folder");
     let text = b"# caf\xe9\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n";
-    std::fs::write(drop_ins.join("95-x.cfg"), text).expect("written");
+    crate::testing::write(folder.path(), "/etc/default/grub.d/95-x.cfg", text);
     let ours = planish_boot::drop_in_line("isolcpus=1");
     let by = "/etc/default/grub.d/95-x.cfg:2".to_owned();
     let sources = super::grub::with_ours(&host, own, &ours);
     assert_eq!(sources.lost, [("isolcpus=1".to_owned(), by)]);
     // One that nobody can read may assign anew.
-    std::fs::create_dir(drop_ins.join("96-y.cfg")).expect("a folder");
+    std::fs::create_dir(folder.path().join("etc/default/grub.d/96-y.cfg")).expect("a folder");
     let unread = look(&host, "BOOT_IMAGE=/boot/vmlinuz quiet", None).loader;
     assert!(reason(&unread).starts_with("cannot read /etc/default/grub.d/96-y.cfg"), "{unread:?}");
 }
