@@ -776,6 +776,15 @@ mod tests {
             PipelineError::Postgres { program: path(), setting: "huge_page_size", message: service() },
             CatalogueError::Twice { file: "a.toml:1:1".to_owned(), id: service() }.into(),
             CatalogueError::Rule { file: "a.toml:1:1".to_owned(), id: service(), rule: "r" }.into(),
+            CatalogueError::Pinned {
+                file: "a.toml:1:1".to_owned(),
+                pinned: Box::new(planish_model::PinnedOtherwise {
+                    knob: KnobId::new("a"),
+                    wanted: service(),
+                    pin: planish_model::Pin { by: KnobId::new("b"), at: service(), to: service() },
+                }),
+            }
+            .into(),
             CatalogueError::UnknownKnob { file: service(), id: KnobId::new("a").to_string(), nearest: None }
                 .into(),
         ]
