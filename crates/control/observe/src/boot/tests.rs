@@ -445,7 +445,7 @@ fn a_drop_in_counts_whatever_its_characters_are() {
     let own = "/etc/default/grub.d/90-planish.cfg";
     let (folder, host) = tree(&debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"));
     let text = b"# caf\xe9\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n";
-    write(folder.path(), "/etc/default/grub.d/95-x.cfg", text);
+    testing::write(folder.path(), "/etc/default/grub.d/95-x.cfg", text);
     let ours = planish_boot::drop_in_line("isolcpus=1");
     let by = "/etc/default/grub.d/95-x.cfg:2".to_owned();
     let sources = super::grub::with_ours(&host, own, &ours);
