@@ -50,7 +50,7 @@ pub use findings::{Against, findings, weigh};
 pub use next_boot::beyond_next_boot;
 pub use order::in_order;
 pub use parts::PartError;
-pub use placement::{PlacementError, is_placed};
+pub use placement::{PlacementError, is_placed, refuse_overridden};
 pub use plan::{Options, coupled, forbidden, plan};
 pub use pool::pages_by_others;
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};

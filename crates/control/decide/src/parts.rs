@@ -204,7 +204,8 @@ fn pinned(plan: &Plan, machine: &Machine) -> Vec<PinnedService> {
         let Some(cpus) = of("CPUAffinity=").and_then(Cpus::parse) else { continue };
         let before = all.get(unit).map(|service| service.slice.clone());
         let slice = of("Slice=").map(str::to_owned).or(before).unwrap_or_else(|| "system.slice".to_owned());
-        all.insert(unit.to_owned(), PinnedService { unit: unit.to_owned(), cpus, slice, placed: true });
+        let (name, source) = (unit.to_owned(), step.place.clone());
+        all.insert(unit.to_owned(), PinnedService { unit: name, cpus, slice, placed: true, source });
     }
     all.into_values().collect()
 }
@@ -293,6 +294,7 @@ mod tests {
             cpus: Cpus::parse(cpus).expect("a list"),
             slice: slice.to_owned(),
             placed: true,
+            source: String::new(),
         };
         with(|machine| machine.pinned = vec![service.clone()])
     }
@@ -375,6 +377,7 @@ mod tests {
                 cpus: Cpus::default(),
                 slice: "-.slice".to_owned(),
                 placed: false,
+                source: String::new(),
             };
             old.machine.as_mut().expect("a machine").pinned = vec![service];
             assert!(

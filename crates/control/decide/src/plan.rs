@@ -56,10 +56,12 @@ pub fn plan(
         catalogue.knob_or_writer(name)?;
     }
     let mut draft = Draft::new(catalogue, observation, profile, open, options);
-    let mut remarks = Vec::new();
-    let (placement, asks) = match &profile.placement {
-        Some(request) => placement::place(observation, request).map(|(placed, asks)| (Some(placed), asks))?,
-        None => (None, Vec::new()),
+    let (placement, asks, mut remarks) = match &profile.placement {
+        Some(request) => {
+            let found = placement::place(observation, request, open, options.instead_of);
+            found.map(|(placed, asks, remarks)| (Some(placed), asks, remarks))?
+        }
+        None => (None, Vec::new(), Vec::new()),
     };
     for (id, want) in &profile.want {
         let knob = catalogue.knob(id)?;

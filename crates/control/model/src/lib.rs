@@ -70,8 +70,8 @@ pub use knob::{
     Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Undo, Vendor, When, given_in_vain, is_by_size, not_taken,
 };
 pub use machine::{
-    Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PARTS, Partitions, PinnedService, Session,
-    part_at,
+    Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PARTS, PartitionCpus, Partitions,
+    PinnedService, Session, UnitFiles, UnitLimit, UnitLine, part_at,
 };
 pub use nearest::{nearest, nearest_listed};
 pub use observation::{
@@ -103,6 +103,6 @@ pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
 pub use value::{
     BootCpus, CacheGroup, CpuForm, Form, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType,
-    is_cache, node_bytes, tmpfs_bytes,
+    is_cache, listed, node_bytes, overridden, tmpfs_bytes,
 };
 pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterScope};

@@ -20,6 +20,9 @@ pub struct Machine {
     pub irqs: Vec<MachineIrq>,
     /// Units of systemd that a placement names, as far as this host has them.
     pub units: Vec<String>,
+    /// What the files of those units say that a placement must know.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unit_files: BTreeMap<String, UnitFiles>,
     /// Whether process 1 is systemd.
     pub systemd: bool,
     /// What its control groups can do for isolation.
@@ -65,6 +68,60 @@ pub struct PinnedService {
     /// Whether a placement of planish has pinned it.
     #[serde(default)]
     pub placed: bool,
+    /// The file and line that pins it.
+    #[serde(default)]
+    pub source: String,
+}
+
+/// What the files of a unit say that a placement must know, besides what pins it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct UnitFiles {
+    /// The unit that it is another name of.
+    pub stands_for: Option<String>,
+    /// The file by which it is masked: nobody can start it.
+    pub masked: Option<String>,
+    /// The file and line of a command that ends at once and stands for others (`ExecStart=/bin/true`).
+    pub runs_nothing: Option<String>,
+    /// The program by which one of its commands places itself (`taskset`, `numactl`), and the file and line.
+    pub pins_itself: Option<(String, String)>,
+    /// What it, and the slices that it lies in, may use at most.
+    pub limits: Vec<UnitLimit>,
+}
+
+/// CPUs or memory nodes that a unit may use, and no others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnitLimit {
+    /// The unit: the service itself, or a slice.
+    pub unit: String,
+    /// `AllowedCPUs`, `AllowedMemoryNodes`, those for the start of the system, or the file of its control group.
+    pub directive: String,
+    /// Whether it is of memory nodes, and not of CPUs.
+    pub is_memory: bool,
+    /// The CPUs or nodes.
+    pub list: Cpus,
+    /// The file, and the line where it has several.
+    pub source: String,
+}
+
+/// A line of a unit's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnitLine {
+    /// The directive.
+    pub directive: String,
+    /// Its value; empty where it takes back what was said before.
+    pub value: String,
+    /// The file and line.
+    pub source: String,
+}
+
+/// CPUs of a group right below the root that the kernel keeps everybody else off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PartitionCpus {
+    /// The name of the group.
+    pub group: String,
+    /// Its CPUs.
+    pub cpus: Cpus,
 }
 
 impl PinnedService {
@@ -98,6 +155,9 @@ pub struct Partitions {
     pub slice: Option<Cpus>,
     /// CPUs that the kernel was told at boot to isolate.
     pub isolated: Cpus,
+    /// Groups right below the root that are partitions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<PartitionCpus>,
     /// Groups right below the root that somebody has given CPU 0.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with_boot_cpu: Vec<String>,

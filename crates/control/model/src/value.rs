@@ -12,6 +12,8 @@ use crate::units;
 mod boot_cpus;
 mod cpus;
 mod directives;
+
+pub use directives::{listed, overridden};
 mod form;
 mod read;
 mod setting;

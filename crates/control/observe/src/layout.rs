@@ -2,12 +2,14 @@
 
 use planish_host::{Access, Host};
 use planish_model::{
-    Cpus, DeviceKind, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, Partitions, Persisted,
+    Cpus, DeviceKind, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PartitionCpus, Partitions,
+    Persisted,
 };
 use planish_sys::CpuSet;
 use planish_topo::{Device, Irq, Topology};
 
 use crate::parts::{self, ROOT};
+use crate::placed;
 use crate::writers;
 
 /// CPUs, nodes, devices and interrupts, and those of the units that are there.
@@ -36,6 +38,7 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
             .filter(|irq| !irq.users.is_empty())
             .map(|found| irq(host, found))
             .collect(),
+        unit_files: units.iter().map(|unit| ((*unit).to_owned(), placed::unit_files(host, unit))).collect(),
         units: there.map(|unit| (*unit).to_owned()).collect(),
         systemd: writers::is_systemd(host),
         partitions: partitions(host),
@@ -61,11 +64,25 @@ fn partitions(host: &Host) -> Partitions {
         |group: &String| list(format!("{ROOT}/{group}/cpuset.cpus")).is_some_and(|cpus| cpus.contains(0));
     let groups = if hindered.is_none() { host.list(ROOT) } else { Vec::new() };
     Partitions {
+        made: made(host),
         with_boot_cpu: groups.into_iter().filter(has_boot_cpu).collect(),
         hindered: hindered.map(str::to_owned),
         slice: list(format!("{group}/cpuset.cpus")),
         isolated: list("/sys/devices/system/cpu/isolated".to_owned()).unwrap_or_default(),
     }
+}
+
+/// The groups right below the root that are partitions: nobody else may use their CPUs.
+fn made(host: &Host) -> Vec<PartitionCpus> {
+    let text = |group: &str, file: &str| host.read(&format!("{ROOT}/{group}/{file}")).ok();
+    let of = |group: String| {
+        let kind = text(&group, "cpuset.cpus.partition")?;
+        let cpus = text(&group, "cpuset.cpus.effective").or_else(|| text(&group, "cpuset.cpus"))?;
+        let is_made = matches!(kind.trim(), "root" | "isolated");
+        let cpus = Cpus::parse(cpus.trim()).filter(|cpus| is_made && !cpus.is_empty())?;
+        Some(PartitionCpus { group, cpus })
+    };
+    host.list(ROOT).into_iter().filter_map(of).collect()
 }
 
 fn cpus(set: &CpuSet) -> Cpus {

@@ -14,6 +14,7 @@
 //! | `knobs` | every place of every knob: value, offered words, who may write |
 //! | `caches` | how the caches can be shared out, when a profile asks for it by [`caches()`] |
 //! | `layout` | CPUs, devices, interrupts and units, when a placement asks for them by [`machine()`] |
+//! | `placed` | the files of units that a placement names, by [`machine()`]; what is read behind ours, by [`later()`] |
 //! | `pools` | huge-page pools and free blocks |
 //! | `machine` | kernel, CPUs, nodes, memory; guest and container by evidence |
 //! | `boot` | which boot loader starts this machine, and what it gives the next kernel |
@@ -35,6 +36,7 @@ mod machine;
 mod observe;
 mod parts;
 mod persisted;
+mod placed;
 mod pools;
 mod service;
 mod tables;
@@ -55,6 +57,6 @@ pub use layout::machine;
 pub use observe::{glance, observe, observe_some};
 pub use parts::limits_left;
 pub use service::{ServiceName, service};
-pub use units::{cpus_by_others, unit_settings};
+pub use units::{cpus_by_others, later, unit_settings};
 pub use versions::{installed, look_at_programs, program, running};
 pub use writers::is_systemd;

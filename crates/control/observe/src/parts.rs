@@ -85,18 +85,20 @@ pub(crate) fn limits(host: &Host) -> BTreeMap<String, Cpus> {
 pub(crate) fn pinned(host: &Host) -> Vec<PinnedService> {
     let service = |name: String| {
         let unit = format!("{name}.service");
-        let cpus = units::pins(host, &unit)?;
+        let (cpus, source) = units::pins(host, &unit)?;
         let ours = host.read(&format!("/etc/systemd/system/{unit}.d/zz-planish.conf")).unwrap_or_default();
         let placed = ours.contains("CPUAffinity");
-        Some(PinnedService { cpus, slice: units::slice(host, &unit), unit, placed })
+        Some(PinnedService { cpus, slice: units::slice(host, &unit), unit, placed, source })
     };
-    let all = units::pins_of_all(host).map(|cpus| PinnedService {
+    let all = units::pins_of_all(host).map(|(cpus, source)| PinnedService {
         unit: PinnedService::MANAGER.to_owned(),
         cpus,
         slice: "-.slice".to_owned(),
         placed: false,
+        source,
     });
-    units::services(host).into_iter().filter_map(service).chain(all).collect()
+    let instances = units::instances(host);
+    units::services(host).into_iter().chain(instances).filter_map(service).chain(all).collect()
 }
 
 /// Whether the groups right below the root have the controller already: then a list of one of them changes nothing of

@@ -1,25 +1,24 @@
 //! What units of systemd give their services: the files that say so, and what runs.
 //!
 //! A setting of a unit is the last assignment in its file and its drop-ins. Those are sorted by name over all folders,
-//! and of one name only the file of the first folder counts (`systemd.unit(5)`). Aliases and templates are passed over:
-//! the unit that they stand for has the settings.
+//! and of one name only the file of the first folder counts (`systemd.unit(5)`): those of the unit, of its template,
+//! of what its name begins with (`a-.service.d` for `a-b.service`), and of all units of its kind (`service.d`), last.
+//! Aliases and templates are passed over: the unit that they stand for has the settings.
 //!
 //! What the files of a unit do not say systemd may be told for all of them, in `system.conf` and its drop-ins.
-//!
-//! Non-goals: `service.d` for all services.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{
-    Access, BootValue, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitSetting,
-    ValueType, Want, part_at, place,
+    Access, BootValue, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitLimit,
+    UnitLine, UnitSetting, ValueType, Want, listed, part_at, place,
 };
 
 use crate::parts;
 use crate::persisted::files;
-use crate::writers::is_systemd;
 use crate::writers::unit::FOLDERS;
+use crate::writers::{has_unit, is_systemd};
 
 /// Adds what the units have that a profile means: a place for each file that may be written, with what the unit has
 /// without it.
@@ -98,6 +97,22 @@ pub(crate) fn services(host: &Host) -> Vec<String> {
     names.into_iter().collect()
 }
 
+/// Instances of templates by name, without their kind, as far as they have drop-ins of their own: of those that have
+/// not no file tells, and the template has their settings.
+pub(crate) fn instances(host: &Host) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for folder in SET_PROPERTY.iter().chain(&FOLDERS) {
+        let units =
+            host.list(folder).into_iter().filter_map(|name| name.strip_suffix(".d").map(str::to_owned));
+        names.extend(units.filter(|unit| {
+            unit.ends_with(".service") && template(unit).is_some_and(|template| has_unit(host, &template))
+        }));
+    }
+    let own = names.iter().filter_map(|unit| unit.strip_suffix(".service"));
+    let has_file = |name: &str| FOLDERS.iter().any(|folder| host.exists(&format!("{folder}/{name}.service")));
+    own.filter(|name| !has_file(name)).map(str::to_owned).collect()
+}
+
 /// What the files of a unit give, and the file and line. `counts` leaves files out.
 fn given(
     host: &Host,
@@ -110,7 +125,23 @@ fn given(
         let text = host.read(&path).unwrap_or_default();
         if let Some((line, value)) = last(&text, section(unit), directive) {
             // An empty value takes back what was said before.
-            found = (!value.is_empty()).then(|| (value.to_owned(), format!("{path}:{line}")));
+            found = (!value.is_empty()).then(|| (value, format!("{path}:{line}")));
+        }
+    }
+    found
+}
+
+/// All that the files of a unit assign to a directive of which there may be several, each with its file and line; an
+/// empty value takes back what was said before.
+pub(crate) fn all(host: &Host, unit: &str, directive: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for path in files_of(host, unit) {
+        for (line, value) in assignments(&host.read(&path).unwrap_or_default(), section(unit), directive) {
+            if value.is_empty() {
+                found.clear();
+            } else {
+                found.push((value, format!("{path}:{line}")));
+            }
         }
     }
     found
@@ -134,7 +165,7 @@ fn given_cpus(
     for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
         let text = host.read(&path).unwrap_or_default();
         for (line, value) in assignments(&text, section(unit), directive) {
-            let list = value.split_whitespace().collect::<Vec<_>>().join(",");
+            let list = listed(&value);
             let before = found.take().map(|(cpus, _)| cpus).unwrap_or_default();
             // systemd passes over a list that it cannot read.
             let all = Cpus::parse(&list).map_or_else(|| before.clone(), |more| before.union(&more));
@@ -144,23 +175,73 @@ fn given_cpus(
     found.map(|(cpus, source)| (cpus.to_string(), source))
 }
 
-/// The CPUs that the files of a service pin it to; none of them are named where they are those of its nodes
-/// (`CPUAffinity=numa`).
-pub(crate) fn pins(host: &Host, unit: &str) -> Option<Cpus> {
-    let named = given_cpus(host, unit, "CPUAffinity", |_| true).and_then(|(cpus, _)| Cpus::parse(&cpus));
-    let of_nodes = || given(host, unit, "CPUAffinity", |_| true).map(|_| Cpus::default());
+/// The CPUs that the files of a service pin it to, and the file and line; none of them are named where they are those of
+/// its nodes (`CPUAffinity=numa`).
+pub(crate) fn pins(host: &Host, unit: &str) -> Option<(Cpus, String)> {
+    let named = given_cpus(host, unit, "CPUAffinity", |_| true);
+    let named = named.and_then(|(cpus, source)| Some((Cpus::parse(&cpus)?, source)));
+    let of_nodes = || given(host, unit, "CPUAffinity", |_| true).map(|(_, source)| (Cpus::default(), source));
     named.or_else(of_nodes)
 }
 
 /// The CPUs that systemd pins itself to, and with it all that it starts (`CPUAffinity=` of systemd-system.conf(5)).
-pub(crate) fn pins_of_all(host: &Host) -> Option<Cpus> {
-    let (cpus, _) = of_manager(host, "CPUAffinity")?;
-    Some(Cpus::parse(&cpus.split_whitespace().collect::<Vec<_>>().join(",")).unwrap_or_default())
+pub(crate) fn pins_of_all(host: &Host) -> Option<(Cpus, String)> {
+    let (cpus, source) = of_manager(host, "CPUAffinity")?;
+    let cpus = Cpus::parse(&listed(&cpus)).unwrap_or_default();
+    Some((cpus, source))
 }
 
-/// The slice that a service is put into.
+/// CPUs or memory nodes that the files of a unit allow it, or that its control group has, where they limit it at all.
+pub(crate) fn limits(host: &Host, unit: &str) -> Vec<UnitLimit> {
+    const DIRECTIVES: [(&str, bool); 4] = [
+        ("AllowedCPUs", false),
+        ("StartupAllowedCPUs", false),
+        ("AllowedMemoryNodes", true),
+        ("StartupAllowedMemoryNodes", true),
+    ];
+    let by_files = DIRECTIVES.into_iter().filter_map(|(directive, is_memory)| {
+        let (list, source) = given_cpus(host, unit, directive, |_| true)?;
+        let (unit, directive, list) = (unit.to_owned(), directive.to_owned(), Cpus::parse(&list)?);
+        Some(UnitLimit { unit, directive, is_memory, list, source })
+    });
+    let in_force =
+        [("cpuset.cpus", false), ("cpuset.mems", true)].into_iter().filter_map(|(file, is_memory)| {
+            let source = format!("{}/{}/{file}", parts::ROOT, group(unit)?);
+            let list = Cpus::parse(host.read(&source).ok()?.trim()).filter(|list| !list.is_empty())?;
+            Some(UnitLimit { unit: unit.to_owned(), directive: file.to_owned(), is_memory, list, source })
+        });
+    by_files.chain(in_force).collect()
+}
+
+/// Where the control group of a slice lies, below the root: `a-b.slice` lies in `a.slice`.
+fn group(slice: &str) -> Option<String> {
+    let above = beginnings(slice);
+    let above = above.iter().rev().map(|name| name.replace("-.slice", ".slice"));
+    slice.ends_with(".slice").then(|| above.chain([slice.to_owned()]).collect::<Vec<_>>().join("/"))
+}
+
+/// The slices that a unit of a slice lies in, the uppermost first.
+pub(crate) fn slices_above(slice: &str) -> Vec<String> {
+    let above = group(slice).unwrap_or_default();
+    above.split('/').filter(|name| !name.is_empty() && *name != "-.slice").map(str::to_owned).collect()
+}
+
+/// The slice that a service is put into. An instance has one of its template by itself (`systemd.service(5)`).
 pub(crate) fn slice(host: &Host, unit: &str) -> String {
-    given(host, unit, "Slice", |_| true).map_or_else(|| "system.slice".to_owned(), |(slice, _)| slice)
+    let by_itself = || match template(unit) {
+        Some(template) => {
+            format!("system-{}.slice", template.trim_end_matches("@.service").replace('-', "\\x2d"))
+        }
+        None => "system.slice".to_owned(),
+    };
+    given(host, unit, "Slice", |_| true).map_or_else(by_itself, |(slice, _)| slice)
+}
+
+/// The template of an instance.
+pub(crate) fn template(unit: &str) -> Option<String> {
+    let (name, rest) = unit.split_once('@')?;
+    let (instance, kind) = rest.rsplit_once('.')?;
+    (!instance.is_empty()).then(|| format!("{name}@.{kind}"))
 }
 
 /// Folders of drop-ins that `systemctl set-property` writes, and that units have which were made without a file, before
@@ -170,11 +251,107 @@ const SET_PROPERTY: [&str; 3] =
 
 /// The files of a unit in the order in which they are read: its own, and its drop-ins.
 fn files_of(host: &Host, unit: &str) -> Vec<String> {
-    let own = FOLDERS.iter().map(|folder| format!("{folder}/{unit}")).find(|path| host.exists(path));
-    let folders = SET_PROPERTY.iter().chain(&FOLDERS).map(|folder| format!("{folder}/{unit}.d"));
-    let folders: Vec<String> = folders.collect();
+    let drop_ins = drop_in_folders(&[unit.to_owned()]);
+    let drop_ins: Vec<&str> = drop_ins.iter().map(String::as_str).collect();
+    own_file(host, unit).into_iter().chain(files(host, &drop_ins, ".conf")).collect()
+}
+
+/// The file of a unit itself; of an instance that of its template, where it has none of its own.
+fn own_file(host: &Host, unit: &str) -> Option<String> {
+    let names = [Some(unit.to_owned()), template(unit)];
+    let mut paths = names.iter().flatten().flat_map(|name| FOLDERS.map(|folder| format!("{folder}/{name}")));
+    paths.find(|path| host.exists(path))
+}
+
+/// The folders in which drop-ins of a unit of some names lie, the first one first.
+fn drop_in_folders(names: &[String]) -> Vec<String> {
+    let folders = || SET_PROPERTY.iter().chain(&FOLDERS);
+    let mut all = Vec::new();
+    for name in names {
+        let own = [Some(name.clone()), template(name)].into_iter().flatten().chain(beginnings(name));
+        let own: Vec<String> = own.collect();
+        all.extend(folders().flat_map(|folder| own.iter().map(move |name| format!("{folder}/{name}.d"))));
+    }
+    let kind = names.first().and_then(|name| name.rsplit_once('.')).map(|(_, kind)| kind);
+    all.extend(kind.into_iter().flat_map(|kind| folders().map(move |folder| format!("{folder}/{kind}.d"))));
+    all
+}
+
+/// What a name begins with, up to each of its dashes, the longest first: those have drop-ins for all units of them.
+fn beginnings(unit: &str) -> Vec<String> {
+    let Some((name, kind)) = unit.rsplit_once('.') else { return Vec::new() };
+    let name = name.split('@').next().unwrap_or(name);
+    let dashes = name.char_indices().filter(|(at, c)| *c == '-' && *at > 0 && at + 1 < name.len());
+    let mut all: Vec<String> = dashes.map(|(at, _)| format!("{}.{kind}", &name[..=at])).collect();
+    all.reverse();
+    all
+}
+
+/// The names of a unit: its own, and those that links give it.
+pub(crate) fn names_of(host: &Host, unit: &str) -> Vec<String> {
+    let mut names = vec![unit.to_owned()];
+    for folder in FOLDERS {
+        for file in host.list(folder).into_iter().filter(|file| file.ends_with(".service")) {
+            if !names.contains(&file) && alias_of(host, &format!("{folder}/{file}")).as_deref() == Some(unit)
+            {
+                names.push(file);
+            }
+        }
+    }
+    names
+}
+
+/// The unit that the file of another name is a link to; an instance is no other name of its template.
+pub(crate) fn alias_of(host: &Host, path: &str) -> Option<String> {
+    let own = path.rsplit('/').next()?;
+    let target = host.read_link(path)?;
+    let name = target.rsplit('/').next().filter(|name| name.ends_with(".service"))?;
+    (name != own && template(own).as_deref() != Some(name)).then(|| name.to_owned())
+}
+
+/// The lines of others that systemd reads behind a file of ours, be it there or not, and that set one of some
+/// directives.
+#[must_use]
+pub fn later(host: &Host, place: &str, directives: &[String]) -> Vec<UnitLine> {
+    let (section, behind) = match place.strip_prefix("/etc/systemd/system/") {
+        Some(rest) => match rest.split_once(".d/") {
+            Some((unit, own)) => {
+                (section(unit), behind(host, &drop_in_folders(&names_of(host, unit)), Some(own)))
+            }
+            // A unit of ours: all of its drop-ins.
+            None => (section(rest), behind(host, &drop_in_folders(&[rest.to_owned()]), None)),
+        },
+        None => {
+            let folders = MANAGER.map(|folder| format!("{folder}/system.conf.d"));
+            ("[Manager]", behind(host, &folders, place.rsplit('/').next()))
+        }
+    };
+    let mut found = Vec::new();
+    for path in behind {
+        let text = host.read(&path).unwrap_or_default();
+        for (directive, line, value) in lines(&text, section) {
+            if directives.contains(&directive) {
+                found.push(UnitLine { directive, value, source: format!("{path}:{line}") });
+            }
+        }
+    }
+    found
+}
+
+/// The drop-ins of some folders that are read behind one of a name.
+fn behind(host: &Host, folders: &[String], own: Option<&str>) -> Vec<String> {
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    own.into_iter().chain(files(host, &folders, ".conf")).collect()
+    let mut all = files(host, &folders, ".conf");
+    all.retain(|path| own.is_none_or(|own| path.rsplit('/').next().is_some_and(|name| name > own)));
+    all
+}
+
+/// What settings of a file of ours come to at the next start, where a line of others that is read later changes them.
+pub(crate) fn overridden(host: &Host, place: &str, directives: &[String], ours: &str) -> Option<Persisted> {
+    let later = later(host, place, directives);
+    let (value, line) = planish_model::overridden(ours, &later)?;
+    let overridden = vec![BootValue::new(ours, place)];
+    Some(Persisted { value, source: line.source.clone(), at_boot: None, overridden })
 }
 
 /// The section with the settings of a unit of some kind.
@@ -190,38 +367,61 @@ fn default(host: &Host, directive: &str) -> Option<(String, String)> {
     of_manager(host, &format!("Default{directive}"))
 }
 
+/// Folders of systemd's own configuration, the first one first.
+const MANAGER: [&str; 4] = ["/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"];
+
 /// The last that systemd's own files say of a directive of its own, and the file and line.
 fn of_manager(host: &Host, directive: &str) -> Option<(String, String)> {
-    let folders = ["/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"];
-    let main = folders.iter().map(|folder| format!("{folder}/system.conf")).find(|path| host.exists(path));
-    let drop_ins = folders.map(|folder| format!("{folder}/system.conf.d"));
+    let main = MANAGER.iter().map(|folder| format!("{folder}/system.conf")).find(|path| host.exists(path));
+    let drop_ins = MANAGER.map(|folder| format!("{folder}/system.conf.d"));
     let drop_ins: Vec<&str> = drop_ins.iter().map(String::as_str).collect();
     let mut found = None;
     for path in main.into_iter().chain(files(host, &drop_ins, ".conf")) {
         let text = host.read(&path).unwrap_or_default();
         if let Some((line, value)) = last(&text, "[Manager]", directive) {
-            found = (!value.is_empty()).then(|| (value.to_owned(), format!("{path}:{line}")));
+            found = (!value.is_empty()).then(|| (value, format!("{path}:{line}")));
         }
     }
     found
 }
 
 /// The last assignment in a section, with its line.
-fn last<'a>(text: &'a str, section: &str, directive: &str) -> Option<(usize, &'a str)> {
+fn last(text: &str, section: &str, directive: &str) -> Option<(usize, String)> {
     assignments(text, section, directive).pop()
 }
 
-/// All assignments in a section, each with its line.
-fn assignments<'a>(text: &'a str, section: &str, directive: &str) -> Vec<(usize, &'a str)> {
+/// All assignments of a directive in a section, each with its line.
+fn assignments(text: &str, section: &str, directive: &str) -> Vec<(usize, String)> {
+    let own = lines(text, section).into_iter().filter(|(name, ..)| name == directive);
+    own.map(|(_, line, value)| (line, value)).collect()
+}
+
+/// All assignments in a section: the directive, its line, and its value. A line that ends with a backslash goes on in
+/// the next one, over comments (`systemd.syntax(7)`).
+pub(crate) fn lines(text: &str, section: &str) -> Vec<(String, usize, String)> {
     let (mut within, mut found) = (false, Vec::new());
-    for (line, text) in (1..).zip(text.lines().map(str::trim)) {
-        if text.starts_with('[') {
-            within = text == section;
-        } else if let (true, Some((name, value))) = (within, text.split_once('='))
-            && name.trim() == directive
-        {
-            found.push((line, value.trim()));
+    let mut begun: Option<(usize, String)> = None;
+    for (number, text) in (1..).zip(text.lines().map(str::trim)) {
+        if text.starts_with(['#', ';']) || (text.is_empty() && begun.is_none()) {
+            continue;
         }
+        let (number, text) = match begun.take() {
+            Some((number, before)) => (number, format!("{before} {text}")),
+            None => (number, text.to_owned()),
+        };
+        if let Some(before) = text.strip_suffix('\\') {
+            begun = Some((number, before.to_owned()));
+        } else if text.starts_with('[') {
+            within = text == section;
+        } else if let (true, Some((name, value))) = (within, text.split_once('=')) {
+            found.push((name.trim().to_owned(), number, value.trim().to_owned()));
+        }
+    }
+    // What the end of the file cuts off is a line, too.
+    if let (true, Some((number, text))) = (within, begun)
+        && let Some((name, value)) = text.split_once('=')
+    {
+        found.push((name.trim().to_owned(), number, value.trim().to_owned()));
     }
     found
 }
@@ -301,6 +501,46 @@ mod tests {
         let own = "/etc/systemd/system/redis.service.d/10-own.conf:2".to_owned();
         assert_eq!(all("LimitNPROC"), Some(("7".to_owned(), own)));
         assert_eq!(all("LimitCORE"), None);
+    }
+
+    #[test]
+    fn drop_ins_of_a_template_a_name_and_a_kind_are_read_by_the_names_of_their_files() {
+        let in_folder = |folder: &str| (format!("/etc/systemd/system/{folder}"), "[Service]\nNice=1\n");
+        let all = [
+            "service.d/90.conf",
+            "service.d/20.conf",
+            "a-.service.d/30.conf",
+            "a-b@.service.d/20.conf",
+            "a-b@1.service.d/40.conf",
+            "a-b@2.service.d/50.conf",
+            "b@.service.d/60.conf",
+        ];
+        let files: Vec<(String, &str)> = all.iter().map(|folder| in_folder(folder)).collect();
+        let mut files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        files.push(("/usr/lib/systemd/system/a-b@.service", "[Service]\n"));
+        let (_folder, host) = host(&files);
+        let read = files_of(&host, "a-b@1.service");
+        let read: Vec<&str> =
+            read.iter().map(|path| path.rsplit("/system/").next().expect("a path")).collect();
+        let wanted = [
+            "a-b@.service",
+            "a-b@.service.d/20.conf",
+            "a-.service.d/30.conf",
+            "a-b@1.service.d/40.conf",
+            "service.d/90.conf",
+        ];
+        assert_eq!(read, wanted);
+        assert_eq!(instances(&host), ["a-b@1", "a-b@2"], "of the others there is no template");
+        assert_eq!(slice(&host, "a-b@1.service"), "system-a\\x2db.slice");
+    }
+
+    #[test]
+    fn a_line_goes_on_behind_a_backslash_and_over_comments() {
+        let text = "[Service]\nCPUAffinity=1 \\\n# not this: \\\n  5\n;Nice=1\nNice=2\n[Unit]\nNice=3\n[Service]\nSlice=\\";
+        let found = lines(text, "[Service]");
+        let found: Vec<String> =
+            found.iter().map(|(name, line, value)| format!("{line} {name}={value}")).collect();
+        assert_eq!(found, ["2 CPUAffinity=1   5", "6 Nice=2", "10 Slice="]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! `planish plan`: what would be written, and why. Any user may ask; nothing is written.
 
-use planish_model::{Allowed, Class, Entry, EntryId, KnobId, Observation, Plan, Profile, Skipped};
+use planish_model::{
+    Allowed, Class, Entry, EntryId, KnobId, Observation, Part, Plan, Profile, Skipped, ValueType,
+};
 use planish_residency::processes_named;
 use tracing::info_span;
 
@@ -32,8 +34,32 @@ pub struct PlanOptions {
 pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result<Plan, PipelineError> {
     match source.load(session)? {
         Named::Plan(plan) => Ok(with_second_writers(session, *plan).0),
-        Named::Profile(profile) => Ok(of_profile(session, &profile, options, &session.ledger()?.entries)?.0),
+        Named::Profile(profile) => {
+            let plan = of_profile(session, &profile, options, &session.ledger()?.entries)?.0;
+            refuse_overridden(session, &plan)?;
+            Ok(plan)
+        }
     }
+}
+
+/// Refuses a plan of which a file for a unit would count in part only: systemd reads lines of others behind it. `check`
+/// tells such a line as what the next start brings.
+///
+/// # Errors
+/// The file and line that wins.
+pub(crate) fn refuse_overridden(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    let steps = plan.steps.iter().filter(|step| step.part != Some(Part::Back));
+    let steps = steps.map(|step| (&step.knob, step.place.as_str(), step.wanted.as_str()));
+    let rows = plan.skipped.iter().filter(|row| row.satisfied);
+    let rows = rows.filter_map(|row| Some((&row.knob, row.place.as_str(), row.wanted.as_deref()?)));
+    for (knob, place, wanted) in steps.chain(rows) {
+        let kind = session.catalogue().knob(knob).map(|knob| &knob.r#type);
+        let Ok(kind @ ValueType::Directives { directives }) = kind else { continue };
+        let later = planish_observe::later(session.host(), place, directives);
+        let refused = planish_decide::refuse_overridden(place, &kind.normal(wanted), &later);
+        refused.map_err(planish_decide::DecideError::from)?;
+    }
+    Ok(())
 }
 
 /// The same, of entries of the journal that are known already, with what was seen of the host for it: every place that

@@ -39,6 +39,7 @@ pub(crate) fn refused_outright(session: &Session, plan: &Plan) -> Vec<PipelineEr
         intent::refuse_unbootable(session, plan),
         intent::refuse_short_of_memory(plan),
         intent::refuse_blocked(session, plan),
+        crate::plan::refuse_overridden(session, plan),
     ];
     more.into_iter().filter_map(Result::err).collect()
 }

@@ -566,7 +566,15 @@ impl Bench<'_> {
             Some(Wish::Skipped { text: None, .. }) => {
                 self.pages_short_of(reading).map(|pages| pages.to_string())
             }
-            None => persisted.filter(|found| found.is_ours()).map(|found| knob.r#type.normal(&found.value)),
+            None => {
+                let ours = persisted.filter(|found| found.is_ours()).map(|found| &found.value);
+                // Of a file of ours that another one overrules: what it says in vain.
+                let in_vain = || {
+                    let mut lost = persisted?.overridden.iter();
+                    lost.find(|lost| lost.source == reading.place).map(|lost| &lost.value)
+                };
+                ours.or_else(in_vain).map(|value| knob.r#type.normal(value))
+            }
         }
     }
 

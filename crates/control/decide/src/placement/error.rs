@@ -1,6 +1,6 @@
 //! Why a placement is refused: before anything is written, and whole.
 
-use planish_model::{Cpus, KnobId, units::bytes};
+use planish_model::{Cpus, KnobId, UnitLimit, units::bytes};
 use thiserror::Error;
 
 /// Why services and interrupts cannot be placed as asked.
@@ -96,6 +96,95 @@ pub enum PlacementError {
         b: String,
         /// The CPUs.
         cpus: Cpus,
+    },
+    /// CPUs that somebody else has.
+    #[error("{who} would have CPU {cpus}, which {what}")]
+    Taken {
+        /// A unit, or `housekeeping`.
+        who: String,
+        /// The CPUs.
+        cpus: Cpus,
+        /// Who has them, and what says so.
+        what: String,
+        /// What to do about it.
+        cure: String,
+    },
+    /// A second placement with isolation, beside one of others.
+    #[error(
+        "{unit} would be isolated beside CPU {cpus}, which {what}: one slice and one isolcpus= have all isolated CPUs, \
+         and would lose these"
+    )]
+    Second {
+        /// The unit.
+        unit: String,
+        /// The CPUs of the other one.
+        cpus: Cpus,
+        /// Who has them, and what says so.
+        what: String,
+        /// What to do about it.
+        cure: String,
+    },
+    /// A unit that may not use the CPUs or nodes that it would get.
+    #[error(
+        "{unit} would have {what}, and {} lets {} use {} alone ({})",
+        limit.source,
+        if limit.unit == *unit { "it" } else { limit.unit.as_str() },
+        words(limit.is_memory, &limit.list),
+        limit.directive
+    )]
+    Limited {
+        /// The unit.
+        unit: String,
+        /// What it would get.
+        what: String,
+        /// What it, or a slice that it lies in, may use at most.
+        limit: Box<UnitLimit>,
+    },
+    /// A unit that is another name of one.
+    #[error("{unit} is another name of {real}, which one of its links gives: {real} has the settings")]
+    Alias {
+        /// The name.
+        unit: String,
+        /// The unit.
+        real: String,
+    },
+    /// A unit that nobody can start.
+    #[error("{unit} is masked by {by}: nothing would be pinned")]
+    Masked {
+        /// The unit.
+        unit: String,
+        /// The link.
+        by: String,
+    },
+    /// A unit that stands for others, and runs nothing by itself.
+    #[error("{unit} runs nothing that could be pinned: its command ends at once ({by})")]
+    RunsNothing {
+        /// The unit.
+        unit: String,
+        /// The file and line.
+        by: String,
+    },
+    /// A unit whose command places itself.
+    #[error("{unit} places itself by {program} ({by}), whatever a drop-in says")]
+    PinsItself {
+        /// The unit.
+        unit: String,
+        /// The program.
+        program: String,
+        /// The file and line.
+        by: String,
+    },
+    /// Settings of ours that a file takes back which is read later.
+    #[error("only half of it would count: {by} is read behind {place}, and makes `{left}` of its `{ours}`")]
+    Overridden {
+        /// The file of ours.
+        place: String,
+        /// What it gives.
+        ours: String,
+        /// What would be left of it.
+        left: String,
+        /// The file and line that wins.
+        by: String,
     },
     /// More cores than a node has.
     #[error(
@@ -246,6 +335,11 @@ pub enum PlacementError {
     },
 }
 
+/// CPUs or nodes.
+pub(super) fn words(is_memory: bool, list: &Cpus) -> String {
+    format!("{} {list}", if is_memory { "node" } else { "CPU" })
+}
+
 /// One or several CPUs, named before.
 fn it(cpus: &Cpus) -> &'static str {
     if cpus.count() == 1 { "it" } else { "them" }
@@ -273,6 +367,31 @@ impl PlacementError {
             Self::Overlap { .. } => profile("give each CPU to one set"),
             Self::NoCores { .. } | Self::Ambiguous { .. } => {
                 profile("change cores = N of the services, or housekeeping_cores = N,")
+            }
+            Self::Taken { cure, .. } | Self::Second { cure, .. } => cure.clone(),
+            Self::Limited { what, limit, .. } => {
+                let UnitLimit { directive, source, .. } = limit.as_ref();
+                format!(
+                    "place it within that, or take {directive} out of {source} (or have it name {what}, too)"
+                )
+            }
+            Self::Alias { real, .. } => profile(&format!("name {real}")),
+            Self::Masked { unit, .. } => format!("systemctl unmask {unit}, or name the unit that runs"),
+            Self::RunsNothing { unit, .. } => {
+                format!("name the unit that it starts: systemctl list-units '{}*'", stem(unit))
+            }
+            Self::PinsItself { unit, program, .. } => {
+                format!("take {program} out of its command (systemctl edit --full {unit}), and plan again")
+            }
+            Self::Overridden { place, by, .. } => {
+                let file = by.rsplit_once(':').map_or(by.as_str(), |(file, _)| file);
+                let name = place.rsplit('/').next().unwrap_or(place);
+                let earlier = if place.contains(".d/") {
+                    format!(", or give it a name that sorts before {name}")
+                } else {
+                    String::new()
+                };
+                format!("take that line out of {file}{earlier}; then plan again")
             }
             Self::SeveralNodes { .. } => profile("place it on one node, or leave that out"),
             Self::Pool { .. } => profile("ask for smaller pools"),

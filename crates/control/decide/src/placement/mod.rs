@@ -12,20 +12,24 @@
 
 mod cache;
 mod error;
+mod held;
 mod irqs;
 mod partition;
 mod solve;
 #[cfg(test)]
 mod tests;
+mod units;
 
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Cpus, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Others, Persisted, PlacedService,
-    Placement, PlacementRequest, Plan, Skipped, Undo, VerdictKind, place,
+    Cpus, Entry, EntryId, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Others, Persisted,
+    PlacedService, Placement, PlacementRequest, Plan, Skipped, Undo, UnitLine, VerdictKind, overridden,
+    place,
 };
 
 pub use error::PlacementError;
+use held::Held;
 
 /// One value that a placement wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,13 +96,20 @@ pub fn is_placed(knob: &Knob) -> bool {
     SETS.contains(&knob.id.as_str()) || knob.undo == Undo::Subtract
 }
 
-/// Where everything is to be, and what has to be set for that.
+/// What a placement comes to: where everything is to be, what has to be set for that, and what is to be known of it.
+pub(crate) type Placed = (Placement, Vec<Ask>, Vec<String>);
+
+/// Where everything is to be, beside what the open entries have placed already.
 pub(crate) fn place(
     observation: &Observation,
     request: &PlacementRequest,
-) -> Result<(Placement, Vec<Ask>), PlacementError> {
+    open: &[Entry],
+    instead_of: Option<EntryId>,
+) -> Result<Placed, PlacementError> {
     let machine = observation.machine.as_ref().ok_or(PlacementError::Unseen)?;
-    let placement = solve::solve(machine, request)?;
+    let held = Held::of(observation, machine, request, open, instead_of);
+    units::refuse_names(machine, request)?;
+    let placement = solve::solve(machine, request, &held)?;
     if !machine.systemd {
         return Err(PlacementError::NoSystemd);
     }
@@ -106,12 +117,26 @@ pub(crate) fn place(
     if let Some(service) = missing {
         return Err(PlacementError::NoUnit { unit: service.unit.clone() });
     }
+    held.refuse_second(&placement)?;
     let partition = partition::partition(observation, request, &placement)?;
     let (cache, shares) = cache::shares(observation, request, &placement)?;
     let placement = Placement { partition, cache, ..placement };
+    units::refuse_limits(machine, request, &placement)?;
     let mut asks = asks(machine, request, &placement);
     asks.extend(shares);
-    Ok((placement, asks))
+    let remarks = held.remarks(&placement);
+    Ok((placement, asks, remarks))
+}
+
+/// Refuses settings of a file of ours of which lines of others, read behind it, leave less.
+///
+/// # Errors
+/// The file and line that wins, and what is left.
+pub fn refuse_overridden(place: &str, ours: &str, later: &[UnitLine]) -> Result<(), PlacementError> {
+    overridden(ours, later).map_or(Ok(()), |(left, line)| {
+        let (place, ours, by) = (place.to_owned(), ours.to_owned(), line.source.clone());
+        Err(PlacementError::Overridden { place, ours, left, by })
+    })
 }
 
 /// What systemd adds to its own configuration.

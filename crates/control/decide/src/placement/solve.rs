@@ -7,8 +7,8 @@
 //!   everything that nobody asked for ── housekeeping
 //! ```
 //!
-//! Invariants: each CPU that is online is in exactly one set; the threads of a core are in the same one; housekeeping
-//! holds the CPU that boots.
+//! Invariants: each CPU that is online is in exactly one set, but for those that somebody else has to himself, which are
+//! in none; the threads of a core are in the same one; housekeeping holds the CPU that boots.
 
 use planish_model::{
     Cpus, FarDevice, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, ServiceRequest,
@@ -16,6 +16,7 @@ use planish_model::{
 };
 
 use super::error::PlacementError;
+use super::held::Held;
 use super::irqs;
 
 /// Who keeps house, in errors.
@@ -29,7 +30,11 @@ struct Core {
 }
 
 /// The sets and interrupts of a request on a machine.
-pub(crate) fn solve(machine: &Machine, request: &PlacementRequest) -> Result<Placement, PlacementError> {
+pub(crate) fn solve(
+    machine: &Machine,
+    request: &PlacementRequest,
+    held: &Held,
+) -> Result<Placement, PlacementError> {
     if request.service.is_empty() {
         return Err(PlacementError::NoService);
     }
@@ -39,7 +44,8 @@ pub(crate) fn solve(machine: &Machine, request: &PlacementRequest) -> Result<Pla
         return Err(PlacementError::TooSmall { cpus: online.count(), cores: cores.len() });
     }
     refuse_unknown(machine, request, &cores)?;
-    let mut shares = Shares { machine, request, cores, given: vec![Cpus::default(); request.service.len()] };
+    let given = vec![Cpus::default(); request.service.len()];
+    let mut shares = Shares { machine, request, cores, held, given };
     shares.give_named(boot_cpu)?;
     let kept = shares.keep(boot_cpu);
     shares.give_counted(&kept)?;
@@ -51,7 +57,9 @@ pub(crate) fn solve(machine: &Machine, request: &PlacementRequest) -> Result<Pla
         .map(|(service, cpus)| placed(machine, service, cpus))
         .collect();
     let all = services.iter().fold(Cpus::default(), |all, service| all.union(&service.cpus));
-    let housekeeping = online.without(&all);
+    let said = request.housekeeping.clone().unwrap_or_default();
+    let housekeeping =
+        online.without(&all).without(&held.apart()).union(&said).union(&Cpus::from_iter([boot_cpu]));
     refuse_memory(machine, request, &services)?;
     let placement =
         Placement { housekeeping, services, interrupts: Vec::new(), partition: None, cache: Vec::new() };
@@ -129,6 +137,8 @@ struct Shares<'a> {
     machine: &'a Machine,
     request: &'a PlacementRequest,
     cores: Vec<Core>,
+    /// What somebody else has.
+    held: &'a Held,
     /// What each service has got, in the order of the request.
     given: Vec<Cpus>,
 }
@@ -139,6 +149,9 @@ impl Shares<'_> {
         let boots = |who: &str| PlacementError::BootCpu { who: who.to_owned(), cpu: boot_cpu };
         if self.request.housekeeping.as_ref().is_some_and(|kept| !kept.contains(boot_cpu)) {
             return Err(boots(HOUSEKEEPING));
+        }
+        if let Some(kept) = &self.request.housekeeping {
+            self.held.refuse_house(HOUSEKEEPING, kept)?;
         }
         for (index, service) in self.request.service.iter().enumerate() {
             let Some(cpus) = &service.cpus else { continue };
@@ -155,6 +168,7 @@ impl Shares<'_> {
                     return Err(PlacementError::Overlap { a, b, cpus: both });
                 }
             }
+            self.held.refuse(&service.unit, cpus, service.isolate)?;
             self.given[index] = cpus.clone();
         }
         Ok(())
@@ -176,7 +190,7 @@ impl Shares<'_> {
         nodes.sort_unstable();
         nodes.dedup();
         for node in nodes.into_iter().filter(|node| self.has_service(*node)) {
-            let named = self.taken();
+            let named = self.taken().union(&self.held.apart());
             let free = self
                 .cores
                 .iter()
@@ -199,21 +213,29 @@ impl Shares<'_> {
         self.given.iter().fold(Cpus::default(), |all, cpus| all.union(cpus))
     }
 
-    /// Cores of a node that nobody has.
-    fn free(&self, node: u32, kept: &Cpus) -> Vec<Cpus> {
-        let gone = self.taken().union(kept);
+    /// Cores of a node that nobody has, or that a service may have beside others.
+    fn free(&self, node: u32, kept: &Cpus, service: &ServiceRequest) -> Vec<Cpus> {
+        let gone = self.taken().union(kept).union(&self.held.from(service.isolate));
         let own = self.cores.iter().filter(|core| core.node == node);
         own.map(|core| core.cpus.clone()).filter(|cpus| cpus.intersection(&gone).is_empty()).collect()
+    }
+
+    /// That too few cores are left, and who else has some of that node.
+    fn refuse_few(&self, service: &ServiceRequest, node: u32, left: usize) -> Result<(), PlacementError> {
+        let (unit, asked) = (service.unit.clone(), service.cores.map(|asked| asked as usize));
+        let own = self.cores.iter().filter(|core| core.node == node);
+        let own = own.fold(Cpus::default(), |all, core| all.union(&core.cpus)).without(&self.taken());
+        self.held.refuse(&unit, &own, service.isolate)?;
+        Err(PlacementError::NoCores { unit, node, asked, left })
     }
 
     /// Gives services as many cores as they count.
     fn give_counted(&mut self, kept: &Cpus) -> Result<(), PlacementError> {
         for (index, service) in self.request.service.iter().enumerate() {
             let (Some(node), Some(asked)) = (service.node, service.cores) else { continue };
-            let (free, asked) = (self.free(node, kept), asked as usize);
+            let (free, asked) = (self.free(node, kept, service), asked as usize);
             if free.len() < asked {
-                let (unit, left) = (service.unit.clone(), free.len());
-                return Err(PlacementError::NoCores { unit, node, asked: Some(asked), left });
+                self.refuse_few(service, node, free.len())?;
             }
             self.given[index] = free.iter().take(asked).fold(Cpus::default(), |all, cpus| all.union(cpus));
         }
@@ -230,14 +252,9 @@ impl Shares<'_> {
                 let (a, b) = (other.unit.clone(), service.unit.clone());
                 return Err(PlacementError::Ambiguous { a, b, node });
             }
-            let free = self.free(node, kept);
+            let free = self.free(node, kept, service);
             if free.is_empty() {
-                return Err(PlacementError::NoCores {
-                    unit: service.unit.clone(),
-                    node,
-                    asked: None,
-                    left: 0,
-                });
+                self.refuse_few(service, node, 0)?;
             }
             self.given[index] = free.iter().fold(Cpus::default(), |all, cpus| all.union(cpus));
         }

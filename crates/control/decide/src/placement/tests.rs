@@ -7,7 +7,7 @@ use planish_model::{
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use super::solve::{nodes_of, solve};
+use super::solve::nodes_of;
 use super::*;
 use crate::{DecideError, Options, plan};
 
@@ -99,6 +99,11 @@ fn request(service: Vec<ServiceRequest>) -> PlacementRequest {
 
 fn list(text: &str) -> Cpus {
     Cpus::parse(text).expect("a list")
+}
+
+/// Where nobody else has any CPU.
+fn solve(machine: &Machine, request: &PlacementRequest) -> Result<Placement, PlacementError> {
+    solve::solve(machine, request, &Held::default())
 }
 
 fn refused(machine: &Machine, request: &PlacementRequest) -> String {

@@ -39,6 +39,9 @@ fn broken_rule(service: &ServiceRequest) -> Option<&'static str> {
     if name.is_empty() || !service.unit.chars().all(plain) || name.starts_with('.') {
         return Some("a unit is named in full, without escapes: postgresql.service");
     }
+    if name.ends_with('@') {
+        return Some("a template runs nothing by itself: name an instance of it, NAME@INSTANCE.service");
+    }
     match (&service.cpus, service.node, service.cores) {
         (None, None, _) => Some("a service says its node or its cpus"),
         (Some(_), Some(_), _) | (Some(_), _, Some(_)) => Some("cpus take the place of node and cores"),

@@ -12,6 +12,8 @@
 //! systemd adds the CPUs of a second `CPUAffinity=` to those of the first: the empty line before each value takes away
 //! what the unit itself, or another drop-in, has said (`systemd.exec(5)`).
 
+use crate::{Cpus, NOT_GIVEN, UnitLine};
+
 /// Sections that a file of ours may have.
 const SECTIONS: [&str; 3] = ["[Service]\n", "[Slice]\n", "[Manager]\n"];
 
@@ -55,6 +57,57 @@ pub(super) fn normal(text: &str) -> Option<String> {
         }
     }
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// What settings of a file of ours come to after lines of others that are read behind it, and the last of those that
+/// changes something. `None` where all of them stay.
+///
+/// A list adds to what was said before it, and an empty value takes that back.
+#[must_use]
+pub fn overridden<'a>(settings: &str, later: &'a [UnitLine]) -> Option<(String, &'a UnitLine)> {
+    let pairs = settings.split_whitespace().filter_map(|word| word.split_once('='));
+    let mut words: Vec<(&str, &str, Option<String>)> =
+        pairs.map(|(name, ours)| (name, ours, Some(ours.to_owned()))).collect();
+    let mut last = None;
+    for line in later {
+        let Some((name, _, now)) = words.iter_mut().find(|(name, ..)| *name == line.directive) else {
+            continue;
+        };
+        let value = if LISTS.contains(name) { list_or(&listed(&line.value)) } else { line.value.clone() };
+        let then = match &now {
+            _ if value.is_empty() => None,
+            Some(before) if LISTS.contains(name) => Some(both(before, &value)),
+            _ => Some(value),
+        };
+        if then != *now {
+            (*now, last) = (then, Some(line));
+        }
+    }
+    if words.iter().all(|(_, ours, now)| now.as_deref().map(list_or) == Some(list_or(ours))) {
+        return None;
+    }
+    let left = words.iter().filter_map(|(name, _, now)| Some(format!("{name}={}", now.as_ref()?)));
+    let left: Vec<String> = left.collect();
+    let left = if left.is_empty() { NOT_GIVEN.to_owned() } else { left.join(" ") };
+    last.map(|line| (left, line))
+}
+
+/// A list of systemd, whose parts blanks or commas keep apart, with commas between them.
+#[must_use]
+pub fn listed(value: &str) -> String {
+    let parts = value.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(",")
+}
+
+/// Two lists as one; a word that is none takes the place of the first.
+fn both(before: &str, more: &str) -> String {
+    let all = Cpus::parse(before).zip(Cpus::parse(more)).map(|(a, b)| a.union(&b).to_string());
+    all.unwrap_or_else(|| more.to_owned())
+}
+
+/// A list in its normal form.
+fn list_or(value: &str) -> String {
+    Cpus::parse(value).map_or_else(|| value.to_owned(), |cpus| cpus.to_string())
 }
 
 /// A name and a value; without one it only takes away what was said before.
@@ -137,6 +190,39 @@ mod tests {
         assert_eq!(of("user.slice"), "[Slice]\nAllowedCPUs=\nAllowedCPUs = 0\n");
         assert!(kind.same(&of("user.slice"), "AllowedCPUs=0"));
         assert!(kind.same(&slice, "AllowedCPUs=1,5") && kind.same(&manager, "CPUAffinity=0"));
+    }
+
+    #[test]
+    fn lines_that_are_read_later_add_to_a_list_or_take_it_back() {
+        let left = |lines: &[(&str, &str)]| {
+            let line = |(directive, value): &(&str, &str)| {
+                let [directive, value, source] = [directive, value, directive].map(|word| (*word).to_owned());
+                UnitLine { directive, value, source }
+            };
+            let later: Vec<UnitLine> = lines.iter().map(line).collect();
+            overridden(SETTINGS, &later).map(|(left, line)| (left, line.source.clone()))
+        };
+        let told = |text: &str, source: &str| Some((text.to_owned(), source.to_owned()));
+        let rest = "NUMAPolicy=bind NUMAMask=0";
+        assert_eq!(left(&[]), None);
+        assert_eq!(
+            left(&[("CPUAffinity", "2 3")]),
+            told(&format!("CPUAffinity=1-3,5 {rest}"), "CPUAffinity")
+        );
+        let set_anew = [("CPUAffinity", ""), ("CPUAffinity", "2, 3")];
+        assert_eq!(left(&set_anew), told(&format!("CPUAffinity=2-3 {rest}"), "CPUAffinity"));
+        assert_eq!(left(&[("CPUAffinity", "")]), told(rest, "CPUAffinity"));
+        assert_eq!(
+            left(&[("CPUAffinity", "numa")]),
+            told(&format!("CPUAffinity=numa {rest}"), "CPUAffinity")
+        );
+        assert_eq!(left(&[("CPUAffinity", ""), ("CPUAffinity", "5,1")]), None, "the same once more");
+        assert_eq!(left(&[("CPUAffinity", "5"), ("Slice", "a.slice"), ("Nice", "1")]), None);
+        let policy = "CPUAffinity=1,5 NUMAPolicy=local NUMAMask=0";
+        assert_eq!(left(&[("CPUAffinity", "1"), ("NUMAPolicy", "local")]), told(policy, "NUMAPolicy"));
+        let nothing: Vec<(&str, &str)> =
+            ["CPUAffinity", "NUMAPolicy", "NUMAMask"].map(|name| (name, "")).to_vec();
+        assert_eq!(left(&nothing), told(NOT_GIVEN, "NUMAMask"));
     }
 
     #[test]

@@ -128,10 +128,15 @@ pub(crate) fn read(
     for knob in catalogue.knobs().filter(|knob| knob.is_own_file()) {
         for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
             let Some(value) = reading.value.clone() else { continue };
-            if let ValueType::Setting { directive, .. } = &knob.r#type
-                && let Some(later) =
-                    units::winner(host, &reading.place, directive, &knob.r#type.normal(&value))
-            {
+            let ours = knob.r#type.normal(&value);
+            let later = match &knob.r#type {
+                ValueType::Setting { directive, .. } => units::winner(host, &reading.place, directive, &ours),
+                ValueType::Directives { directives } if value != NOT_GIVEN => {
+                    units::overridden(host, &reading.place, directives, &ours)
+                }
+                _ => None,
+            };
+            if let Some(later) = later {
                 persisted.insert(reading.place.clone(), later);
                 continue;
             }

@@ -1,6 +1,7 @@
 //! The pipeline on hosts that may be harmed: written, killed at every operation, edited by strangers, put back.
 
 mod arms;
+mod beside;
 mod boot;
 mod caches;
 mod cards;
