@@ -55,7 +55,14 @@ fuzz_target!(|bytes: &[u8]| {
     }
     for name in ["GRUB", "systemd-boot"] {
         let name = name.to_owned();
-        let files = BootFiles { name, own: None, edited: Vec::new(), generator: None, is_next_untold: false, astray: None };
+        let files = BootFiles {
+            name,
+            own: None,
+            edited: Vec::new(),
+            generator: None,
+            is_next_untold: false,
+            astray: None,
+        };
         let loader = BootLoader::Known(files);
         let _ = default_entry(&host, &loader);
         let boot = match once(&host, &loader, "nosmt=force") {

@@ -40,8 +40,8 @@ what can be wanted.
   `{ need_bytes = [536870912, 268435456], nodes = [0, 1] }`, puts so much on each.
 - `total_bytes` in the place of `need_bytes` is the size of the pool in all, with what others have in it: it is raised
   by what is missing, and lowered for nobody. `import` says so of `vm.nr_hugepages` and its like, which set whole pools.
-- A case that can never count, since one before it without `needs` takes all its places, is refused, and so is `only` for
-  a knob that has one place.
+- A case that can never count, since one before it without `needs` takes all its places, is refused, and so is `only`
+  for a knob that has one place.
 - `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`) matches. Where this host has none of
   them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is refused.
 - `programs = [\"mongod\"]` says for which programs it is made (as the kernel names them; of Java `java:` and the main

@@ -104,7 +104,8 @@ impl Shell {
         unread.map(|(_, source)| source.clone()).collect()
     }
 
-    /// Whether a line that was passed over may set a variable whose name begins so: it names one, or reads another file.
+    /// Whether a line that was passed over may set a variable whose name begins so: it names one, or reads another
+    /// file.
     #[must_use]
     pub fn may_set(&self, prefix: &str) -> bool {
         let reads = |line: &str| {

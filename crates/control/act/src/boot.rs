@@ -189,8 +189,7 @@ pub fn remove(step: &EntryStep, id: EntryId, known: &[Entry], force: bool, sink:
     }
     let mut outcome = Outcome::new(step.knob.clone(), &step.place, OutcomeKind::Done);
     if step.outcome.as_ref().is_some_and(|done| done.outcome == OutcomeKind::Satisfied) {
-        outcome.outcome = OutcomeKind::Satisfied;
-        return outcome;
+        return Outcome { outcome: OutcomeKind::Satisfied, ..outcome };
     }
     let Some(format) = format(step) else {
         return failed(outcome, "its format is not known to this planish");
@@ -344,8 +343,8 @@ fn lost(old: &str, new: &str, ours: &[&str], generator: Generator) -> Option<Str
     let lost = lost.join(" ");
     (!lost.is_empty()).then(|| {
         format!(
-            "{NO_LONGER}`{lost}`, which the old one gave and no file gives that it is made from: where that is to stay, \
-             put it into GRUB_CMDLINE_LINUX of /etc/default/grub, then type `{}`",
+            "{NO_LONGER}`{lost}`, which the old one gave and no file gives that it is made from: where that is to \
+             stay, put it into GRUB_CMDLINE_LINUX of /etc/default/grub, then type `{}`",
             generator.line()
         )
     })

@@ -257,8 +257,8 @@ impl Persisted {
         BootValue::new(&self.value, &self.source)
     }
 
-    /// Pages that the next boot may give a pool: of a menu and the files that it is made of the larger one counts, since
-    /// it may be made anew before that.
+    /// Pages that the next boot may give a pool: of a menu and the files that it is made of the larger one counts,
+    /// since it may be made anew before that.
     #[must_use]
     pub fn pages(&self) -> Option<u64> {
         let texts = [Some(&self.value), self.at_boot.as_ref()].into_iter().flatten();

@@ -175,8 +175,8 @@ fn given_cpus(
     found.map(|(cpus, source)| (cpus.to_string(), source))
 }
 
-/// The CPUs that the files of a service pin it to, and the file and line; none of them are named where they are those of
-/// its nodes (`CPUAffinity=numa`).
+/// The CPUs that the files of a service pin it to, and the file and line; none of them are named where they are those
+/// of its nodes (`CPUAffinity=numa`).
 pub(crate) fn pins(host: &Host, unit: &str) -> Option<(Cpus, String)> {
     let named = given_cpus(host, unit, "CPUAffinity", |_| true);
     let named = named.and_then(|(cpus, source)| Some((Cpus::parse(&cpus)?, source)));
@@ -536,7 +536,8 @@ mod tests {
 
     #[test]
     fn a_line_goes_on_behind_a_backslash_and_over_comments() {
-        let text = "[Service]\nCPUAffinity=1 \\\n# not this: \\\n  5\n;Nice=1\nNice=2\n[Unit]\nNice=3\n[Service]\nSlice=\\";
+        let text = "[Service]\nCPUAffinity=1 \\\n# not this: \\\n  5\n;Nice=1\nNice=2\n\
+                    [Unit]\nNice=3\n[Service]\nSlice=\\";
         let found = lines(text, "[Service]");
         let found: Vec<String> =
             found.iter().map(|(name, line, value)| format!("{line} {name}={value}")).collect();

@@ -56,8 +56,8 @@ impl Wishes {
         self.arguments.push(argument);
     }
 
-    /// Adds a value that is in a file already, where the menu was not made of it: no file lacks anything, and whether the
-    /// rest of what was edited there is to come is to be said by whoever did.
+    /// Adds a value that is in a file already, where the menu was not made of it: no file lacks anything, and whether
+    /// the rest of what was edited there is to come is to be said by whoever did.
     pub fn add_stale(&mut self, knob: &Knob, place: &str, value: &str, observation: &Observation) {
         let found = observation.persisted.get(place);
         let is_stale = |found: &&Persisted| found.at_boot.is_some() && knob.r#type.same(&found.value, value);

@@ -710,6 +710,26 @@ mod tests {
     }
 
     /// One of each other kind.
+    /// Of profiles and rows.
+    fn of_catalogue() -> Vec<PipelineError> {
+        let service = || "x".to_owned();
+        vec![
+            CatalogueError::Twice { file: "a.toml:1:1".to_owned(), id: service() }.into(),
+            CatalogueError::Rule { file: "a.toml:1:1".to_owned(), id: service(), rule: "r" }.into(),
+            CatalogueError::Pinned {
+                file: "a.toml:1:1".to_owned(),
+                pinned: Box::new(planish_model::PinnedOtherwise {
+                    knob: KnobId::new("a"),
+                    wanted: service(),
+                    pin: planish_model::Pin { by: KnobId::new("b"), at: service(), to: service() },
+                }),
+            }
+            .into(),
+            CatalogueError::UnknownKnob { file: service(), id: KnobId::new("a").to_string(), nearest: None }
+                .into(),
+        ]
+    }
+
     fn all() -> Vec<PipelineError> {
         let path = || PathBuf::from("/state/var/journal.jsonl");
         let no_plan = || serde_json::from_str::<u8>("x").expect_err("no number");
@@ -723,7 +743,7 @@ mod tests {
         let place = || "/proc/sys/vm/swappiness".to_owned();
         let foreign = |of: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: of.to_vec() };
         let gone = ResidencyError::NoProcess { process: service() };
-        vec![
+        let of_pipeline = vec![
             unknown().into(),
             PipelineError::Unreadable { path: path(), source: denied() },
             PipelineError::NotAPlan { path: path(), source: no_plan() },
@@ -774,20 +794,8 @@ mod tests {
             PipelineError::NoService { service: service() },
             PipelineError::ServiceMaps { service: service(), source: gone },
             PipelineError::Postgres { program: path(), setting: "huge_page_size", message: service() },
-            CatalogueError::Twice { file: "a.toml:1:1".to_owned(), id: service() }.into(),
-            CatalogueError::Rule { file: "a.toml:1:1".to_owned(), id: service(), rule: "r" }.into(),
-            CatalogueError::Pinned {
-                file: "a.toml:1:1".to_owned(),
-                pinned: Box::new(planish_model::PinnedOtherwise {
-                    knob: KnobId::new("a"),
-                    wanted: service(),
-                    pin: planish_model::Pin { by: KnobId::new("b"), at: service(), to: service() },
-                }),
-            }
-            .into(),
-            CatalogueError::UnknownKnob { file: service(), id: KnobId::new("a").to_string(), nearest: None }
-                .into(),
-        ]
+        ];
+        of_pipeline.into_iter().chain(of_catalogue()).collect()
     }
 
     #[test]

@@ -51,7 +51,8 @@ pub fn outgoing(
     options: &PlanOptions,
 ) -> Result<Outgoing, PipelineError> {
     let made = plan(session, source, options)?;
-    // Other tools would not ask: they would take the last CPU from a machine, or give it a boot that it has no memory for.
+    // Other tools would not ask: they would take the last CPU from a machine, or give it a boot that it has no memory
+    // for.
     intent::refuse_impossible(&made)?;
     match source.load(session)? {
         Named::Plan(plan) => {

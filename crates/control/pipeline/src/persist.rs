@@ -13,8 +13,8 @@ use planish_act::Sink;
 use planish_host::Host;
 use planish_model::place::MOUNTS;
 use planish_model::{
-    Class, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan, PoolLine,
-    RuleLine, Skipped, Step, Undo, Unpersisted,
+    BootLoader, Class, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
+    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted,
 };
 
 use crate::boot;
@@ -138,18 +138,9 @@ impl Persistence {
                 }
             }
         }
-        let of_boot = |row: &&Skipped| !row.satisfied && row.place.starts_with("cmdline:");
-        for row in plan.skipped.iter().filter(of_boot) {
-            let Some(wanted) = row.wanted.as_deref() else { continue };
+        for (row, wanted) in not_given(plan) {
             let observation = observation.get_or_insert_with(|| session.observe());
-            if plan.boot.iter().all(|step| step.place != row.place) {
-                wishes.add_stale(
-                    session.sound_catalogue()?.knob(&row.knob)?,
-                    &row.place,
-                    wanted,
-                    observation,
-                );
-            }
+            wishes.add_stale(session.sound_catalogue()?.knob(&row.knob)?, &row.place, wanted, observation);
         }
         let mut refusal = beyond_next_boot(session, plan, entries, &pools, observation.as_ref())?;
         let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
@@ -157,23 +148,40 @@ impl Persistence {
         let rules = EntryStep { rules: ruled, ..file_step("persist.udev", rules::RULES_FILE, rules) };
         let mut steps: Vec<EntryStep> = [sysctl, tmpfiles, rules].into_iter().chain(holders).collect();
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
-        let mut pending = None;
+        let mut found = Self { steps, left_out, pending: None };
         if let Some(observation) = observation {
-            let arguments = wishes.arguments();
-            let steps_of = wishes.clone().into_steps(session, &observation.boot, entries, sink);
-            let (written, outside) = match steps_of {
-                Ok(given) => given,
-                Err(error) => (Vec::new(), wishes.clone().left_out(refusal.get_or_insert(error))),
-            };
-            if !written.iter().any(|step| step.generator.is_some()) {
-                left_out.extend_from_slice(wishes.stale());
-            }
-            pending = arguments.filter(|_| !written.is_empty());
-            steps.extend(written);
-            left_out.extend(outside);
+            found.add_boot(&wishes, session, &observation.boot, (entries, sink), &mut refusal);
         }
-        Ok((Self { steps, left_out, pending }, refusal))
+        Ok((found, refusal))
     }
+
+    /// Adds what the files of the boot loader get.
+    fn add_boot(
+        &mut self,
+        wishes: &boot::Wishes,
+        session: &Session,
+        loader: &BootLoader,
+        (entries, sink): (&[Entry], &dyn Sink),
+        refusal: &mut Option<PipelineError>,
+    ) {
+        let (written, outside) = match wishes.clone().into_steps(session, loader, entries, sink) {
+            Ok(given) => given,
+            Err(error) => (Vec::new(), wishes.clone().left_out(refusal.get_or_insert(error))),
+        };
+        if !written.iter().any(|step| step.generator.is_some()) {
+            self.left_out.extend_from_slice(wishes.stale());
+        }
+        self.pending = wishes.arguments().filter(|_| !written.is_empty());
+        self.steps.extend(written);
+        self.left_out.extend(outside);
+    }
+}
+
+/// Boot parameters that a plan finds in no need of a step, and that do not run: a menu may lack them.
+fn not_given(plan: &Plan) -> impl Iterator<Item = (&Skipped, &str)> {
+    let of_boot = plan.skipped.iter().filter(|row| !row.satisfied && row.place.starts_with("cmdline:"));
+    let without_step = of_boot.filter(|row| plan.boot.iter().all(|step| step.place != row.place));
+    without_step.filter_map(|row| Some((row, row.wanted.as_deref()?)))
 }
 
 fn rule_line(host: &Host, place: &str, value: &str) -> RuleLine {

@@ -194,10 +194,9 @@ impl Bench<'_> {
                     VerdictKind::Blocked => knob.when == When::Boot,
                     _ => false,
                 };
+                let same = |one: &str, other: &str| knob.r#type.same(one, other);
                 let by_boot = text.as_deref().filter(|_| at_boot).and_then(|text| match persisted {
-                    Some(found) => {
-                        knob.r#type.same(&found.value, text).then(|| self.pending(knob, running, found))
-                    }
+                    Some(found) => same(&found.value, text).then(|| self.pending(knob, running, found)),
                     None => self.untold(knob, reading, text),
                 });
                 if let Some(judged) = by_boot {
@@ -315,8 +314,8 @@ impl Bench<'_> {
     }
 
     /// What only a boot can bring, and a file will; unless this one has brought it already, and the kernel did not take
-    /// it, or the menu was not made of that file. What an entry gave there is pending all the same: a recorded host runs
-    /// no program that makes a menu.
+    /// it, or the menu was not made of that file. What an entry gave there is pending all the same: a recorded host
+    /// runs no program that makes a menu.
     fn pending(&self, knob: &Knob, running: &str, found: &Persisted) -> Judgement {
         if given_in_vain(running).is_some_and(|given| knob.r#type.same(given, &found.value)) {
             let why = "this kernel was given it and did not take it, and another boot of it will not, either";

@@ -358,9 +358,11 @@ impl PlacementError {
         match self {
             Self::NoService => profile("name the unit of each service in [[placement.service]]"),
             Self::TooSmall { .. } => "leave the CPUs of this host to the scheduler".to_owned(),
-            Self::NoCpu { .. } | Self::Offline { .. } | Self::NoNode { .. } | Self::MemoryOnly { .. } => {
-                "see what this host has: planish topo".to_owned()
-            }
+            Self::NoCpu { .. }
+            | Self::Offline { .. }
+            | Self::NoNode { .. }
+            | Self::MemoryOnly { .. }
+            | Self::NoDevice { .. } => "see what this host has: planish topo".to_owned(),
             Self::NoMemory { .. } => profile("set memory = \"any\" for it, or choose another node"),
             Self::BootCpu { cpu, .. } => profile(&format!("leave CPU {cpu} to housekeeping")),
             Self::SplitCore { siblings, .. } => profile(&format!("give CPU {siblings} to the same set")),
@@ -368,7 +370,7 @@ impl PlacementError {
             Self::NoCores { .. } | Self::Ambiguous { .. } => {
                 profile("change cores = N of the services, or housekeeping_cores = N,")
             }
-            Self::Taken { cure, .. } | Self::Second { cure, .. } => cure.clone(),
+            Self::Taken { cure, .. } | Self::Second { cure, .. } | Self::NoCache { cure, .. } => cure.clone(),
             Self::Limited { what, limit, .. } => {
                 let UnitLimit { directive, source, .. } = limit.as_ref();
                 format!(
@@ -383,19 +385,9 @@ impl PlacementError {
             Self::PinsItself { unit, program, .. } => {
                 format!("take {program} out of its command (systemctl edit --full {unit}), and plan again")
             }
-            Self::Overridden { place, by, .. } => {
-                let file = by.rsplit_once(':').map_or(by.as_str(), |(file, _)| file);
-                let name = place.rsplit('/').next().unwrap_or(place);
-                let earlier = if place.contains(".d/") {
-                    format!(", or give it a name that sorts before {name}")
-                } else {
-                    String::new()
-                };
-                format!("take that line out of {file}{earlier}; then plan again")
-            }
+            Self::Overridden { place, by, .. } => unpin(place, by),
             Self::SeveralNodes { .. } => profile("place it on one node, or leave that out"),
             Self::Pool { .. } => profile("ask for smaller pools"),
-            Self::NoDevice { .. } => "see what this host has: planish topo".to_owned(),
             Self::SharedDevice { .. } => {
                 profile("name the device once, or set interrupts = \"housekeeping\"")
             }
@@ -403,7 +395,6 @@ impl PlacementError {
                 "pin the service where it is started: planish run --cpus LIST -- CMD".to_owned()
             }
             Self::NoPartition { .. } => profile("set isolation = \"boot\""),
-            Self::NoCache { cure, .. } => cure.clone(),
             Self::NoUnit { unit } => {
                 format!("see what it is called: systemctl list-units '*{}*'", stem(unit))
             }
@@ -427,6 +418,15 @@ impl PlacementError {
             }
         }
     }
+}
+
+/// How a line goes that takes back what our file says.
+fn unpin(place: &str, by: &str) -> String {
+    let file = by.rsplit_once(':').map_or(by, |(file, _)| file);
+    let name = place.rsplit('/').next().unwrap_or(place);
+    let is_drop_in = place.contains(".d/");
+    let earlier = is_drop_in.then(|| format!(", or give it a name that sorts before {name}"));
+    format!("take that line out of {file}{}; then plan again", earlier.unwrap_or_default())
 }
 
 /// The name of a unit without its kind and its instance.

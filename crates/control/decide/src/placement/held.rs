@@ -192,10 +192,9 @@ impl<'a> Given<'a> {
             let is_asked = request.service.iter().any(|own| own.unit == service.unit);
             // To all CPUs is to none. Who keeps everything else to housekeeping sets that anew.
             let is_manager = service.unit == PinnedService::MANAGER;
-            !is_asked
-                && !service.cpus.is_empty()
-                && !online.is_within(&service.cpus)
-                && !(is_manager && request.others != planish_model::Others::Anywhere)
+            let is_everywhere = service.cpus.is_empty() || online.is_within(&service.cpus);
+            let is_set_anew = is_manager && request.others != planish_model::Others::Anywhere;
+            !is_asked && !is_everywhere && !is_set_anew
         };
         let services = all.iter().filter(is_other);
         services.filter_map(|service| self.service(service, &by_boot)).collect()

@@ -7,8 +7,8 @@
 //!   everything that nobody asked for ── housekeeping
 //! ```
 //!
-//! Invariants: each CPU that is online is in exactly one set, but for those that somebody else has to himself, which are
-//! in none; the threads of a core are in the same one; housekeeping holds the CPU that boots.
+//! Invariants: each CPU that is online is in exactly one set, but for those that somebody else has to himself, which
+//! are in none; the threads of a core are in the same one; housekeeping holds the CPU that boots.
 
 use planish_model::{
     Cpus, FarDevice, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, ServiceRequest,

@@ -1,6 +1,6 @@
-//! What the files of a unit say against its place: it is no unit of its own, nobody can start it, or it may not use what
-//! it would get. The kernel gives a thread none of the CPUs that its group has not, and systemd fails to start a service
-//! that it cannot pin.
+//! What the files of a unit say against its place: it is no unit of its own, nobody can start it, or it may not use
+//! what it would get. The kernel gives a thread none of the CPUs that its group has not, and systemd fails to start a
+//! service that it cannot pin.
 
 use planish_model::{Cpus, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, UnitLimit};
 

@@ -6,8 +6,8 @@
 //! wrong file learns which one is right.
 //!
 //! What a rule may set, and nobody can decide, is kept apart. So is a line of tmpfiles.d or sysctl.d beside a rule for
-//! the same place, or beside a line of the other: systemd runs their programs while udev goes through the devices, in no
-//! order. Where one of two such lines is ours, the other one counts: ours may lose.
+//! the same place, or beside a line of the other: systemd runs their programs while udev goes through the devices, in
+//! no order. Where one of two such lines is ours, the other one counts: ours may lose.
 //!
 //! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
 //! and line that gives it; where they cannot, that of the running kernel. Of what a loader that is not known
@@ -125,25 +125,7 @@ pub(crate) fn read(
             persisted.insert(reading.place.clone(), found);
         }
     }
-    for knob in catalogue.knobs().filter(|knob| knob.is_own_file()) {
-        for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
-            let Some(value) = reading.value.clone() else { continue };
-            let ours = knob.r#type.normal(&value);
-            let later = match &knob.r#type {
-                ValueType::Setting { directive, .. } => units::winner(host, &reading.place, directive, &ours),
-                ValueType::Directives { directives } if value != NOT_GIVEN => {
-                    units::overridden(host, &reading.place, directives, &ours)
-                }
-                _ => None,
-            };
-            if let Some(later) = later {
-                persisted.insert(reading.place.clone(), later);
-                continue;
-            }
-            let (source, overridden) = (reading.place.clone(), Vec::new());
-            persisted.insert(reading.place.clone(), Persisted { value, source, at_boot: None, overridden });
-        }
-    }
+    persisted.extend(of_own_files(host, catalogue, observation));
     if let Some(next) = &boot.next {
         // Whoever reads that the loader is not known would take what is not there for what nobody can tell.
         let is_all = matches!(boot.loader, BootLoader::Unknown { .. });
@@ -162,6 +144,28 @@ pub(crate) fn read(
 fn by_menu(menu: &[Setting], knob: &Knob, given: &str, place: &str) -> Option<String> {
     let value = winner(menu, place).map_or(NOT_GIVEN.to_owned(), |found| found.value);
     (!knob.r#type.same(&value, given)).then_some(value)
+}
+
+/// What files of ours say, which are read at each boot; and what is read behind them and says otherwise.
+fn of_own_files(host: &Host, catalogue: &Catalogue, observation: &Observation) -> Vec<(String, Persisted)> {
+    let mut found = Vec::new();
+    for knob in catalogue.knobs().filter(|knob| knob.is_own_file()) {
+        for reading in observation.knobs.get(&knob.id).into_iter().flatten() {
+            let Some(value) = reading.value.clone() else { continue };
+            let ours = knob.r#type.normal(&value);
+            let later = match &knob.r#type {
+                ValueType::Setting { directive, .. } => units::winner(host, &reading.place, directive, &ours),
+                ValueType::Directives { directives } if value != NOT_GIVEN => {
+                    units::overridden(host, &reading.place, directives, &ours)
+                }
+                _ => None,
+            };
+            let (source, overridden) = (reading.place.clone(), Vec::new());
+            let own = Persisted { value, source, at_boot: None, overridden };
+            found.push((reading.place.clone(), later.unwrap_or(own)));
+        }
+    }
+    found
 }
 
 /// What the next command line sets, as far as it can be told.

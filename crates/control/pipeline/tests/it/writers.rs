@@ -239,11 +239,15 @@ fn what_a_unit_or_rc_local_writes_over_is_never_green() {
     assert!(!found.iter().any(|finding| finding.id == "writer.units"), "{found:?}");
 }
 
-/// What pulls a unit in by a drop-in, as planish itself does; a script that a profile of tuned runs; a profile of two, of
-/// which one is not there; an init script.
-#[test]
-fn who_writes_by_another_way_is_no_green_either() {
-    const SCRIPT: &str = "#!/bin/sh\n. /usr/lib/tuned/functions\nsysctl -w vm.swappiness=60\n";
+/// A script as profiles of tuned have it.
+const SCRIPT: &str = "#!/bin/sh\n. /usr/lib/tuned/functions\nsysctl -w vm.swappiness=60\n";
+
+/// A second writer, the file that shows it, and all that lie about.
+type Way = (&'static str, &'static str, Vec<(&'static str, &'static str)>);
+
+/// What pulls a unit in by a drop-in, as planish itself does; a script that a profile of tuned runs; a profile of two,
+/// of which one is not there; an init script.
+fn other_ways() -> Vec<Way> {
     let unit = "/etc/systemd/system/t.service";
     let sysv = "/usr/lib/systemd/system-generators/systemd-sysv-generator";
     let run = ("/run/systemd/system/.keep", "");
@@ -252,7 +256,7 @@ fn who_writes_by_another_way_is_no_green_either() {
     let by_script = "[main]\nsummary=x\n[script]\nscript=${i:PROFILE_DIR}/script.sh\n";
     let both = "[main]\ninclude=a,b\n";
     let sets = "[sysctl]\nvm.swappiness=60\n";
-    let ways = [
+    vec![
         (
             "units",
             unit,
@@ -284,10 +288,14 @@ fn who_writes_by_another_way_is_no_green_either() {
         ),
         ("tuned", "/etc/tuned/b/tuned.conf", vec![tuned, active("a b\n"), ("/etc/tuned/b/tuned.conf", sets)]),
         ("init-scripts", "/etc/rc3.d/S01tune", vec![run, (sysv, ""), ("/etc/rc3.d/S01tune", SCRIPT)]),
-    ];
+    ]
+}
+
+#[test]
+fn who_writes_by_another_way_is_no_green_either() {
     let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
     let source = profile("own", &[("vm.swappiness", Want::Int(5))]);
-    for (id, file, files) in ways {
+    for (id, file, files) in other_ways() {
         let tree = Tree::copy_of("metal-2s");
         tree.remove("/etc/sysctl.d/99-local.conf");
         files.iter().for_each(|(path, text)| tree.put(path, text));
