@@ -541,7 +541,7 @@ mod tests {
         let found = lines(text, "[Service]");
         let found: Vec<String> =
             found.iter().map(|(name, line, value)| format!("{line} {name}={value}")).collect();
-        assert_eq!(found, ["2 CPUAffinity=1   5", "6 Nice=2", "10 Slice="]);
+        assert_eq!(found, ["2 CPUAffinity=1  5", "6 Nice=2", "10 Slice="]);
     }
 
     #[test]
