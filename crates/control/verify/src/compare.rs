@@ -330,7 +330,11 @@ impl Bench<'_> {
 
     /// Whether an open entry has the boot loader's files give a value.
     fn is_by_entry(&self, knob: &Knob, found: &Persisted) -> bool {
-        let argument = knob.argument(&found.value).unwrap_or_else(|| format!("={}", found.value));
+        // The kernel has several words for one value of a switch, so that the name tells.
+        let argument = knob.argument(&found.value).map_or_else(
+            || format!("={}", found.value),
+            |argument| argument.split_inclusive('=').next().unwrap_or_default().to_owned(),
+        );
         let path = found.source.rsplit_once(':').map_or(found.source.as_str(), |(path, _)| path);
         let steps = self.open.iter().flat_map(|entry| &entry.steps);
         let mut edits = steps.filter(|step| step.undo == Undo::Edit && step.place == path);

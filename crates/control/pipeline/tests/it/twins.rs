@@ -85,8 +85,15 @@ fn showing(make: fn() -> Tree, twin: &Twin) -> Tree {
     tree
 }
 
-/// What an administrator adds to what the loader reads.
+/// What an administrator adds to what the loader reads, and has its menu made of.
 fn given_by_hand(tree: &Tree, name: &str, argument: &str) {
+    for menu in
+        ["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"].iter().filter(|_| ["debian", "suse"].contains(&name))
+    {
+        if !tree.get(menu).is_empty() {
+            tree.put(menu, &tree.get(menu).replace(" quiet", &format!(" quiet {argument}")));
+        }
+    }
     match name {
         "debian" => {
             let line = planish_boot::drop_in_line(argument);
