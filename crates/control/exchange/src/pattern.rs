@@ -83,8 +83,9 @@ impl<'a> Component<'a> {
         }
         let mut kept: Vec<Vec<String>> = Vec::new();
         for one in all {
-            let is_in =
-                |wide: &Vec<String>, one: &Vec<String>| wide.iter().zip(one).all(|(a, b)| covers(a, b));
+            let is_in = |wide: &Vec<String>, one: &Vec<String>| {
+                wide.iter().zip(one).all(|(wide, one)| place::includes(wide, one))
+            };
             if !kept.iter().any(|wide| is_in(wide, &one)) {
                 kept.retain(|narrow| !is_in(&one, narrow));
                 kept.push(one);
@@ -130,12 +131,6 @@ fn plain(pattern: &str) -> String {
         }
     }
     plain
-}
-
-/// Whether a pattern means all that another one means, as far as a comparison of the two tells.
-pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
-    // A `?` is one character, and the star of the other may be several.
-    wide == narrow || !(wide.contains('?') && narrow.contains('*')) && place::matches(wide, narrow)
 }
 
 /// The paths that `only` means, or the one of all places; none where no place can be called so.

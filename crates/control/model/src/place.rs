@@ -206,6 +206,13 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
+/// Whether a shell pattern means all that another one means, as far as a comparison of the two tells.
+#[must_use]
+pub fn includes(wide: &str, narrow: &str) -> bool {
+    // A `?` is one character, and the star of the other may be several.
+    wide == narrow || !(wide.contains('?') && narrow.contains('*')) && matches(wide, narrow)
+}
+
 /// Whether `only` of a profile means every place that another one means, as far as their words tell: nothing means all.
 #[must_use]
 pub fn covers(only: Option<&str>, other: Option<&str>) -> bool {
@@ -215,10 +222,8 @@ pub fn covers(only: Option<&str>, other: Option<&str>) -> bool {
     }
     let Some(only) = only else { return true };
     let Some(other) = other else { return false };
-    let ((hole, pattern), (own, name)) = (hole_of(only), hole_of(other));
-    // A star of the other one is a run of characters, which no `?` holds.
-    let is_run = name.contains('*') && pattern.contains(['?', '[']);
-    only == other || hole == own && !name.contains(['?', '[']) && !is_run && matches(pattern, name)
+    let ((hole, pattern), (own, narrow)) = (hole_of(only), hole_of(other));
+    hole == own && includes(pattern, narrow)
 }
 
 /// Whether a place is one that `only` of a profile means: a pattern for the first hole, or `hole=pattern`. `cpu1` means

@@ -170,7 +170,7 @@ impl Head<'_> {
 fn refuse_overlap(items: &[Item]) -> Result<(), ExchangeError> {
     let mut places = BTreeSet::new();
     for item in items {
-        let wild = |other: &Item| other.place.contains('*') && covers(&other.place, &item.place);
+        let wild = |other: &Item| other.place.contains('*') && means_all(&other.place, &item.place);
         let overlapped = items.iter().any(|other| other.knob == item.knob && other != item && wild(other));
         if overlapped || !places.insert(&item.place) {
             return Err(ExchangeError::Overlap { knob: item.knob.clone() });
@@ -180,11 +180,11 @@ fn refuse_overlap(items: &[Item]) -> Result<(), ExchangeError> {
 }
 
 /// Whether a pattern means a place, or every place of a narrower pattern.
-fn covers(pattern: &str, place: &str) -> bool {
+fn means_all(pattern: &str, place: &str) -> bool {
     let (mut wide, mut narrow) = (pattern.split('/'), place.split('/'));
     loop {
         match (wide.next(), narrow.next()) {
-            (Some(a), Some(b)) if place::matches(&a.replace("[0-9]*", "*"), b) => {}
+            (Some(wide), Some(narrow)) if place::includes(&wide.replace("[0-9]*", "*"), narrow) => {}
             (None, None) => return true,
             _ => return false,
         }

@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use planish_model::place;
+
 use super::{ExportedFile, Head, arguments};
 use crate::error::ExchangeError;
 use crate::import::may_meet;
 use crate::item::Item;
-use crate::pattern::covers;
 
 /// The text of `tuned.conf`.
 pub(super) fn text(head: &Head<'_>, items: &[Item]) -> String {
@@ -47,7 +48,7 @@ fn net(items: &[Item]) -> String {
         cards.entry(command.card).or_default().entry(command.key).or_default().push(command.words);
     }
     let wider = |card: &str| {
-        let others = cards.keys().copied().filter(|other| *other != card && covers(other, card));
+        let others = cards.keys().copied().filter(|other| *other != card && place::includes(other, card));
         others.collect::<Vec<_>>()
     };
     let mut order: Vec<&str> = cards.keys().copied().collect();
@@ -71,7 +72,9 @@ fn net(items: &[Item]) -> String {
 /// sections gives those what both say.
 pub(super) fn refuse_crossing(items: &[Item]) -> Result<(), ExchangeError> {
     let cards = || items.iter().filter_map(|item| Some((&item.knob, item.of_card()?.card)));
-    let crosses = |one: &str, other: &str| !covers(one, other) && !covers(other, one) && may_meet(one, other);
+    let crosses = |one: &str, other: &str| {
+        !place::includes(one, other) && !place::includes(other, one) && may_meet(one, other)
+    };
     let crossing = cards().find(|(_, one)| cards().any(|(_, other)| crosses(one, other)));
     crossing.map_or(Ok(()), |(knob, _)| Err(ExchangeError::Overlap { knob: knob.clone() }))
 }
