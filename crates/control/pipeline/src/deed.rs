@@ -7,10 +7,7 @@
 use std::time::Duration;
 
 use planish_host::Access;
-use planish_journal::Intent;
-use planish_model::{
-    Allowed, Class, Closure, EntryId, EntryStep, Knob, KnobId, Outcome, OutcomeKind, Plan, Undo,
-};
+use planish_model::{Class, Closure, EntryId, EntryStep, Knob, KnobId, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -49,19 +46,8 @@ pub fn do_once(
     // After this point no other planish writes this host.
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
-    let plan = Plan::new(knob.id.to_string(), session.host().host_id(), boot_id, Vec::new(), Vec::new());
     let entry = info_span!("record").in_scope(|| {
-        journal.begin(Intent {
-            command: session.options.command.clone(),
-            reason: reason.map(str::to_owned),
-            profile: plan.profile,
-            plan: plan.hash,
-            confirm_by: None,
-            on_confirm: None,
-            allowed: Allowed::default(),
-            instead_of: None,
-            steps: vec![step(&knob, value)],
-        })
+        journal.begin(intent::unplanned(session, knob.id.as_str(), reason, vec![step(&knob, value)]))
     })?;
     // After this point a kill leaves an entry of which undo says that nothing is to be put back.
     let written = info_span!("act").in_scope(|| sink.write(&knob.path, value));

@@ -8,18 +8,15 @@ use std::fmt;
 use std::time::Duration;
 
 use planish_act::Sink;
-use planish_journal::Intent;
-use planish_model::{
-    Allowed, Class, Entry, EntryId, EntryStep, Exit, KnobId, Outcome, OutcomeKind, Plan, Undo,
-};
+use planish_model::{Class, Entry, EntryId, EntryStep, Exit, KnobId, Outcome, OutcomeKind, Undo};
 use tracing::info_span;
 
 use crate::calendar;
 use crate::carry_out::{self, PutBack};
 use crate::contents::{self, Contents};
 use crate::error::PipelineError;
-use crate::gone;
 use crate::session::Session;
+use crate::{gone, intent};
 
 /// The unit that compares.
 const SERVICE: &str = "/etc/systemd/system/planish-check.service";
@@ -190,20 +187,8 @@ pub(crate) fn install(
         let hints = journal.torn_note().into_iter().collect();
         return Ok(Installed { entry: None, outcomes: Vec::new(), exit: Exit::Done, hints });
     }
-    let plan = Plan::new(name.to_owned(), session.host().host_id(), boot_id.clone(), Vec::new(), Vec::new());
-    let entry = info_span!("record").in_scope(|| {
-        journal.begin(Intent {
-            command: session.options.command.clone(),
-            reason: reason.map(str::to_owned),
-            profile: plan.profile,
-            plan: plan.hash,
-            confirm_by: None,
-            on_confirm: None,
-            allowed: Allowed::default(),
-            instead_of: None,
-            steps,
-        })
-    })?;
+    let entry =
+        info_span!("record").in_scope(|| journal.begin(intent::unplanned(session, name, reason, steps)))?;
     // After this point a kill leaves an entry that undo takes back.
     let written = carry_out::carry_out(session, &mut journal, entry, false, &*sink)?;
     if written.failed {

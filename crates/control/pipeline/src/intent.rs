@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_act::{Sink, stack};
 use planish_host::Access;
+use planish_journal::Intent;
 use planish_model::{
     Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Part, Plan,
     Skipped, Step, Undo, VerdictKind, place,
@@ -12,6 +13,29 @@ use planish_model::{
 use crate::devices;
 use crate::error::PipelineError;
 use crate::session::Session;
+
+/// The intent of what no plan asked for: an action, a move, files of a program. It is called by a name in the place of a
+/// profile, and no deadline undoes it.
+pub(crate) fn unplanned(
+    session: &Session,
+    name: &str,
+    reason: Option<&str>,
+    steps: Vec<EntryStep>,
+) -> Intent {
+    let (host, boot) = (session.host().host_id(), session.host().boot_id());
+    let plan = Plan::new(name.to_owned(), host, boot, Vec::new(), Vec::new());
+    Intent {
+        command: session.options.command.clone(),
+        reason: reason.map(str::to_owned),
+        profile: plan.profile,
+        plan: plan.hash,
+        allowed: plan.allowed,
+        instead_of: None,
+        confirm_by: None,
+        on_confirm: None,
+        steps,
+    }
+}
 
 /// Refuses a plan that is not for this host and this boot of it.
 ///

@@ -10,16 +10,16 @@ use std::time::Duration;
 use planish_act::Sink;
 use planish_act::program::{Side, beside, has_name, replace, sum_of, take_back as take_program_back};
 use planish_host::Host;
-use planish_journal::{Intent, Journal};
+use planish_journal::Journal;
 use planish_model::{
-    Class, Closure, Entry, EntryId, EntryStep, KnobId, Original, Outcome, OutcomeKind, Plan, Undo, ValueType,
+    Class, Closure, Entry, EntryId, EntryStep, KnobId, Original, Outcome, OutcomeKind, Undo, ValueType,
 };
 use planish_sys::cgroup;
 use tracing::info_span;
 
 use crate::error::PipelineError;
-use crate::gone;
 use crate::session::Session;
+use crate::{gone, intent};
 
 /// How long another planish may take that is at work.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -106,7 +106,10 @@ pub fn replace_program(
         programs.remove(new.path).map_err(PipelineError::Before)?;
     }
     let step = step(new, original);
-    let entry = info_span!("record").in_scope(|| journal.begin(intent(session, new, step.clone())))?;
+    let entry = info_span!("record").in_scope(|| {
+        let steps = vec![step.clone()];
+        journal.begin(intent::unplanned(session, "text", new.reason.as_deref(), steps))
+    })?;
 
     // After this point a kill leaves an entry that undo takes back.
     let outcome = info_span!("act").in_scope(|| replace(&step, (mark, new.bytes), trial, &*programs));
@@ -173,22 +176,6 @@ fn step(new: &NewProgram<'_>, original: String) -> EntryStep {
     };
     let step = EntryStep::new(knob, place, sum_of(new.bytes), Class::Safe, Undo::Exchanged);
     EntryStep { originals: vec![kept], ..step }
-}
-
-fn intent(session: &Session, new: &NewProgram<'_>, step: EntryStep) -> Intent {
-    let (host, boot) = (session.host().host_id(), session.host().boot_id());
-    let plan = Plan::new("text".to_owned(), host, boot, Vec::new(), Vec::new());
-    Intent {
-        command: session.options.command.clone(),
-        reason: new.reason.clone(),
-        profile: plan.profile,
-        plan: plan.hash,
-        allowed: plan.allowed,
-        instead_of: None,
-        confirm_by: None,
-        on_confirm: None,
-        steps: vec![step],
-    }
 }
 
 /// Takes a step back. It needs nothing but the sums in the journal, in this boot or a later one.

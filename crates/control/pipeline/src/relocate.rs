@@ -14,10 +14,9 @@ use planish_act::relocate::{
 };
 use planish_act::{Sink, in_full};
 use planish_host::Host;
-use planish_journal::{Intent, Journal, RecordFault};
+use planish_journal::{Journal, RecordFault};
 use planish_model::{
-    Class, Closure, Entry, EntryId, EntryStep, Exit, KnobId, Original, Outcome, OutcomeKind, Plan, Undo,
-    ValueType,
+    Class, Closure, Entry, EntryId, EntryStep, Exit, KnobId, Original, Outcome, OutcomeKind, Undo, ValueType,
 };
 use planish_residency::{Kind, ResidencyError, Who, members, status};
 use planish_sys::sampling::{FileRoom, SamplingError};
@@ -25,9 +24,9 @@ use planish_sys::{CpuSet, NodeSet, process};
 use tracing::info_span;
 
 use crate::error::PipelineError;
-use crate::gone;
 use crate::session::Session;
 use crate::unconfirmed;
+use crate::{gone, intent};
 
 /// Bytes a second that are moved where nobody says otherwise.
 pub const MOVE_RATE: u64 = 1 << 30;
@@ -164,7 +163,10 @@ pub fn relocate(
     gone::close(journal, &session.host().boot_id())?;
     journal.sweep_records();
     let steps = keep(journal, &movers, &wish, &*processes)?;
-    let entry = info_span!("record").in_scope(|| journal.begin(intent(session, request, &steps)))?;
+    let entry = info_span!("record").in_scope(|| {
+        let steps = steps.iter().map(|step| step.step.clone()).collect();
+        journal.begin(intent::unplanned(session, "move", request.reason.as_deref(), steps))
+    })?;
 
     // After this point a kill leaves an entry that undo takes back.
     let pace = Pace { bytes_per_second: Some(request.bytes_per_second), stop };
@@ -489,22 +491,6 @@ fn keep(
         }
     }
     Ok(steps)
-}
-
-fn intent(session: &Session, request: &MoveRequest, steps: &[MoveStep]) -> Intent {
-    let (host, boot) = (session.host().host_id(), session.host().boot_id());
-    let plan = Plan::new("move".to_owned(), host, boot, Vec::new(), Vec::new());
-    Intent {
-        command: session.options.command.clone(),
-        reason: request.reason.clone(),
-        profile: plan.profile,
-        plan: plan.hash,
-        allowed: plan.allowed,
-        instead_of: None,
-        confirm_by: None,
-        on_confirm: None,
-        steps: steps.iter().map(|step| step.step.clone()).collect(),
-    }
 }
 
 impl MoveStep {
