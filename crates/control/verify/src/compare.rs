@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
-    given_in_vain, pages_in_file, part_at,
+    bootline, given_in_vain, pages_in_file, part_at,
 };
 
 use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
@@ -330,15 +330,26 @@ impl Bench<'_> {
 
     /// Whether an open entry has the boot loader's files give a value.
     fn is_by_entry(&self, knob: &Knob, found: &Persisted) -> bool {
-        // The kernel has several words for one value of a switch, so that the name tells.
-        let argument = knob.argument(&found.value).map_or_else(
-            || format!("={}", found.value),
-            |argument| argument.split_inclusive('=').next().unwrap_or_default().to_owned(),
-        );
         let path = found.source.rsplit_once(':').map_or(found.source.as_str(), |(path, _)| path);
         let steps = self.open.iter().flat_map(|entry| &entry.steps);
-        let mut edits = steps.filter(|step| step.undo == Undo::Edit && step.place == path);
-        found.is_ours() || edits.any(|step| !step.is_undone() && step.wanted.contains(&argument))
+        let mut edits =
+            steps.filter(|step| step.undo == Undo::Edit && step.place == path && !step.is_undone());
+        let gives = |step: &EntryStep| self.gives(&step.wanted, knob, &found.value);
+        found.is_ours() || edits.any(gives)
+    }
+
+    /// Whether arguments of the kernel set a knob to a value: a boot parameter, a pool of one size, or what a row says
+    /// that an argument sets. Of the last the name tells, since the kernel has several words for one value of a switch.
+    fn gives(&self, arguments: &str, knob: &Knob, value: &str) -> bool {
+        let words: Vec<&str> = bootline::arguments(arguments).collect();
+        let by_row = |row: &Knob| {
+            bootline::found(&words, row, None).is_some_and(|(given, _)| row.r#type.same(&given, value))
+        };
+        match &knob.boot_arg {
+            _ if knob.boot_parameter().is_some() => by_row(knob),
+            Some(name) => words.iter().any(|word| bootline::same_name(bootline::parts(word).0, name)),
+            None => self.catalogue.knobs().filter(|row| counts_in_pages_of(row, knob)).any(by_row),
+        }
     }
 
     /// What a menu lacks that was made before its sources were changed, and what makes it.
@@ -634,6 +645,12 @@ fn says(found: &Persisted) -> String {
 /// As wanted now, and nothing brings it back.
 fn lost_unpersisted() -> Judgement {
     (DriftState::LostAtBoot, Some("no file persists it".to_owned()))
+}
+
+/// Whether a boot parameter fills the pool of pages that a knob of run-time is.
+fn counts_in_pages_of(row: &Knob, knob: &Knob) -> bool {
+    let size = row.boot_parameter().and_then(|(_, size)| bootline::size(size?));
+    size.is_some_and(|size| knob.path.ends_with(&format!("/hugepages-{}kB/nr_hugepages", size >> 10)))
 }
 
 fn number(text: &str) -> Option<u64> {

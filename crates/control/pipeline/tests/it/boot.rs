@@ -18,7 +18,6 @@ pub const ENTRY: &str = "/boot/loader/entries/m-6.12.conf";
 const RESCUE: &str = "/boot/loader/entries/m-0-rescue.conf";
 pub const KERNEL_CMDLINE: &str = "/etc/kernel/cmdline";
 pub const ENV: &str = "/boot/grub2/grubenv";
-pub const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 /// The small host, started by GRUB with a menu that a program makes and that reads drop-ins.
 pub fn debian() -> Tree {

@@ -11,7 +11,6 @@ use crate::crash::{assert_clean, kill_everywhere, undo_everything};
 use crate::tree::*;
 
 const RULES_FILE: &str = "/etc/udev/rules.d/90-planish.rules";
-const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 const ANSWERS: &str = r#"
 [[answer]]

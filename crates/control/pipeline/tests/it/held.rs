@@ -9,7 +9,6 @@ use crate::tree::*;
 const PLACE: &str = "/planish/held/cpu_dma_latency_us";
 const UNIT: &str = "/etc/systemd/system/planish-hold.service";
 const STARTS: &str = "/etc/systemd/system/multi-user.target.d/90-planish-hold.conf";
-const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 /// The small host, with systemd, where nothing is held.
 fn host() -> Tree {

@@ -5,7 +5,7 @@ use planish_pipeline::{
     ApplyOptions, Checked, PipelineError, Session, Target, Undone, apply, check, confirm, undo,
 };
 
-use crate::boot::{DEFAULTS, ENTRY, ENV, PERSIST, debian, more, persist, refused, rocky, suse, wants};
+use crate::boot::{DEFAULTS, ENTRY, ENV, debian, more, persist, refused, rocky, suse, wants};
 use crate::crash::undo_everything;
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;

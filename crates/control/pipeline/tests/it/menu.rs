@@ -1,7 +1,7 @@
 //! A menu of GRUB that differs from what it is made from.
 
-use planish_model::{DriftState, EntryId, Exit, Unpersisted, Want};
-use planish_pipeline::check;
+use planish_model::{Class, DriftState, EntryId, Exit, Unpersisted, Want};
+use planish_pipeline::{PlanOptions, apply, check, plan};
 
 use crate::boot::{DEFAULTS, debian, more, persist, refused, suse, wants};
 use crate::crash::undo_everything;
@@ -69,4 +69,30 @@ fn what_only_the_menu_gives_refuses_to_have_it_made_anew() {
         undo_everything(&tree.session());
         assert_eq!(tree.get(DEFAULTS), defaults);
     }
+}
+
+/// Two sizes of pages share the names of their arguments: what an entry gave of one is nothing that it gave of the other.
+#[test]
+fn a_pool_of_another_size_than_an_entry_gave_is_not_to_come_by_it() {
+    let tree = suse();
+    let pool =
+        |size: &str, pages: i64| profile("pool", &[(&format!("boot.hugepages.{size}"), Want::Int(pages))]);
+    let session = tree.session();
+    let options = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    let planned = plan(&session, &pool("2m", 40), &options).expect("planned");
+    assert_eq!(apply(&session, &planned, &PERSIST).expect("applied").exit, Exit::Done);
+    let defaults = tree.get(DEFAULTS);
+    assert!(defaults.contains("hugepagesz=2M hugepages=40"), "{defaults}");
+    let state = |id: &str| {
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.into_iter().find(|row| row.knob.as_str() == id);
+        row.map(|row| (row.state, row.because.unwrap_or_default()))
+    };
+    let (ours, because) = state("boot.hugepages.2m").expect("a row");
+    assert_eq!(ours, DriftState::PendingReboot, "{because}");
+    // Somebody else's line, of which no menu was made, either.
+    tree.put(DEFAULTS, &(defaults + "\nGRUB_CMDLINE_LINUX=\"hugepagesz=1G hugepages=2\"\n"));
+    let (other, because) = state("boot.hugepages.1g").expect("a row");
+    assert_eq!(other, DriftState::Drift, "{because}");
+    assert_eq!(state("boot.hugepages.2m").expect("a row").0, DriftState::PendingReboot);
 }

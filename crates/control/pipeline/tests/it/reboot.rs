@@ -8,8 +8,6 @@ use crate::crash::undo_everything;
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
 
-const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
-
 fn swappiness(name: &str, value: i64) -> Source {
     profile(name, &[("vm.swappiness", Want::Int(value))])
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use planish_model::{Class, Exit, Nodes, Plan, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Source, apply, plan, preview};
 
-use crate::boot::{DEFAULTS, PERSIST, debian, more, persist, suse, wants};
+use crate::boot::{DEFAULTS, debian, more, persist, suse, wants};
 use crate::tree::*;
 
 /// The first reason that a look at the files of a plan tells, and how it ends by that.

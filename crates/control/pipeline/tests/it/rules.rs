@@ -9,7 +9,6 @@ use crate::crash::{assert_clean, kill_everywhere, undo_everything};
 use crate::tree::*;
 
 const RULES_FILE: &str = "/etc/udev/rules.d/90-planish.rules";
-const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 fn scheduler(disk: &str) -> String {
     format!("/sys/block/{disk}/queue/scheduler")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use planish_model::{EntryId, Exit, Plan, Want};
 use planish_pipeline::{ApplyOptions, Session, Target, apply, check, confirm, preview, undo};
 
-use crate::boot::{DEFAULTS, ENTRY, ENV, PERSIST, all, debian, more, persist, rocky, wants};
+use crate::boot::{DEFAULTS, ENTRY, ENV, all, debian, more, persist, rocky, wants};
 use crate::crash::undo_everything;
 use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
 use crate::tree::*;

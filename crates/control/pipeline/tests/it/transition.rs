@@ -16,7 +16,6 @@ use crate::tree::*;
 use crate::watch::without_watcher;
 
 const NOW: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: false, reason: None };
-const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 fn word(text: &str) -> Want {
     Want::Text(text.to_owned())

@@ -5,9 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want, cards};
-use planish_pipeline::{PlanOptions, Session, SessionOptions, Source, log, plan};
+use planish_pipeline::{ApplyOptions, PlanOptions, Session, SessionOptions, Source, log, plan};
 use planish_skip::MACHINE;
 use tempfile::TempDir;
+
+/// An apply whose values come again at the next boot.
+pub const PERSIST: ApplyOptions = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
 
 pub const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 pub const STAT_INTERVAL: &str = "/proc/sys/vm/stat_interval";

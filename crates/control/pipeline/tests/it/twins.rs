@@ -5,7 +5,7 @@ use planish_boot::Format;
 use planish_model::{Catalogue, Class, DriftState, Exit, Knob, KnobCheck, ValueType, Want, When};
 use planish_pipeline::{PlanOptions, Source, apply, check, plan};
 
-use crate::boot::{DEFAULTS, ENTRY, OWN, PERSIST, all, give};
+use crate::boot::{DEFAULTS, ENTRY, OWN, all, give};
 use crate::tree::*;
 
 /// A knob, a place of it, and two of its values: the one that runs, and the one that the next boot gives.
