@@ -8,16 +8,16 @@ use planish_act::boot::{format_of, is_in};
 use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
-    Astray, BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryStep, Knob,
-    Observation, Original, Persisted, Undo, Unpersisted, ValueType, bootline, is_by_size,
+    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryStep, Knob, Observation,
+    Original, Persisted, Undo, Unpersisted, ValueType,
 };
-use planish_observe::Around;
+
+mod refuse;
 
 use crate::copied;
 use crate::error::PipelineError;
 use crate::persist::file_step;
 use crate::session::Session;
-use crate::transition;
 
 /// The knob that the steps of our own file of GRUB go by.
 const OWN: &str = "persist.grub";
@@ -102,15 +102,7 @@ impl Wishes {
         let Some(arguments) = self.arguments() else { return Ok((Vec::new(), Vec::new())) };
         match loader {
             BootLoader::Known(files) => {
-                if let Some(Astray { reason, cure }) = files.astray.clone() {
-                    return Err(PipelineError::BootLoader { arguments, reason, cure });
-                }
-                if let Some(own) = &files.own {
-                    self.refuse_overruled(session, own, &arguments, sink)?;
-                }
-                refuse_lost(session, files, &arguments, entries)?;
-                refuse_linked(session, files, &arguments)?;
-                self.refuse_around(session, loader, &arguments)?;
+                refuse::in_vain(session, loader, (&self.rows, &arguments), entries, sink)?;
                 let copies = copied::in_check(session, loader, entries);
                 Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
             }
@@ -124,161 +116,6 @@ impl Wishes {
             }
         }
     }
-}
-
-impl Wishes {
-    /// Refuses arguments that a file which is read behind ours would take away again, or give another value: it would
-    /// be written, and no boot would bring it.
-    fn refuse_overruled(
-        &self,
-        session: &Session,
-        own: &str,
-        arguments: &str,
-        sink: &dyn Sink,
-    ) -> Result<(), PipelineError> {
-        let mut text = sink.read_file(own).map_err(PipelineError::Before)?.unwrap_or_default();
-        text += &planish_boot::drop_in_line(arguments);
-        let sources = planish_observe::with_ours(session.host(), own, &text);
-        let (_, name) = own.rsplit_once('/').unwrap_or_default();
-        let refused = |reason: String, cure: String| {
-            Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure })
-        };
-        if let Some((_, by)) = sources.lost.first() {
-            return refused(
-                format!("{by} assigns GRUB_CMDLINE_LINUX_DEFAULT anew behind {own}, and takes them away"),
-                format!(
-                    "have {by} add to what is there, GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ...\", \
-                     or give its file a name that sorts before {name}"
-                ),
-            );
-        }
-        if let Some(by) = sources.unread.first() {
-            return refused(
-                format!(
-                    "{by} names GRUB_CMDLINE_LINUX_DEFAULT behind {own} in a way that only a shell can tell, and \
-                     may take them away"
-                ),
-                format!(
-                    "have {by} be a plain assignment on a line of its own, \
-                     GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ...\", or give its file a name \
-                     that sorts before {name}"
-                ),
-            );
-        }
-        // What stands before ours in the line of a menu decides whether ours reaches the kernel.
-        let is_ours =
-            |(_, source): &&(String, String)| source.rsplit_once(':').is_some_and(|(path, _)| path == own);
-        let before: Vec<&(String, String)> = sources.given.iter().take_while(|word| !is_ours(word)).collect();
-        let line: Vec<&str> = before.iter().map(|(argument, _)| argument.as_str()).collect();
-        if let Err(odd) = planish_boot::refuse_out_of_reach(&line.join(" ")) {
-            let is_it = |word: &&&(String, String)| word.0 == "--" || word.0.matches('"').count() % 2 == 1;
-            let by = before.iter().find(is_it).map_or(own, |(_, source)| source.as_str());
-            return refused(format!("{by}: {odd}"), OUT_OF_REACH.to_owned());
-        }
-        let words: Vec<&str> = sources.given.iter().map(|(argument, _)| argument.as_str()).collect();
-        for row in &self.rows {
-            let knob = session.sound_catalogue()?.knob(&row.knob)?;
-            let Some((value, index)) = bootline::found(&words, knob, None) else { continue };
-            let (argument, source) = &sources.given[index];
-            if is_summed(knob)
-                || knob.r#type.same(&value, &row.value)
-                || Persisted::own_file(source).is_some()
-            {
-                continue;
-            }
-            return refused(
-                format!("{source} gives `{argument}` behind {own}, and of two the kernel takes the last"),
-                format!(
-                    "take `{argument}` out of {source}, or give its file a name that sorts before {name}"
-                ),
-            );
-        }
-        Ok(())
-    }
-}
-
-/// Refuses a file of several names: the new one would have one of them, and the others keep the old text, which no undo
-/// brings together again. GRUB's environment block is written where it lies.
-fn refuse_linked(session: &Session, files: &BootFiles, arguments: &str) -> Result<(), PipelineError> {
-    let edited = files.edited.iter().filter(|file| files.own.is_none() && file.format != BootFormat::GrubEnv);
-    let names = edited.map(|file| (&file.path, planish_observe::names_of(session.host(), &file.path)));
-    let Some((path, names)) = names.into_iter().find(|(_, names)| *names > 1) else { return Ok(()) };
-    Err(PipelineError::BootLoader {
-        arguments: arguments.to_owned(),
-        reason: format!("{path} has {names} names (hard links), and an edit would part it from the others"),
-        cure: format!(
-            "find the others by `find DIR -samefile {path}`; make it a file of its own: cp -p {path} {path}.new && mv \
-             {path}.new {path}; then once more"
-        ),
-    })
-}
-
-/// Refuses a menu that has arguments which are in nothing that it is made from: made anew, it would be without them.
-fn refuse_lost(
-    session: &Session,
-    files: &BootFiles,
-    arguments: &str,
-    entries: &[Entry],
-) -> Result<(), PipelineError> {
-    let Some(generator) = files.generator else { return Ok(()) };
-    let known = entries.iter().flat_map(|entry| &entry.steps).flat_map(transition::arguments);
-    let ours: Vec<String> = known.chain([arguments.to_owned()]).collect();
-    let is_ours = |word: &str| ours.iter().any(|run| run.split(' ').any(|own| own == word));
-    let mut alone = planish_observe::menu_alone(session.host(), files);
-    alone.retain(|(word, _)| !is_ours(word));
-    let Some((_, line)) = alone.first() else { return Ok(()) };
-    let words = alone.iter().map(|(word, _)| word.as_str()).collect::<Vec<_>>().join(" ");
-    let program = generator.line();
-    let reason =
-        format!("{line} gives `{words}`, which no file gives that {program} makes it from: it would be lost");
-    let cure = format!(
-        "put `{words}` into GRUB_CMDLINE_LINUX of /etc/default/grub; or, where it is to go, type `{program}`; then \
-         once more"
-    );
-    Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure })
-}
-
-impl Wishes {
-    /// Refuses arguments that an entry which asks for `$kernelopts` would not give the kernel, or give another value
-    /// behind it.
-    fn refuse_around(
-        &self,
-        session: &Session,
-        loader: &BootLoader,
-        arguments: &str,
-    ) -> Result<(), PipelineError> {
-        let refused = |reason: String, cure: String| {
-            Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure })
-        };
-        for Around { source, before, behind } in planish_observe::around_variable(session.host(), loader) {
-            if let Err(odd) = planish_boot::refuse_out_of_reach(&before) {
-                return refused(format!("{source}: {odd}"), OUT_OF_REACH.to_owned());
-            }
-            let words: Vec<&str> = bootline::arguments(&behind).collect();
-            for row in &self.rows {
-                let knob = session.sound_catalogue()?.knob(&row.knob)?;
-                let Some((value, index)) = bootline::found(&words, knob, None) else { continue };
-                if !is_summed(knob) && !knob.r#type.same(&value, &row.value) {
-                    let argument = words[index];
-                    return refused(
-                        format!(
-                            "{source} gives `{argument}` behind $kernelopts, and of two the kernel takes the last"
-                        ),
-                        format!("take `{argument}` out of {source}, or put it before $kernelopts"),
-                    );
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What helps where nothing that is put in behind the others would reach the kernel.
-const OUT_OF_REACH: &str = "give what is behind `--` in some other way, or close the quote, and apply again";
-
-/// Whether what is said of each size is added up: none is the last word.
-fn is_summed(knob: &Knob) -> bool {
-    knob.boot_parameter().is_some_and(|(name, _)| is_by_size(name))
 }
 
 /// The steps for each file. One that has a copy of what an earlier entry gave gets it no second time. Others do: of two
