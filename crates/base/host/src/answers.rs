@@ -49,6 +49,8 @@
 //! tabs = true                                  # several numbers: read with tabs between, as the kernel prints them
 //! ```
 //!
+//! A recording is given the rows of `usual.toml`: what no machine's size or limits change.
+//!
 //! Of several rows that match a place, the first to set `errno`, `range`, `clamp`, `grant`, `readback`,
 //! `spreads` or `vanish_after` counts; lists add up. A write is answered in this order: `vanish_after`,
 //! `errno`, `selects`, `range`, `clamp`, `grant`, `tabs`, `readback`; then the value is stored (in brackets where
@@ -59,6 +61,7 @@
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use crate::host::Host;
 use crate::pattern::{Captures, Pattern, PatternError};
 
 /// One `[[answer]]` row as written.
@@ -235,6 +238,23 @@ impl From<PatternError> for RowError {
     fn from(error: PatternError) -> Self {
         Self::Pattern(error)
     }
+}
+
+/// What writes to any kernel do, for the places that a machine has: the rows of a new recording of it. Sizes and limits
+/// are those of the machine, and nobody has tried them.
+pub(crate) fn usual(host: &Host) -> Vec<Row> {
+    #[derive(Deserialize)]
+    struct Rows {
+        answer: Vec<Row>,
+    }
+    let meminfo = host.read("/proc/meminfo").unwrap_or_default();
+    let size =
+        meminfo.lines().find_map(|line| line.strip_prefix("Hugepagesize:")?.trim().strip_suffix(" kB"));
+    let text = include_str!("usual.toml").replace("{default}", size.unwrap_or("0"));
+    let mut rows = toml::from_str::<Rows>(&text).expect("a test reads it").answer;
+    let has = |place: &String| Pattern::parse(place).is_ok_and(|pattern| !host.glob(&pattern).is_empty());
+    rows.retain(|row| has(&row.place) && row.spreads.iter().all(has));
+    rows
 }
 
 impl Answers {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use crate::access::Access;
-use crate::answers::name_of_errno;
+use crate::answers::{self, name_of_errno};
 use crate::error::{ReadError, RecordError};
 use crate::host::{Host, KEEP};
 use crate::kept;
@@ -79,6 +79,7 @@ pub fn record(
         read_only: read_only.into_iter().collect(),
         modes: modes.into_iter().map(|(mode, places)| (format!("{mode:04o}"), places)).collect(),
         unreadable,
+        answer: host.meta().map_or_else(|| answers::usual(host), |meta| meta.answer.clone()),
         ..meta
     };
     let text = toml::to_string_pretty(&meta).map_err(|source| RecordError::Meta { source })?;

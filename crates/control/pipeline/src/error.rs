@@ -581,7 +581,9 @@ impl PipelineError {
             Self::Linked { .. } => {
                 "put the file itself there: links in the state of a recorded host are not followed".to_owned()
             }
-            Self::Act(_) => "only recordings with `writable = true` in meta.toml are written".to_owned(),
+            Self::Act(_) => "a copy to rehearse on is made by `planish host record DIR --writable`; of others those \
+                             with `writable = true` in their meta.toml are written"
+                .to_owned(),
             Self::Lock(error) => of_lock(error),
             Self::TrialAtWork { .. } => BY_NAME.to_owned(),
             Self::Process(_) | Self::Record(_) => self.of_move(),

@@ -37,6 +37,12 @@ pub(crate) struct Record {
     /// What the machine is, in a sentence
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
+    /// Let apply and undo write the copy: a rehearsal that leaves this machine alone
+    ///
+    /// The copy then answers writes as any kernel does (twins, words in brackets, sums of pools). What only this machine
+    /// could tell, such as how many huge pages it still grants, a rehearsal does not show.
+    #[arg(long)]
+    writable: bool,
 }
 
 /// Tell in which facts, knobs and settings of the next boot two machines differ
@@ -81,6 +87,7 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
     let meta = Meta {
         name: name.unwrap_or_default(),
         note: args.note.clone(),
+        writable: args.writable,
         date: Some(today()),
         absent: Some(looked_for_in_vain(&seen)),
         virtualisation: Some(seen.host.guest.unwrap_or_else(|| "none".to_owned())),
@@ -96,7 +103,9 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
     };
     let answer = context.answer(&report, &catalogue);
     let answer = answer.warning("look through the copy before it leaves the machine");
-    Ok(answer.next(format!("planish --root {} doctor", quoted(&args.folder.to_string_lossy()))))
+    let root = format!("planish --root {}", quoted(&args.folder.to_string_lossy()));
+    let rehearsal = if args.writable { "plan series" } else { "doctor" };
+    Ok(answer.next(format!("{root} {rehearsal}")))
 }
 
 /// The rows of the catalogue of which there is nothing: what else is not in the recording, nobody looked for.

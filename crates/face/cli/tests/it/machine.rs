@@ -1,6 +1,10 @@
 //! `host`, `topo` and `workload`: commands that need no journal.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use crate::planish::{command, run};
+use crate::recorded::texts;
 
 #[test]
 fn a_recording_never_mixes_with_another() {
@@ -10,6 +14,41 @@ fn a_recording_never_mixes_with_another() {
     let recorded = run(["--json", "host", "record", folder]);
     assert_eq!(recorded.exit, 2);
     assert_eq!(recorded.envelope()["messages"][0]["hint"], "name a folder that does not exist yet");
+}
+
+/// What a newcomer would try first: apply and undo, and not on the machine itself.
+#[test]
+fn a_recording_of_this_machine_can_be_applied_to_and_comes_back() {
+    const TEST: &str = "machine::a_recording_of_this_machine_can_be_applied_to_and_comes_back";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(TEST, "what only root may write, a recording of another user keeps");
+    }
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let (copy, state) = (home.path().join("copy"), home.path().join("state"));
+    let (copy, state) = (copy.to_str().expect("a path"), state.to_str().expect("a path"));
+    let recorded = run(["host", "record", copy, "--writable"]);
+    assert_eq!(recorded.exit, 0, "{}", recorded.stderr);
+    assert!(
+        recorded.stderr.contains(&format!("next: planish --root {copy} plan series")),
+        "{}",
+        recorded.stderr
+    );
+    let planish = |args: &[&str]| {
+        let run = run([&["--root", copy, "--state", state][..], args].concat());
+        (run.exit, run.stdout + &run.stderr)
+    };
+    let start = texts(Path::new(copy), "");
+    assert!(start.len() > 100, "{} files", start.len());
+    for profile in ["series", "throughput", "low-latency", "postgres"] {
+        let (exit, told) = planish(&["apply", profile, "--yes"]);
+        assert_eq!(exit, 0, "{profile}: {told}");
+        let (exit, told) = planish(&["undo", "--all"]);
+        assert_eq!(exit, 0, "{profile}: {told}");
+        let mut end = texts(Path::new(copy), "");
+        // The lock of the host lies on the host.
+        end.retain(|place, text| start.get(place) != Some(text) && place != "/var/lib/planish/lock");
+        assert_eq!(end, BTreeMap::new(), "{profile}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use planish_model::PersistFile;
 
 use crate::exits::{message, on, sandbox};
 use crate::planish::{Run, command};
-use crate::recorded::{copy_tree, hosts, repository};
+use crate::recorded::{copy_tree, hosts, repository, texts};
 
 const OWN: &str = "/etc/sysctl.d/90-planish.conf";
 
@@ -15,24 +15,6 @@ const OWN: &str = "/etc/sysctl.d/90-planish.conf";
 fn told(sandbox: &Path, args: &[&str]) -> Run {
     let globals = ["--root", "host", "--state", "state"];
     command(sandbox, [&globals, args].concat()).output().expect("the binary starts").into()
-}
-
-/// Every file below a folder of the host, by its place.
-fn files(sandbox: &Path, folder: &str) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut open = vec![sandbox.join("host").join(folder)];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten() {
-            let entry = entry.expect("readable").path();
-            if entry.is_dir() && !entry.is_symlink() {
-                open.push(entry);
-            } else if let Ok(text) = std::fs::read_to_string(&entry) {
-                let place = entry.strip_prefix(sandbox.join("host")).expect("below it");
-                found.insert(format!("/{}", place.display()), text);
-            }
-        }
-    }
-    found
 }
 
 /// The files that a command tells of.
@@ -84,7 +66,7 @@ fn what_the_next_boot_gets_is_shown_as_it_is_written_under_every_loader() {
         let sandbox = tempfile::tempdir().expect("a temporary folder");
         copy_tree(&repository().join("hosts").join(host), &sandbox.path().join("host"));
         let look = || {
-            let folders = ["etc", "boot"].map(|folder| files(sandbox.path(), folder));
+            let folders = ["etc", "boot"].map(|folder| texts(&sandbox.path().join("host"), folder));
             folders.into_iter().flatten().collect::<BTreeMap<_, _>>()
         };
         let page = told(sandbox.path(), &[&["plan"][..], &words].concat()).stdout;

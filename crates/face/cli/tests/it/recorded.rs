@@ -1,5 +1,6 @@
 //! The machines of `hosts/`, and copies of them that a test may change.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -39,4 +40,22 @@ pub fn copy_tree(from: &Path, to: &Path) {
             fs::write(target, text).expect("a file");
         }
     }
+}
+
+/// Every file below a folder of a host, by its place.
+pub fn texts(host: &Path, folder: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![host.join(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let entry = entry.expect("readable").path();
+            if entry.is_dir() && !entry.is_symlink() {
+                open.push(entry);
+            } else if let Ok(text) = fs::read_to_string(&entry) {
+                let place = entry.strip_prefix(host).expect("below it");
+                found.insert(format!("/{}", place.display()), text);
+            }
+        }
+    }
+    found
 }
