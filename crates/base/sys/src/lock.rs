@@ -46,21 +46,22 @@ impl LockFile {
     /// It cannot be made or opened, or what lies there is no lock file: a symbolic link, a FIFO, a folder, a file that
     /// has a second name.
     pub fn try_acquire(path: &Path) -> io::Result<TryLock> {
-        Self::try_lock(path, FlockOperation::NonBlockingLockExclusive)?.named()
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(OWN);
+        Self::try_lock(path, options, FlockOperation::NonBlockingLockExclusive)?.named()
     }
 
-    /// Whether somebody has it, without a trace of who has asked: several may look at once.
+    /// Whether somebody has it, without a trace of who has asked: several may look at once, also where nothing can be
+    /// written.
     ///
     /// # Errors
-    /// As [`Self::try_acquire`].
+    /// There is no such file; as [`Self::try_acquire`].
     pub fn look(path: &Path) -> io::Result<TryLock> {
-        Self::try_lock(path, FlockOperation::NonBlockingLockShared)
+        Self::try_lock(path, OpenOptions::new(), FlockOperation::NonBlockingLockShared)
     }
 
-    fn try_lock(path: &Path, operation: FlockOperation) -> io::Result<TryLock> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(OWN);
-        options.custom_flags(PLAIN.bits().cast_signed());
+    fn try_lock(path: &Path, mut options: OpenOptions, operation: FlockOperation) -> io::Result<TryLock> {
+        options.read(true).custom_flags(PLAIN.bits().cast_signed());
         let mut file =
             options.open(path).map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
                 Some(Errno::LOOP) => no_lock("a symbolic link"),
@@ -74,7 +75,9 @@ impl LockFile {
         if found.nlink() != 1 {
             return Err(no_lock("a file of several names"));
         }
-        if found.mode() & 0o777 != OWN && found.uid() == rustix::process::geteuid().as_raw() {
+        let is_to_be_ours = operation == FlockOperation::NonBlockingLockExclusive;
+        if is_to_be_ours && found.mode() & 0o777 != OWN && found.uid() == rustix::process::geteuid().as_raw()
+        {
             rustix::fs::fchmod(&file, Mode::from_raw_mode(OWN))?;
         }
         match rustix::fs::flock(&file, operation) {

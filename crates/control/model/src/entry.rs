@@ -514,6 +514,15 @@ impl Entry {
         !matches!(self.state, EntryState::Closed(_))
     }
 
+    /// Whether its undo went to its end and could not put all of it back, for which it is open still.
+    #[must_use]
+    pub fn is_undone_in_part(&self) -> bool {
+        let has_failed = |step: &EntryStep| {
+            step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed)
+        };
+        self.state == EntryState::Open && self.steps.iter().any(has_failed)
+    }
+
     /// What whoever applied it allowed. An entry of an older planish does not say; what it has set was allowed, and of
     /// a class that nobody need allow nothing is named: to name a knob allows more, such as the card of one's own
     /// session.

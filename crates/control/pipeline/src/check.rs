@@ -86,15 +86,16 @@ pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, Pipe
     let unfinished = transition::unfinished(&entries);
     let interrupted = interrupted::all(session, &entries);
     let changed_units = install::changed(session, &entries);
+    let unconfirmed = unconfirmed::all(session, &entries);
     let is_clean = drift.is_clean()
         && changed_units.is_empty()
         && carried_over.is_empty()
         && unfinished.is_empty()
         && interrupted.is_empty()
+        && !unconfirmed.iter().any(|waiting| waiting.is_abandoned)
         && !trial_boots.iter().any(TrialBoot::is_finding);
     let exit = if is_clean { Exit::Done } else { Exit::Findings };
     let profile = plan.map(|plan| plan.profile);
-    let unconfirmed = unconfirmed::all(session, &entries);
     let pools = pools::held(session.host(), &session.holding(&entries));
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();

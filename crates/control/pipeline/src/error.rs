@@ -769,7 +769,12 @@ mod tests {
             PipelineError::Installed { entry: EntryId(3), path: "/etc/x".to_owned() },
             PipelineError::Unconfirmed {
                 place: place(),
-                unconfirmed: Unconfirmed { entry: EntryId(3), seconds_left: 57, is_whole: true },
+                unconfirmed: Unconfirmed {
+                    entry: EntryId(3),
+                    seconds_left: 57,
+                    is_whole: true,
+                    is_abandoned: false,
+                },
             },
             PipelineError::NotATime { text: service(), reason: service() },
             PipelineError::NotForAUnit { what: "program", text: service() },

@@ -68,7 +68,7 @@ pub use error::PipelineError;
 pub use export::{LeftOut, Outgoing, outgoing};
 pub use install::{ChangedUnit, InstallCheck, Installed, UnitFile, check_units, install_check};
 pub use intent::{refuse_elsewhere, refuse_impossible, refuse_short_of_memory};
-pub use interrupted::Interrupted;
+pub use interrupted::{Half, Interrupted};
 pub use log::{in_force, log};
 pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};

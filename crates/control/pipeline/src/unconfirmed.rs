@@ -7,6 +7,7 @@ use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan};
 
 use crate::error::PipelineError;
 use crate::session::Session;
+use crate::watch;
 
 /// An entry that its timer takes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,12 @@ pub struct Unconfirmed {
     pub seconds_left: u64,
     /// Whether `planish confirm` keeps it. What a kill left half done can only be taken back.
     pub is_whole: bool,
+    /// Whether its timer is gone, so that nothing takes it back by itself.
+    pub is_abandoned: bool,
 }
+
+/// Seconds after its deadline from which an entry counts as abandoned, where its timer cannot be seen.
+const GRACE: u64 = 60;
 
 impl Unconfirmed {
     /// The entry, if a timer waits for it in this boot of the host.
@@ -27,6 +33,8 @@ impl Unconfirmed {
             entry: entry.id,
             seconds_left: deadline.saturating_sub(session.now()),
             is_whole: entry.state == EntryState::Unconfirmed,
+            is_abandoned: watch::is_gone(session, entry.id)
+                .unwrap_or_else(|| session.now().saturating_sub(deadline) > GRACE),
         })
     }
 
@@ -42,7 +50,15 @@ impl Unconfirmed {
 
 impl fmt::Display for Unconfirmed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "entry {} is undone in {} s unless it is confirmed", self.entry, self.seconds_left)
+        let Self { entry, seconds_left, is_abandoned, .. } = self;
+        match (is_abandoned, seconds_left) {
+            (false, _) => write!(f, "entry {entry} is undone in {seconds_left} s unless it is confirmed"),
+            (true, 0) => write!(f, "entry {entry} was to be undone by now, and its timer is gone"),
+            (true, _) => write!(
+                f,
+                "entry {entry} was to be undone in {seconds_left} s unless it is confirmed, and its timer is gone"
+            ),
+        }
     }
 }
 

@@ -9,10 +9,11 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use planish_journal::{FileStorage, Journal, JournalError};
+use planish_journal::{FileStorage, HostLock, Journal, JournalError, LockError};
 use planish_model::{Entry, EntryId, EntryState, EntryStep, Exit, OutcomeKind};
 use planish_sys::detach::{Alarm, spawn_detached, start_apart};
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -43,6 +44,8 @@ pub(crate) fn start(session: &Session, journal: &Journal, id: EntryId) -> Result
     if entry.confirm_by.is_none() {
         return Ok(());
     }
+    // Of a journal that is gone, which had an entry of this number.
+    let _ = std::fs::remove_file(file_of(session, id));
     let mut command = match session.watcher(id) {
         Some(command) => command,
         None => own_command(session, id).map_err(PipelineError::Watch)?,
@@ -77,6 +80,7 @@ fn own_command(session: &Session, id: EntryId) -> io::Result<Command> {
 /// error would reach, least of all the one who was cut off.
 pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, PipelineError> {
     survive();
+    let _alive = Alive::tell(session, id);
     let entry = find_in_time(session, id)?;
     let Some(deadline) = entry.confirm_by else { return Ok(None) };
     let left = Duration::from_secs(deadline.saturating_sub(session.now()));
@@ -91,6 +95,46 @@ pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, Pipe
         seen = now;
     }
     insist(session, &entry)
+}
+
+/// A lock that a watcher holds for as long as it lives, so that others can tell. It guards nothing, and a state folder
+/// that takes no file ends no watch.
+struct Alive {
+    file: PathBuf,
+    lock: Option<HostLock>,
+}
+
+impl Alive {
+    fn tell(session: &Session, id: EntryId) -> Self {
+        let file = file_of(session, id);
+        Self { lock: HostLock::acquire(&file, Duration::ZERO).ok(), file }
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if self.lock.take().is_some() {
+            let _ = std::fs::remove_file(&self.file);
+        }
+    }
+}
+
+fn file_of(session: &Session, id: EntryId) -> PathBuf {
+    session.state_folder().join(format!("watch-{id}.lock"))
+}
+
+/// Whether the watcher of an entry has ended before its time. `None` where nobody can tell: it has not begun, or only
+/// root may ask.
+pub(crate) fn is_gone(session: &Session, id: EntryId) -> Option<bool> {
+    let file = file_of(session, id);
+    if !file.exists() {
+        return None;
+    }
+    match HostLock::look(&file) {
+        Ok(()) => Some(true),
+        Err(LockError::Held { .. }) => Some(false),
+        Err(LockError::Open { .. }) => None,
+    }
 }
 
 /// Takes an unconfirmed entry back, however often that fails. What could be taken back and not recorded (a disk that

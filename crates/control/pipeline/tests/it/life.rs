@@ -623,7 +623,8 @@ fn what_nobody_confirmed_is_neither_called_done_nor_persisted() {
         }
     }
     let checked = check(&session, None).expect("any user may");
-    let told = planish_pipeline::Unconfirmed { entry, seconds_left: 3600, is_whole: true };
+    let told =
+        planish_pipeline::Unconfirmed { entry, seconds_left: 3600, is_whole: true, is_abandoned: false };
     assert_eq!(checked.unconfirmed, [told]);
     assert_eq!(differences(&after, &tree.snapshot()), [""; 0]);
     // What has nothing to do with it is applied as ever.

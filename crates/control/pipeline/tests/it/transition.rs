@@ -6,7 +6,7 @@ use planish_model::{
     Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want,
 };
 use planish_pipeline::{
-    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
+    Applied, ApplyOptions, Half, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
     outgoing, plan, take_unconfirmed, undo,
 };
 
@@ -532,7 +532,10 @@ fn the_same_apply_and_a_confirm_end_what_a_kill_left() {
 fn an_apply_or_an_undo_that_a_kill_cut_is_named_by_check() {
     let named = |tree: &Tree| {
         let checked = check(&tree.session(), None).expect("a look");
-        let told = checked.interrupted.first().map(|cut| (cut.entry.0, cut.by_undo, cut.old.map(|id| id.0)));
+        let told = checked
+            .interrupted
+            .first()
+            .map(|cut| (cut.entry.0, cut.how == Half::Undone, cut.old.map(|id| id.0)));
         (told, checked.exit)
     };
     let tree = Tree::new();

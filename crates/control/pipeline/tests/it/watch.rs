@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, EntryState, Exit, Want};
 use planish_pipeline::{
-    ApplyOptions, Seams, Session, SessionOptions, Target, apply, confirm, keep_watch, undo,
+    ApplyOptions, Half, Seams, Session, SessionOptions, Target, apply, check, confirm, keep_watch, undo,
 };
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
@@ -153,6 +153,11 @@ fn what_the_kernel_refuses_at_the_deadline_is_tried_again() {
     let refused = || tree.entries()[0].steps[0].undone.is_some();
     eventually("the first try", refused);
     assert_eq!((tree.get(SWAPPINESS).as_str(), tree.entries()[0].state), ("10\n", EntryState::Open));
+    // Which is nothing that anybody wants to stay so.
+    let checked = check(&tree.session(), None).expect("a look");
+    let told = checked.interrupted.iter().map(|cut| (cut.how, cut.to_string())).collect::<Vec<_>>();
+    let left = "entry 1 is undone in part, and the rest could not be put back".to_owned();
+    assert_eq!((told, checked.exit), (vec![(Half::Left, left)], Exit::Findings));
     tree.edit(STAT_INTERVAL, "1");
     eventually("the undo", || !tree.entries()[0].is_open());
     assert_eq!(tree.get(SWAPPINESS), "60\n");
@@ -183,6 +188,33 @@ fn watchers(tree: &Tree) -> usize {
         })
     };
     names.filter(watches).count()
+}
+
+/// Nothing takes it back by itself any more, and whoever relies on that has to know.
+#[test]
+fn a_timer_that_was_killed_is_told() {
+    let tree = Tree::new();
+    let told_at = |clock| {
+        let session = Session::open(SessionOptions { clock: Some(clock), ..tree.options() }).expect("a host");
+        let checked = check(&session, None).expect("a look");
+        let waiting = checked.unconfirmed.first().expect("it waits").clone();
+        assert!(!waiting.is_abandoned || checked.exit == Exit::Findings);
+        waiting.to_string()
+    };
+    const START: u64 = 1_763_600_000;
+    apply_for(&tree, 600);
+    let lock = tree.root().join("var/lib/planish/watch-1.lock");
+    let pid = || std::fs::read_to_string(&lock).ok()?.parse().ok();
+    eventually("the watcher", || pid().is_some());
+    assert_eq!(told_at(START), "entry 1 is undone in 600 s unless it is confirmed");
+    let watcher = pid().and_then(rustix::process::Pid::from_raw).expect("its number");
+    rustix::process::kill_process(watcher, rustix::process::Signal::KILL).expect("ours");
+    let abandoned = "entry 1 was to be undone in 600 s unless it is confirmed, and its timer is gone";
+    eventually("its end", || told_at(START) == abandoned);
+    // Where its lock cannot be seen, the time that is over tells.
+    std::fs::remove_file(&lock).expect("it is there");
+    assert_eq!(told_at(START + 630), "entry 1 is undone in 0 s unless it is confirmed");
+    assert_eq!(told_at(START + 700), "entry 1 was to be undone by now, and its timer is gone");
 }
 
 #[test]

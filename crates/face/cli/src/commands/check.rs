@@ -6,7 +6,7 @@ use planish_model::{
     Allowed, Catalogue, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted,
     TrialBootState, Unpersisted, gone_at_boot, quoted,
 };
-use planish_pipeline::{self as pipeline, Checked, Session, Source, Unconfirmed};
+use planish_pipeline::{self as pipeline, Checked, Half, Session, Source, Unconfirmed};
 use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
@@ -48,7 +48,15 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let source = args.source.as_deref().map(Source::named);
         let checked = pipeline::check(&session, source.as_ref())?;
         let Checked {
-            drift, trial_boots, carried_over, pools, unfinished, changed_units, interrupted, ..
+            drift,
+            trial_boots,
+            carried_over,
+            pools,
+            unfinished,
+            changed_units,
+            interrupted,
+            unconfirmed,
+            ..
         } = checked;
         let against = args.source.clone();
         let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over, pools };
@@ -56,9 +64,16 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let hidden = session.hidden_state().is_some();
         let line = monitor::line(&report, session.catalogue(), hidden, interrupted.first());
         let is_ok = line.1 == monitor::Level::Ok;
+        // What nothing takes back by itself any more, and an undo has left.
+        let abandoned = unconfirmed.iter().find(|waiting| waiting.is_abandoned);
+        let abandoned = abandoned.map(|waiting| format!("{waiting}: planish undo {}", waiting.entry));
+        let left = || interrupted.iter().find(|cut| cut.how == Half::Left);
+        let stuck = abandoned.or_else(|| left().map(|cut| format!("{cut}: planish undo {}", cut.entry)));
+        let stuck = stuck.map(|told| monitor::critical(&told));
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
-        Ok::<_, Failure>(left.or_else(changed).filter(|_| is_ok).unwrap_or(line))
+        let line = left.or_else(changed).filter(|_| is_ok).unwrap_or(line);
+        Ok::<_, Failure>(stuck.unwrap_or(line))
     };
     let (text, code) = match looked() {
         Ok((text, level)) => (text, level as u8),

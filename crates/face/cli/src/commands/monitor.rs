@@ -104,9 +104,17 @@ pub(crate) fn unfinished(left: &Unfinished) -> (String, Level) {
     warning(&format!("{left}: planish undo {}", left.old))
 }
 
+/// The line of a check that found an entry half way on the host for good: it explains whatever else is found.
+pub(crate) fn critical(told: &str) -> (String, Level) {
+    alone(Level::Critical, told)
+}
+
 /// The line of a check that found all values as wanted, and something else to be told.
 pub(crate) fn warning(told: &str) -> (String, Level) {
-    let level = Level::Warning;
+    alone(Level::Warning, told)
+}
+
+fn alone(level: Level, told: &str) -> (String, Level) {
     (units::harmless(&format!("planish {}: {told}\n", level.word())).into_owned(), level)
 }
 
@@ -314,7 +322,8 @@ mod tests {
     #[test]
     fn an_entry_that_is_half_way_is_named_and_never_ok() {
         use DriftState::{Drift, LostAtBoot, Ok};
-        let cut = Interrupted { entry: planish_model::EntryId(1), by_undo: false, old: None };
+        let cut =
+            Interrupted { entry: planish_model::EntryId(1), how: planish_pipeline::Half::Applied, old: None };
         for (states, level) in [
             (&[][..], Level::Warning),
             (&[Ok], Level::Warning),
