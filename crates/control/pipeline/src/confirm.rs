@@ -56,7 +56,14 @@ pub fn confirm(session: &Session) -> Result<Confirmed, PipelineError> {
         done.hints.extend(applied.hints);
         done.unpersisted.extend(applied.unpersisted);
         match applied.exit {
-            Exit::Done | Exit::Findings => done.entries.push(entry),
+            Exit::Done | Exit::Findings => {
+                // Where another entry gave it to every boot already, only the trial ends.
+                done.entries.push(applied.entry.unwrap_or(entry));
+                let given = applied
+                    .entry
+                    .map_or(String::new(), |new| format!(": entry {new} gives every boot the same"));
+                done.hints.push(format!("entry {entry} was the trial boot, and is closed{given}"));
+            }
             _ => {}
         }
         done.exit = if applied.exit == Exit::Done { done.exit } else { applied.exit };

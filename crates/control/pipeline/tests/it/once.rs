@@ -176,7 +176,9 @@ fn a_confirm_in_the_trial_boot_gives_it_to_every_boot() {
         once(&tree, &wants());
         reboot(&tree, &start, true);
         let confirmed = confirm(&tree.session()).expect("confirmed");
-        assert_eq!(confirmed.entries, [EntryId(1)], "{name}");
+        assert_eq!(confirmed.entries, [EntryId(2)], "{name}");
+        let told = "entry 1 was the trial boot, and is closed: entry 2 gives every boot the same";
+        assert!(confirmed.hints.iter().any(|hint| hint == told), "{name}: {:?}", confirmed.hints);
         assert!(confirmed.unpersisted.is_empty(), "{name}: {:?}", confirmed.unpersisted);
         assert_eq!(state(&tree), None, "{name}");
         let states: Vec<EntryState> = tree.entries().iter().map(|entry| entry.state).collect();
