@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
-    bootline, given_in_vain, pages_in_file, part_at,
+    bootline, given_in_vain, pages_in_file, part_at, place,
 };
 
 use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
@@ -395,7 +395,11 @@ impl Bench<'_> {
             let sets = format!("its twin {} to {}", twin.id, found.value);
             return match number(wanted) {
                 Some(0) => (DriftState::Ok, Some(format!("{} sets {sets}", found.source))),
-                _ => (DriftState::LostAtBoot, Some(format!("{} will set {sets}", found.source))),
+                _ => {
+                    let place = twin_of(knob, &reading.place, self.catalogue).map(|(_, place)| place);
+                    let line = self.line_told(found, &place.unwrap_or_default());
+                    (DriftState::LostAtBoot, Some(format!("{line} will set {sets}")))
+                }
             };
         }
         match persisted {
@@ -405,10 +409,27 @@ impl Bench<'_> {
             },
             Some(found) if knob.boot_parameter().is_some() => (DriftState::LostAtBoot, Some(says(found))),
             Some(found) => {
-                (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
+                let line = self.line_told(found, &reading.place);
+                (DriftState::LostAtBoot, Some(format!("{line} will set {}", found.value)))
             }
             None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
+        }
+    }
+
+    /// A line that sets a place at the boot, and of one of ours the entry that wrote it: such a line is taken out by no
+    /// hand, since the journal holds what the file is to be.
+    fn line_told(&self, found: &Persisted, place: &str) -> String {
+        let Some(file) = Persisted::own_file(&found.source) else { return found.source.clone() };
+        let has_line = |step: &EntryStep| {
+            let mut places = step.wanted.lines().filter_map(place::of_line);
+            let in_file = step.place == file && step.is_in_file() && !step.is_undone();
+            in_file && places.any(|(own, _)| own == place)
+        };
+        let entries = self.open.iter().filter(|entry| entry.steps.iter().any(has_line));
+        match entries.map(|entry| entry.id).max() {
+            Some(entry) => format!("{} of entry {entry}", found.source),
+            None => found.source.clone(),
         }
     }
 

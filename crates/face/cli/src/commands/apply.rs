@@ -7,6 +7,7 @@ use planish_pipeline::{self as pipeline, Applied, ApplyOptions, Session, Source}
 use planish_report::{ApplyReport, Level, Message, counted, units};
 
 use crate::answer::Answer;
+use crate::commands::check::is_brought_back;
 use crate::commands::once;
 use crate::commands::plan::{Choice, overlays_told};
 use crate::context::Context;
@@ -146,6 +147,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let persisting = args.persisting(context);
     let short = short_pools(args, &report, exit, context);
     let notes = no_longer_persisted(args, &report, exit, &persisting).into_iter().chain(short.clone());
+    let notes = notes.chain(brought_back(args, &report, exit, &persisting));
     answer = notes.chain(why(&report, exit, args.persist)).fold(answer, Answer::note);
     Ok(answer.next(next(args, &report, exit, persisting, short.is_some(), context)))
 }
@@ -189,6 +191,22 @@ fn no_longer_persisted(args: &Args, report: &ApplyReport, exit: Exit, persisting
     Some(format!(
         "what entry {old} had in files for the next boot ({files}) {went}, and no file persists what is set now: \
          {persisting}"
+    ))
+}
+
+/// What files of older entries bring back at the next boot, where this apply asked for none of its own.
+fn brought_back(args: &Args, report: &ApplyReport, exit: Exit, persisting: &str) -> Option<String> {
+    let back: Vec<&KnobCheck> = report.knobs.iter().filter(|knob| is_brought_back(knob)).collect();
+    let is_done = matches!(exit, Exit::Done | Exit::Findings);
+    if args.persist || back.is_empty() || !is_done {
+        return None;
+    }
+    let knobs: Vec<&KnobId> = back.iter().map(|knob| &knob.knob).collect();
+    let why = back[0].because.as_deref().unwrap_or("by a file of an older entry");
+    Some(format!(
+        "{} as wanted now, and the next boot brings back what older entries persisted: {} ({why}): {persisting}",
+        units::count(knobs.len(), "place"),
+        named(&knobs)
     ))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
-    Allowed, Catalogue, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted,
+    Allowed, BootValue, Catalogue, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted,
     TrialBootState, Unpersisted, gone_at_boot, quoted,
 };
 use planish_pipeline::{self as pipeline, Checked, Half, Session, Source, Unconfirmed};
@@ -117,7 +117,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     // What is on trial is persisted by no apply.
     let lost = lost(&report, &checked.unkept, &told).filter(|_| !is_on_trial);
     let unkept = if is_on_trial { Vec::new() } else { gone_at_boot(&checked.unkept) };
-    let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, !is_on_trial));
+    let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, &told, !is_on_trial));
     let is_cured =
         is_lost || report.knobs.iter().any(|knob| is_overwritten(knob) && !is_read_after_ours(knob));
     let by_others = by_others(&report, session.catalogue());
@@ -296,7 +296,7 @@ fn is_overwritten(knob: &KnobCheck) -> bool {
 
 /// Whether the line is in a file that comes after ours by its name, so that no file of ours helps.
 fn is_read_after_ours(knob: &KnobCheck) -> bool {
-    let file = knob.persisted.as_ref().and_then(|found| found.file.as_deref()).unwrap_or_default();
+    let file = knob.next_boot.as_ref().and_then(|found| found.file.as_deref()).unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or_default();
     file.contains("/sysctl.d/") && name > Persisted::OWN_FILE
 }
@@ -305,7 +305,7 @@ fn is_read_after_ours(knob: &KnobCheck) -> bool {
 const NAMED_MAX: usize = 3;
 
 /// What runs as wanted, and a file of the host will set otherwise: the reason for an exit code that no row shows red.
-fn overwritten(report: &CheckReport, is_to_stay: bool) -> Option<String> {
+fn overwritten(report: &CheckReport, apply: &str, is_to_stay: bool) -> Option<String> {
     let found: Vec<&KnobCheck> = report.knobs.iter().filter(|knob| is_overwritten(knob)).collect();
     let why = |knob: &&KnobCheck| {
         format!("{} ({})", knob.knob, knob.because.as_deref().unwrap_or("by another file"))
@@ -314,11 +314,7 @@ fn overwritten(report: &CheckReport, is_to_stay: bool) -> Option<String> {
     if found.len() > NAMED_MAX {
         named.push(format!("and {} more", found.len() - NAMED_MAX));
     }
-    let cure = if is_to_stay && found.iter().any(|knob| is_read_after_ours(knob)) {
-        format!("; --persist writes {}, which is read before: take the other line out", Persisted::OWN_FILE)
-    } else {
-        String::new()
-    };
+    let cure = if is_to_stay { cures(&found, apply) } else { String::new() };
     (!found.is_empty()).then(|| {
         let places = units::count(found.len(), "place");
         let named = named.join(", ");
@@ -337,6 +333,12 @@ fn overwritten(report: &CheckReport, is_to_stay: bool) -> Option<String> {
 /// What runs as wanted, and another program will write over at the boot whatever files say: who, by which of its files,
 /// and what to type so that it lets go.
 fn by_others(report: &CheckReport, catalogue: &Catalogue) -> Vec<String> {
+/// Whether the line is one that planish wrote: an older entry has it there, and the journal holds it.
+pub(crate) fn is_brought_back(knob: &KnobCheck) -> bool {
+    let is_ours = |found: &BootValue| Persisted::own_file(&found.source).is_some();
+    is_overwritten(knob) && knob.next_boot.as_ref().is_some_and(is_ours)
+}
+
     let mut of_writer: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
     for by in report.knobs.iter().filter_map(|knob| knob.overwritten_by.as_ref()) {
         let (count, files) = of_writer.entry(&by.writer).or_default();
@@ -370,6 +372,23 @@ fn foreign(report: &CheckReport) -> Option<String> {
     let count = report.knobs.iter().filter(foreign).count();
     (count > 0).then(|| {
         let places = units::count(count, "place");
+/// What helps against the lines, each by whose it is: a line of ours is in the journal, and goes by it alone.
+fn cures(found: &[&KnobCheck], apply: &str) -> String {
+    let mut cures = String::new();
+    if found.iter().any(|knob| is_brought_back(knob)) {
+        cures += &format!("; lines of older entries are taken over by: {apply}");
+    }
+    let behind = found.iter().filter(|knob| is_read_after_ours(knob));
+    let behind: BTreeSet<&str> =
+        behind.filter_map(|knob| Some(knob.next_boot.as_ref()?.source.as_str())).collect();
+    if !behind.is_empty() {
+        let lines = behind.into_iter().collect::<Vec<_>>().join(", ");
+        cures +=
+            &format!("; take out {lines}: it is read after {}, which --persist writes", Persisted::OWN_FILE);
+    }
+    cures
+}
+
         format!(
             "{places} that planish never set: the host's own files say otherwise, which is no drift of ours"
         )

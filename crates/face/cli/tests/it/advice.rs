@@ -211,13 +211,56 @@ fn what_a_file_will_overwrite_is_said_and_kept_as_it_was_allowed() {
     let again = format!("{HERE} plan ./own.toml --allow availability");
     assert_eq!((run.exit, message(&run, "next")), (1, again), "{}", run.stdout);
     assert!(
-        run.stdout.contains("90-planish.conf, which is read before: take the other line out"),
+        run.stdout.contains(
+            "; take out /etc/sysctl.d/99-local.conf:1: it is read after 90-planish.conf, which --persist writes"
+        ),
         "{}",
         run.stdout
     );
     std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
     let run = on(sandbox.path(), &["check", "./own.toml"]);
     assert_eq!((run.exit, message(&run, "next")), (0, format!("{HERE} log")), "{}", run.stdout);
+}
+
+/// A line of ours is in the journal: who took it out by hand would have an undo that finds a stranger's file.
+#[test]
+fn what_an_older_entry_persisted_is_taken_over_and_never_taken_out_by_hand() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
+    own_profile(sandbox.path());
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--persist", "--yes"]).exit, 0);
+    let other = "name = \"other\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = 7\n";
+    std::fs::write(sandbox.path().join("other.toml"), other).expect("a profile");
+    let applied = on(sandbox.path(), &["apply", "./other.toml", "--yes"]);
+    let messages = applied.envelope()["messages"].to_string();
+    let line = "/etc/sysctl.d/90-planish.conf:3 of entry 1 will set 5";
+    let keep = format!("{HERE} apply ./other.toml --persist");
+    let back = format!(
+        "1 place as wanted now, and the next boot brings back what older entries persisted: vm.swappiness ({line}): \
+         {keep}"
+    );
+    assert!(applied.exit == 0 && messages.contains(&back), "{messages}");
+    let check = on(sandbox.path(), &["check", "./other.toml"]);
+    assert_eq!((check.exit, message(&check, "next")), (1, keep.clone()), "{}", check.stdout);
+    let cure = format!("vm.swappiness ({line}); lines of older entries are taken over by: {keep}\"");
+    assert!(check.stdout.contains(&cure) && !check.stdout.contains("take out"), "{}", check.stdout);
+    // A line of somebody else beside it has its own cure.
+    others(sandbox.path());
+    std::fs::write(sandbox.path().join("host/proc/sys/vm/stat_interval"), "10\n").expect("a file");
+    let both =
+        "name = \"other\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = 7\n\"vm.stat_interval\" = 30\n";
+    std::fs::write(sandbox.path().join("other.toml"), both).expect("a profile");
+    assert_eq!(on(sandbox.path(), &["apply", "./other.toml", "--yes"]).exit, 0);
+    let check = on(sandbox.path(), &["check", "./other.toml"]);
+    for part in [
+        "vm.stat_interval (/etc/sysctl.d/90-planish.conf:2 of entry 1 will set 10)",
+        "; take out /etc/sysctl.d/99-local.conf:1: it is read after 90-planish.conf, which --persist writes",
+    ] {
+        assert!(check.stdout.contains(part), "{part}: {}", check.stdout);
+    }
+    std::fs::write(sandbox.path().join("host/etc/sysctl.d/99-local.conf"), "").expect("a file");
+    assert_eq!(typed(sandbox.path(), &format!("{keep} --yes")).exit, 0);
+    assert_eq!(on(sandbox.path(), &["check", "./other.toml"]).exit, 0);
 }
 
 /// Persisted, and lost to a unit: the unit is named, with what lets go, and nobody types --persist once more.
