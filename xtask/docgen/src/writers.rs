@@ -23,10 +23,12 @@ Two programs that set one place undo each other. planish recognises the others b
 nobody, starts nothing and stops nothing. `planish doctor` tells each as a finding, `planish plan` names the steps that
 another one writes too, and `planish check` names it where a value has changed. What to do is yours to choose:
 
-- **hand over**: type what the plan says, and planish alone writes the place;
+- **hand over**: type what the plan says, and planish alone writes the place; `plan --persist` names only lines that are
+  applied behind those that it writes, and of a file below /usr its copy in /etc, which counts instead;
 - **exclude**: type what the plan says, and the other program leaves these places alone, where it can;
 - **leave it**: `planish plan PROFILE --exclude tuned` leaves what the other one writes to it, and `--exclude KNOB`
-  leaves a knob as it is. `planish export tuned PROFILE` gives tuned the values instead.
+  leaves a knob as it is; `planish check PROFILE` and `planish install check PROFILE` take the same `--exclude`.
+  `planish export tuned PROFILE` gives tuned the values instead.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

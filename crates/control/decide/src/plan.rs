@@ -32,6 +32,8 @@ pub struct Options {
     pub exclude: Vec<String>,
     /// The open entry that the plan takes the place of: what it holds and the plan wants is taken over.
     pub instead_of: Option<EntryId>,
+    /// Whether files for the next boot come with it: lines of others that are applied before those are no rivals.
+    pub persist: bool,
 }
 
 /// Everything that will be written to make the host what the profile wants, in order.
@@ -741,7 +743,8 @@ impl<'a> Draft<'a> {
         };
         order::sort(&mut self.steps, page_bytes, self.catalogue);
         let all: Vec<&Step> = self.steps.iter().chain(&self.boot).collect();
-        let second_writers = writers::beside(self.catalogue, self.observation, &self.profile.name, &all);
+        let second_writers =
+            writers::beside(self.catalogue, self.observation, &self.profile.name, &all, self.options.persist);
         for row in &mut self.skipped {
             row.when = self.catalogue.knob(&row.knob).map(|knob| knob.when).unwrap_or_default();
         }

@@ -11,16 +11,18 @@ use planish_model::{
 /// Knobs and places that are named before the others are only counted.
 const NAMED_MAX: usize = 3;
 
-/// The other programs that write places of these steps, in the order of the catalogue.
+/// The other programs that write places of these steps, in the order of the catalogue. Where files for the next boot
+/// come with them (`persist`), lines that are applied before those say nothing that counts.
 pub(crate) fn beside(
     catalogue: &Catalogue,
     observation: &Observation,
     profile: &str,
     steps: &[&Step],
+    persist: bool,
 ) -> Vec<SecondWriter> {
     let mut found = Vec::new();
     for writer in catalogue.writers() {
-        let lines = lines_against(writer, catalogue, observation, steps);
+        let lines = lines_against(writer, catalogue, observation, steps, persist);
         let seen = observation.writers.iter().find(|seen| seen.id == writer.id);
         let theirs: Vec<&Step> = match seen {
             Some(seen) => steps.iter().filter(|step| catalogue.writes(seen, &step.knob)).copied().collect(),
@@ -59,9 +61,14 @@ fn not_excluded(writer: &Writer, holes: &Holes, theirs: &[&Step]) -> Vec<KnobId>
 
 /// The other programs that write places of a plan which was made before, as the host shows them now.
 #[must_use]
-pub fn second_writers(catalogue: &Catalogue, observation: &Observation, plan: &Plan) -> Vec<SecondWriter> {
+pub fn second_writers(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    plan: &Plan,
+    persist: bool,
+) -> Vec<SecondWriter> {
     let steps: Vec<&Step> = plan.steps.iter().chain(&plan.boot).collect();
-    beside(catalogue, observation, &plan.profile, &steps)
+    beside(catalogue, observation, &plan.profile, &steps, persist)
 }
 
 /// Lines of a writer's files that will set a place of the steps to something else at the next boot.
@@ -70,15 +77,46 @@ fn lines_against<'a>(
     catalogue: &Catalogue,
     observation: &'a Observation,
     steps: &[&'a Step],
+    persist: bool,
 ) -> Vec<(&'a Step, &'a Persisted)> {
     let line = |step: &&'a Step| {
         let line = observation.persisted.get(&step.place)?;
         let kind = &catalogue.knob(&step.knob).ok()?.r#type;
         let theirs =
             writer.has_line(&line.source) && !line.is_ours() && !kind.same(&line.value, &step.wanted);
-        theirs.then_some((*step, line))
+        let counts = theirs && !(persist && is_outranked(&step.place, line));
+        counts.then_some((*step, line))
     };
     steps.iter().filter_map(line).collect()
+}
+
+/// Whether a line loses against the one that `--persist` writes for the same place: of `sysctl.d` the last file by name
+/// counts, of `tmpfiles.d` the first. Files of two programs are in no order, and rules of udev run whenever a device
+/// changes.
+fn is_outranked(place: &str, line: &Persisted) -> bool {
+    let path = line.source.rsplit_once(':').map_or(line.source.as_str(), |(path, _)| path);
+    let Some((folder, name)) = path.rsplit_once('/') else { return false };
+    let is_sysctl = place.starts_with("/proc/sys/");
+    match folder.rsplit('/').next() {
+        Some("sysctl.d") => is_sysctl && name < Persisted::OWN_FILE,
+        Some("tmpfiles.d") => !is_sysctl && name > Persisted::OWN_FILE,
+        _ => false,
+    }
+}
+
+/// A line of a file as it is told to whoever is to take it out. What a package brings comes back with its next version:
+/// a file of the same name in /etc stands for it.
+fn to_take_out(source: &str) -> String {
+    let is_of_package = ["/usr/", "/lib/"].iter().any(|folder| source.starts_with(folder));
+    let mut parts = source.rsplit_once(':').map_or(source, |(path, _)| path).rsplit('/');
+    match (parts.next(), parts.next()) {
+        (Some(name), Some(folder)) if is_of_package => {
+            // Rules of udev lie one folder deeper.
+            let folder = if folder == "rules.d" { "udev/rules.d" } else { folder };
+            format!("{source} (in a copy of the file that counts instead: /etc/{folder}/{name})")
+        }
+        _ => source.to_owned(),
+    }
 }
 
 /// Why a place is not to be set: the user excluded its knob, or left it to another program that writes it here.
@@ -182,7 +220,7 @@ impl Holes {
             holes.push(("value", arguments.value.clone()));
         }
         holes.extend(seen.and_then(|seen| Some(("profile", seen.profile.clone()?))));
-        let lines: BTreeSet<&str> = lines.collect();
+        let lines: BTreeSet<String> = lines.map(to_take_out).collect();
         let joined = |words: Vec<String>, with: &str| (!words.is_empty()).then(|| words.join(with));
         let irqs = steps.iter().filter_map(|step| irq(&step.place)).map(|irq| format!("--banirq={irq}"));
         let sysctls = steps.iter().filter_map(|step| step.place.strip_prefix("/proc/sys/"));
@@ -190,7 +228,7 @@ impl Holes {
             ("irqs", joined(irqs.collect(), " ")),
             ("cpus", quiet_cpus(observation, steps)),
             ("sysctls", joined(sysctls.map(|path| path.replace('/', ".")).collect(), ",")),
-            ("lines", joined(lines.into_iter().map(str::to_owned).collect(), ", ")),
+            ("lines", joined(lines.into_iter().collect(), ", ")),
         ] {
             holes.extend(text.map(|text| (name, text)));
         }

@@ -90,6 +90,7 @@ fn of_profile(
         exclude: options.exclude.clone(),
         sizing: None,
         instead_of: None,
+        persist: false,
     };
     let mut out = Outgoing::new(profile.name.clone(), profile.summary.clone());
     let wanted: BTreeSet<KnobId> = profile.want.keys().cloned().collect();

@@ -25,6 +25,8 @@ pub struct PlanOptions {
     pub exclude: Vec<String>,
     /// The open entry whose place the plan takes.
     pub instead_of: Option<EntryId>,
+    /// Whether it is to be applied with files for the next boot: some lines of others count no more then.
+    pub persist: bool,
 }
 
 /// The plan of a profile for this host as it is now, or the plan in a file as it was made.
@@ -33,7 +35,7 @@ pub struct PlanOptions {
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
 pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result<Plan, PipelineError> {
     match source.load(session)? {
-        Named::Plan(plan) => Ok(with_second_writers(session, *plan).0),
+        Named::Plan(plan) => Ok(with_second_writers(session, *plan, options.persist).0),
         Named::Profile(profile) => {
             let plan = of_profile(session, &profile, options, &session.ledger()?.entries)?.0;
             refuse_overridden(session, &plan)?;
@@ -71,7 +73,7 @@ pub(crate) fn plan_and_look(
     entries: &[Entry],
 ) -> Result<(Plan, Observation), PipelineError> {
     match named {
-        Named::Plan(plan) => Ok(with_second_writers(session, *plan)),
+        Named::Plan(plan) => Ok(with_second_writers(session, *plan, options.persist)),
         Named::Profile(profile) => of_profile(session, &profile, options, entries),
     }
 }
@@ -92,6 +94,7 @@ fn of_profile(
         sizing,
         exclude: options.exclude.clone(),
         instead_of: options.instead_of,
+        persist: options.persist,
     };
     let open = session.holding(entries);
     let _stage = info_span!("decide").entered();
@@ -155,11 +158,11 @@ fn of_other_version(session: &Session, profile: &Profile) -> Option<String> {
 
 /// A plan of a file with the programs that write its places too, as this host shows them now: what the file says of
 /// them no hash covers. Those of another host are not here to be seen.
-fn with_second_writers(session: &Session, plan: Plan) -> (Plan, Observation) {
+fn with_second_writers(session: &Session, plan: Plan, persist: bool) -> (Plan, Observation) {
     let observation = session.observe_planned(&plan);
     if plan.host_id != observation.host.host_id {
         return (plan, observation);
     }
-    let second_writers = planish_decide::second_writers(session.catalogue(), &observation, &plan);
+    let second_writers = planish_decide::second_writers(session.catalogue(), &observation, &plan, persist);
     (Plan { second_writers, ..plan }, observation)
 }

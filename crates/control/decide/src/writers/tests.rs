@@ -145,6 +145,46 @@ fn a_line_that_a_boot_applies_is_a_second_writer_where_it_says_something_else() 
     }
 }
 
+/// The cure must never be to edit a file that loses anyway, nor one that its package writes anew.
+#[test]
+fn with_files_of_its_own_a_plan_names_only_lines_that_come_behind_them() {
+    let mut observation = observation();
+    let told = |source: &str, place: &str, observation: &mut Observation, persist: bool| {
+        observation.persisted.clear();
+        let (at_boot, overridden) = (None, Vec::new());
+        let line = Persisted { value: "never".to_owned(), source: source.to_owned(), at_boot, overridden };
+        observation.persisted.insert(place.to_owned(), line);
+        let options = Options { persist, ..Options::default() };
+        let plan = plan(&rows(), observation, &wanted(), &[], &options).expect("known knobs");
+        plan.second_writers.into_iter().flat_map(|writer| writer.hand_over).collect::<Vec<_>>()
+    };
+    let vendor = "/usr/lib/sysctl.d/50-default.conf:2";
+    let copied = format!(
+        "take out {vendor} (in a copy of the file that counts instead: /etc/sysctl.d/50-default.conf)"
+    );
+    for (source, persist, cures) in [
+        (vendor, false, vec![copied.as_str()]),
+        (vendor, true, vec![]),
+        ("/etc/sysctl.d/99-local.conf:2", false, vec!["take out /etc/sysctl.d/99-local.conf:2"]),
+        ("/etc/sysctl.d/99-local.conf:2", true, vec!["take out /etc/sysctl.d/99-local.conf:2"]),
+        ("/etc/sysctl.d/90-planisg.conf:2", true, vec![]),
+        // Read by no rule of names, after all others.
+        ("/etc/sysctl.conf:2", true, vec!["take out /etc/sysctl.conf:2"]),
+    ] {
+        assert_eq!(told(source, SWAP, &mut observation, persist), cures, "{source} {persist}");
+    }
+    assert!(is_outranked("/sys/x", &line("/etc/tmpfiles.d/99-x.conf:1")), "there the first one counts");
+    assert!(!is_outranked("/sys/x", &line("/etc/tmpfiles.d/10-x.conf:1")));
+    assert!(!is_outranked(SWAP, &line("/etc/tmpfiles.d/99-x.conf:1")), "two programs, in no order");
+    assert!(!is_outranked("/sys/x", &line("/usr/lib/udev/rules.d/60-x.rules:1")));
+    let rule = to_take_out("/usr/lib/udev/rules.d/60-x.rules:1");
+    assert!(rule.ends_with("instead: /etc/udev/rules.d/60-x.rules)"), "{rule}");
+}
+
+fn line(source: &str) -> Persisted {
+    Persisted { value: "60".to_owned(), source: source.to_owned(), at_boot: None, overridden: Vec::new() }
+}
+
 #[test]
 fn a_finding_names_the_program_its_evidence_and_both_cures() {
     let mut observation = observation();
@@ -187,7 +227,7 @@ fn irqbalance_is_told_the_very_line() {
         ..plan.steps[0].clone()
     };
     plan.steps = [24, 25].map(by_hand).into_iter().chain(plan.steps.clone()).collect();
-    plan.second_writers = second_writers(&catalogue, &observation, &plan);
+    plan.second_writers = second_writers(&catalogue, &observation, &plan, false);
     let [writer] = plan.second_writers.as_slice() else { panic!("{:?}", plan.second_writers) };
     let line =
         "in /etc/default/irqbalance: IRQBALANCE_ARGS=\"--deepestcache=2 --banirq=24 --banirq=25\"; then: ";

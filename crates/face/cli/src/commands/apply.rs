@@ -95,7 +95,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let mut plan = args.choice.plan(&args.source, &session, context)?;
+    let mut plan = args.choice.plan(&args.source, args.persist, &session, context)?;
     pipeline::refuse_elsewhere(&session, &plan)?;
     if args.once {
         return once::run(args, &plan, &session, context);

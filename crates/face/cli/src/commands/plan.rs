@@ -72,6 +72,7 @@ impl Contents {
             service: self.service.as_deref().map(service),
             exclude: self.exclude.clone(),
             instead_of: None,
+            persist: false,
         }
     }
 
@@ -110,7 +111,13 @@ impl Choice {
     }
 
     /// The plan of a profile, or the one in a file.
-    pub fn plan(&self, source: &str, session: &Session, context: &Context) -> Result<Plan, Failure> {
+    pub fn plan(
+        &self,
+        source: &str,
+        persist: bool,
+        session: &Session,
+        context: &Context,
+    ) -> Result<Plan, Failure> {
         let named = Source::named(source);
         if !named.is_plan_file() {
             context.plans(format!("{}{}", quoted(source), self.words()));
@@ -120,7 +127,7 @@ impl Choice {
             let again = context.line(&format!("plan PROFILE --instead-of {entry} -o {}", quoted(source)));
             return Err(Failure::usage(told).hint(again));
         }
-        let mut plan = pipeline::plan(session, &named, &self.options())?;
+        let mut plan = pipeline::plan(session, &named, &PlanOptions { persist, ..self.options() })?;
         // What a file holds is planned: to leave a place to somebody, it is made anew from its profile.
         let source = match session.catalogue().profile_names().find(|name| **name == plan.profile) {
             _ if !named.is_plan_file() => source,
@@ -142,7 +149,7 @@ impl Choice {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let mut plan = args.choice.plan(&args.source, &session, context)?;
+    let mut plan = args.choice.plan(&args.source, args.persist, &session, context)?;
     // What a file tells of files is looked at anew, or not told at all.
     let (persist, refusals) = match args.persist.then(|| pipeline::preview(&session, &plan)).transpose()? {
         Some(preview) => (Some(preview.persist), preview.refusals),
