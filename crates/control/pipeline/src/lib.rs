@@ -72,7 +72,7 @@ pub use interrupted::{Half, Interrupted};
 pub use log::{in_force, log};
 pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};
-pub use preview::{Preview, persisted, preview};
+pub use preview::{Preview, persisted, preview, refuse_moved};
 pub use program::{NewProgram, ReplacedProgram, kept_original, replace_program};
 pub use relocate::{MOVE_RATE, MoveRequest, MovedProcess, MovedThreads, Relocated, relocate, told_end};
 pub use resume::{

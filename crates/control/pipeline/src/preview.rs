@@ -43,6 +43,17 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
     Ok(Preview { persist, refusals })
 }
 
+/// Whether the host still shows what a plan saw that was made before: what an apply of it looks at first. It only reads.
+///
+/// # Errors
+/// Each place with what it shows now; a knob that the catalogue does not have, a journal that cannot be read.
+pub fn refuse_moved(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+    let entries = session.ledger()?.entries;
+    let prepared = prepare::prepare(session, plan, false, &entries, &session.looking_sink())?;
+    let is_moved = |refusal: &PipelineError| matches!(refusal, PipelineError::Moved { .. });
+    prepared.refusals.into_iter().find(is_moved).map_or(Ok(()), Err)
+}
+
 /// The same for an apply that asks: nobody is asked about what is refused anyway.
 ///
 /// # Errors

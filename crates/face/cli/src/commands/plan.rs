@@ -183,6 +183,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Err(refusal) = pipeline::refuse_short_of_memory(&plan) {
         let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
         let (source, choice) = (quoted(&args.source), args.choice.words());
+    if let Some((refusal, next)) = stale(args, &plan, &session, context)? {
+        return Ok(answer.exit(Exit::Refused).message(refusal).next(next));
+    }
         let next = format!("plan {source}{choice} --exclude {}", quoted(&short_pools(&plan)));
         return Ok(answer.exit(Exit::Refused).message(refusal).next(context.line(&next)));
     }
@@ -213,6 +216,31 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             answer.note("the placement needs more than is allowed: an apply as it is typed places nothing");
         return Ok(answer.next(context.line(&format!("plan {}{words}{allow}", quoted(&source)))));
     }
+/// Why a plan file is no plan any more of this host, which shows other values than the plan saw, and what makes it anew.
+/// A look at its files tells that by itself.
+fn stale(
+    args: &Args,
+    plan: &Plan,
+    session: &Session,
+    context: &Context,
+) -> Result<Option<(Message, String)>, Failure> {
+    if args.persist || !Source::named(&args.source).is_plan_file() {
+        return Ok(None);
+    }
+    let moved = match pipeline::refuse_moved(session, plan) {
+        Ok(()) => return Ok(None),
+        Err(error @ PipelineError::Moved { .. }) => error,
+        Err(error) => return Err(error.into()),
+    };
+    let is_known = session.catalogue().profile_names().any(|name| *name == plan.profile);
+    let profile = if is_known { session.named_for_root(&plan.profile) } else { "PROFILE".to_owned() };
+    let words = allowing(&plan.allowed.classes, plan.allowed.knobs.iter().map(KnobId::as_str));
+    let words = words + &args.choice.words();
+    let next = format!("plan {}{words} -o {}", quoted(&profile), quoted(&args.source));
+    let told = refused("apply", moved, context);
+    Ok(Some((Message { level: Level::Error, ..told }, context.line(&next))))
+}
+
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
 }
 

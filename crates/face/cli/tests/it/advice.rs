@@ -263,6 +263,35 @@ fn what_an_older_entry_persisted_is_taken_over_and_never_taken_out_by_hand() {
     assert_eq!(on(sandbox.path(), &["check", "./other.toml"]).exit, 0);
 }
 
+#[test]
+fn a_plan_file_of_a_host_that_has_moved_is_refused_where_it_is_shown() {
+    let sandbox = sandbox();
+    let saved = on(sandbox.path(), &["plan", "two", "-o", "two.json"]);
+    assert_eq!(message(&saved, "next"), format!("{HERE} apply two.json"));
+    let shown = on(sandbox.path(), &["plan", "two.json"]);
+    assert_eq!(
+        (shown.exit, message(&shown, "next")),
+        (0, format!("{HERE} apply two.json")),
+        "{}",
+        shown.stdout
+    );
+    std::fs::write(sandbox.path().join("host/proc/sys/vm/swappiness"), "30\n").expect("a file");
+    let moved =
+        "the host has moved since the plan was made: /proc/sys/vm/swappiness is `30`, the plan saw `60`";
+    let applied = on(sandbox.path(), &["apply", "two.json", "--yes"]);
+    assert_eq!((applied.exit, message(&applied, "error")), (3, moved.to_owned()), "{}", applied.stdout);
+    let shown = on(sandbox.path(), &["plan", "two.json"]);
+    assert_eq!(shown.exit, 3, "{}", shown.stdout);
+    assert_eq!(message(&shown, "error"), format!("apply refuses this plan: {moved}"));
+    let anew = message(&shown, "next");
+    assert_eq!(anew, format!("{HERE} plan two -o two.json"));
+    assert_eq!(typed(sandbox.path(), &anew).exit, 0);
+    let applied = on(sandbox.path(), &["apply", "two.json", "--yes"]);
+    assert_eq!(applied.exit, 0, "{}", applied.stdout);
+    // What is in force shows no value that the plan saw, and is no stale plan.
+    assert_eq!(on(sandbox.path(), &["plan", "two.json"]).exit, 0);
+}
+
 /// Persisted, and lost to a unit: the unit is named, with what lets go, and nobody types --persist once more.
 #[test]
 fn who_writes_over_it_at_the_boot_is_named_with_the_cure() {
