@@ -3,7 +3,7 @@
 //! The codes are not those of the other commands: 0 ok, 1 warning, 2 critical, 3 unknown. What could not be looked at
 //! is never ok.
 
-use planish_model::{Catalogue, DriftState, KnobCheck};
+use planish_model::{Catalogue, DriftState, KnobCheck, TrialBoot, TrialBootState};
 use planish_pipeline::{Interrupted, Unfinished};
 use planish_report::{CheckReport, Page, PageOptions, units};
 
@@ -75,6 +75,8 @@ pub(crate) fn line(
         (Level::Warning, line.to_string())
     } else if let Some(boot) = report.trial_boots.iter().find(|boot| boot.is_finding()) {
         (Level::Warning, format!("a trial boot came to nothing: planish undo {}", boot.entry))
+    } else if let Some(boot) = report.trial_boots.first() {
+        (Level::Warning, undecided(boot))
     } else if !pending.is_empty() {
         let waits = if pending.len() == 1 { "waits" } else { "wait" };
         (Level::Warning, format!("{} {waits} for a reboot: {}", counted(&pending), named(&pending)))
@@ -97,6 +99,19 @@ pub(crate) fn line(
     .map(|(name, places)| format!("{name}={}", places.len()))
     .join(" ");
     (units::harmless(&format!("planish {}: {told} | {data}\n", level.word())).into_owned(), level)
+}
+
+/// A trial boot that is to come or that runs: whoever is on call is to know that the machine is on trial, and what the
+/// boot behind it will be.
+fn undecided(boot: &TrialBoot) -> String {
+    let TrialBoot { entry, state, arguments } = boot;
+    let cure = format!("planish undo {entry}");
+    match state {
+        TrialBootState::Running => {
+            format!("this boot is a trial ({arguments}), and nobody decided it: planish confirm, or {cure}")
+        }
+        _ => format!("the next boot is a trial ({arguments}): {cure}, to have none"),
+    }
 }
 
 /// The line of a check that found all as wanted, and an entry that another one was to take the place of.
@@ -294,22 +309,6 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_boot_that_came_to_nothing_is_a_warning() {
-        use planish_model::{EntryId, TrialBoot, TrialBootState};
-        let told = |state| {
-            let boot = TrialBoot { entry: EntryId(3), state, arguments: "nosmt".to_owned() };
-            line(&CheckReport { trial_boots: vec![boot], ..report(&[DriftState::Ok]) }, false)
-        };
-        assert_eq!(told(TrialBootState::Running).1, Level::Ok);
-        let (text, level) = told(TrialBootState::Over);
-        assert_eq!(level, Level::Warning, "{text}");
-        assert!(
-            text.starts_with("planish WARNING: a trial boot came to nothing: planish undo 3 |"),
-            "{text}"
-        );
-    }
-
-    #[test]
     fn what_planish_never_set_is_not_judged() {
         let mut report = report(&[DriftState::Drift]);
         report.knobs[0].wanted = None;
@@ -334,6 +333,38 @@ mod tests {
             assert_eq!(told.1, level, "{states:?}");
             let cure = "entry 1 was interrupted and is half way on the host: planish undo 1 |";
             assert!(told.0.contains(cure), "{}", told.0);
+        }
+    }
+
+    #[test]
+    fn a_boot_on_trial_is_a_warning_and_behind_what_is_not_as_wanted() {
+        use TrialBootState::{Armed, Disarmed, Over, PassedOver, Running};
+        for (state, told) in [
+            (Armed, "the next boot is a trial (skew_tick=1): planish undo 7, to have none |"),
+            (PassedOver, "the next boot is a trial (skew_tick=1): planish undo 7, to have none |"),
+            (
+                Running,
+                "this boot is a trial (skew_tick=1), and nobody decided it: planish confirm, or planish undo 7 |",
+            ),
+            (Disarmed, "a trial boot came to nothing: planish undo 7 |"),
+            (Over, "a trial boot came to nothing: planish undo 7 |"),
+        ] {
+            let arguments = "skew_tick=1".to_owned();
+            let boot = TrialBoot { entry: planish_model::EntryId(7), state, arguments };
+            for (states, level) in [
+                (&[][..], Level::Warning),
+                (&[DriftState::Ok], Level::Warning),
+                (&[DriftState::PendingReboot], Level::Warning),
+                (&[DriftState::Drift], Level::Critical),
+            ] {
+                let report = CheckReport { trial_boots: vec![boot.clone()], ..report(states) };
+                let (line, found) = line(&report, false);
+                assert_eq!(
+                    (found, line.contains(told)),
+                    (level, level == Level::Warning),
+                    "{state:?} {line}"
+                );
+            }
         }
     }
 
