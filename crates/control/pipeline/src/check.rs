@@ -56,17 +56,28 @@ pub struct Checked {
     pub exit: Exit,
 }
 
-/// Compares the host with a profile or plan, or with everything that is applied.
+/// Compares the host with a profile or plan, or with everything that is applied. Of a profile without what is
+/// `exclude`d, as a plan leaves it: an apply without those places would otherwise be a drift for ever.
 ///
 /// # Errors
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
-pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, PipelineError> {
+pub fn check(
+    session: &Session,
+    source: Option<&Source>,
+    exclude: &[String],
+) -> Result<Checked, PipelineError> {
     session.sound_catalogue()?;
     let named = source.map(|source| source.load(session)).transpose()?;
     let entries = session.ledger()?.entries;
     let look = |named| {
-        let options = allowed_then(session, &named, &entries);
-        plan_and_look(session, named, &options, &entries)
+        let options = PlanOptions { exclude: exclude.to_vec(), ..allowed_then(session, &named, &entries) };
+        let (mut plan, observation) = plan_and_look(session, named, &options, &entries)?;
+        // What is left to others is not held against them either where it happens to be as wanted.
+        let catalogue = session.catalogue();
+        plan.skipped.retain(|row| {
+            planish_decide::left_out(catalogue, &observation, exclude, &row.knob, &row.place).is_none()
+        });
+        Ok::<_, PipelineError>((plan, observation))
     };
     let (plan, mut observation) = match named.map(look).transpose()? {
         Some((plan, observation)) => (Some(plan), observation),

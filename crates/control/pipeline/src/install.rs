@@ -37,6 +37,8 @@ pub struct InstallCheck {
     pub every: String,
     /// The profile to compare with; what is applied without it.
     pub profile: Option<String>,
+    /// What is not compared of the profile: knobs, and second writers whose places are left to them.
+    pub exclude: Vec<String>,
     /// The folder of `--state`, where there is one.
     pub state: Option<String>,
 }
@@ -72,6 +74,9 @@ pub fn check_units(session: &Session, wanted: &InstallCheck) -> Result<Vec<UnitF
     if let Some(profile) = &wanted.profile {
         catalogue.profile(profile)?;
     }
+    for name in &wanted.exclude {
+        catalogue.knob_or_writer(name)?;
+    }
     let absolute = |path: &str| path.starts_with('/') && path.chars().all(is_plain);
     refuse_unless(absolute(&wanted.program), "program", &wanted.program)?;
     if let Some(state) = &wanted.state {
@@ -101,13 +106,15 @@ pub(crate) fn refuse_unless(sound: bool, what: &'static str, text: &str) -> Resu
 fn service(wanted: &InstallCheck) -> String {
     let state = wanted.state.as_ref().map(|state| format!(" --state {state}")).unwrap_or_default();
     let profile = wanted.profile.as_ref().map(|profile| format!(" {profile}")).unwrap_or_default();
+    // Names of the catalogue, which are plain words.
+    let exclude: String = wanted.exclude.iter().map(|name| format!(" --exclude {name}")).collect();
     let program = &wanted.program;
     format!(
         "[Unit]
 Description=Compare this host with what planish applied
 [Service]
 Type=oneshot
-ExecStart={program}{state} check{profile} --monitor
+ExecStart={program}{state} check{profile}{exclude} --monitor
 # 1 is a warning; 2 (drift) and 3 (could not look) leave the unit failed. docs/monitoring.md tells them apart.
 SuccessExitStatus=1
 TimeoutStartSec=2min

@@ -19,6 +19,7 @@ fn wanted() -> InstallCheck {
         program: "/usr/bin/planish".to_owned(),
         every: "hourly".to_owned(),
         profile: None,
+        exclude: Vec::new(),
         state: None,
     }
 }
@@ -55,7 +56,7 @@ fn an_installation_that_was_changed_is_never_green() {
     let tree = Tree::new();
     install(&tree.session());
     let checked = || {
-        let checked = check(&tree.session(), None).expect("checked");
+        let checked = check(&tree.session(), None, &[]).expect("checked");
         let paths: Vec<(String, bool)> =
             checked.changed_units.into_iter().map(|unit| (unit.path, unit.is_there)).collect();
         (checked.exit, paths)

@@ -11,7 +11,7 @@ use planish_report::{CheckReport, units};
 
 use crate::answer::{Answer, Body};
 use crate::commands::apply::named as knobs_named;
-use crate::commands::plan::allowing;
+use crate::commands::plan::{allowing, excluding};
 use crate::commands::{monitor, once};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -28,9 +28,26 @@ pub(crate) struct Args {
     /// A profile or a plan file; without it, everything that is applied, and what the host's own files say
     #[arg(value_name = "PROFILE|F")]
     source: Option<String>,
+    /// Do not compare this knob, or the places of another program that writes them: what an apply with the same left
+    #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',', requires = "source")]
+    exclude: Vec<String>,
     /// Print one line and end as monitoring expects: 0 ok, 1 warning, 2 critical, 3 unknown
     #[arg(long)]
     monitor: bool,
+}
+
+impl Args {
+    /// The host as it is, held against what was named.
+    fn checked(&self, session: &Session) -> Result<Checked, Failure> {
+        let source = self.source.as_deref().map(Source::named);
+        match (&self.source, &source) {
+            (Some(file), Some(source)) if source.is_plan_file() && !self.exclude.is_empty() => {
+                let failure = Failure::usage(format!("{file} is a plan: what it leaves out is in it"));
+                Err(failure.hint("leave out --exclude, or name the profile"))
+            }
+            _ => Ok(pipeline::check(session, source.as_ref(), &self.exclude)?),
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
@@ -45,8 +62,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let looked = || {
         let session = context.session()?;
-        let source = args.source.as_deref().map(Source::named);
-        let checked = pipeline::check(&session, source.as_ref())?;
+        let checked = args.checked(&session)?;
         let Checked {
             drift,
             trial_boots,
@@ -84,8 +100,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
 
 fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
-    let source = args.source.as_deref().map(Source::named);
-    let mut checked = pipeline::check(&session, source.as_ref())?;
+    let mut checked = args.checked(&session)?;
     let report = CheckReport {
         against: args.source.clone(),
         knobs: std::mem::take(&mut checked.drift.knobs),
@@ -124,6 +139,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for note in lost.into_iter().chain(unkept).chain(overwritten).chain(by_others).chain(foreign(&report)) {
         answer = answer.note(note);
     }
+    answer = left_out_then(args, &checked, context).into_iter().fold(answer, Answer::note);
     if let Some(folder) = session.hidden_state() {
         let folder = folder.display();
         answer = answer.warning(format!("what root applied is in {folder}, which only root may read"));
@@ -146,7 +162,10 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, _) if !checked.unfinished.is_empty() && !has_drift(&report) => {
             context.root_line(&format!("undo {}", checked.unfinished[0].old))
         }
-        (_, Some(source)) => context.line(&format!("plan {}{}", quoted(source), was_allowed(&checked))),
+        (_, Some(source)) => {
+            let words = was_allowed(&checked) + &excluding(&args.exclude);
+            context.line(&format!("plan {}{words}", quoted(source)))
+        }
         (_, None) if context.globals.verbose => context.line("log"),
         (_, None) => context.line("check --verbose"),
     };
@@ -161,6 +180,24 @@ fn was_allowed(checked: &Checked) -> String {
     let knobs: BTreeSet<&str> =
         allowed.iter().flat_map(|allowed| &allowed.knobs).map(KnobId::as_str).collect();
     allowing(&classes, knobs)
+}
+
+/// What entries of the profile left to others, where it is compared all the same and something was found.
+fn left_out_then(args: &Args, checked: &Checked, context: &Context) -> Option<String> {
+    let source = args.source.as_deref().filter(|_| checked.exit == Exit::Findings)?;
+    let own = checked.open.iter().filter(|entry| checked.profile.as_ref() == Some(&entry.profile));
+    let left: BTreeSet<&str> = own.flat_map(|entry| excluded(&entry.command)).collect();
+    let left = left.into_iter().filter(|name| !args.exclude.iter().any(|own| own == name));
+    let left: Vec<String> = left.map(str::to_owned).collect();
+    if left.is_empty() || Source::named(source).is_plan_file() {
+        return None;
+    }
+    let words = excluding(&[args.exclude.clone(), left.clone()].concat());
+    let check = context.line(&format!("check {}{words}", quoted(source)));
+    Some(format!(
+        "it was applied without {}, which this check holds against the host: {check}",
+        left.join(", ")
+    ))
 }
 
 /// Tells of entries that are neither whole and there to stay nor gone.
@@ -254,9 +291,8 @@ fn keeping(source: Option<&str>, checked: &Checked, session: &Session) -> Option
     if let Some(service) = steps().find_map(|step| step.service.as_ref()) {
         line += &format!(" --service {}", quoted(service));
     }
-    for name in entries.iter().flat_map(|entry| excluded(&entry.command)).collect::<BTreeSet<_>>() {
-        line += &format!(" --exclude {}", quoted(name));
-    }
+    let left: BTreeSet<&str> = entries.iter().flat_map(|entry| excluded(&entry.command)).collect();
+    line += &excluding(left);
     Some(line)
 }
 
@@ -301,6 +337,12 @@ fn is_read_after_ours(knob: &KnobCheck) -> bool {
     file.contains("/sysctl.d/") && name > Persisted::OWN_FILE
 }
 
+/// Whether the line is one that planish wrote: an older entry has it there, and the journal holds it.
+pub(crate) fn is_brought_back(knob: &KnobCheck) -> bool {
+    let is_ours = |found: &BootValue| Persisted::own_file(&found.source).is_some();
+    is_overwritten(knob) && knob.next_boot.as_ref().is_some_and(is_ours)
+}
+
 /// Places that are named before the others are only counted.
 const NAMED_MAX: usize = 3;
 
@@ -330,15 +372,26 @@ fn overwritten(report: &CheckReport, apply: &str, is_to_stay: bool) -> Option<St
     })
 }
 
+/// What helps against the lines, each by whose it is: a line of ours is in the journal, and goes by it alone.
+fn cures(found: &[&KnobCheck], apply: &str) -> String {
+    let mut cures = String::new();
+    if found.iter().any(|knob| is_brought_back(knob)) {
+        cures += &format!("; lines of older entries are taken over by: {apply}");
+    }
+    let behind = found.iter().filter(|knob| is_read_after_ours(knob));
+    let behind: BTreeSet<&str> =
+        behind.filter_map(|knob| Some(knob.next_boot.as_ref()?.source.as_str())).collect();
+    if !behind.is_empty() {
+        let lines = behind.into_iter().collect::<Vec<_>>().join(", ");
+        cures +=
+            &format!("; take out {lines}: it is read after {}, which --persist writes", Persisted::OWN_FILE);
+    }
+    cures
+}
+
 /// What runs as wanted, and another program will write over at the boot whatever files say: who, by which of its files,
 /// and what to type so that it lets go.
 fn by_others(report: &CheckReport, catalogue: &Catalogue) -> Vec<String> {
-/// Whether the line is one that planish wrote: an older entry has it there, and the journal holds it.
-pub(crate) fn is_brought_back(knob: &KnobCheck) -> bool {
-    let is_ours = |found: &BootValue| Persisted::own_file(&found.source).is_some();
-    is_overwritten(knob) && knob.next_boot.as_ref().is_some_and(is_ours)
-}
-
     let mut of_writer: BTreeMap<&str, (usize, BTreeSet<&str>)> = BTreeMap::new();
     for by in report.knobs.iter().filter_map(|knob| knob.overwritten_by.as_ref()) {
         let (count, files) = of_writer.entry(&by.writer).or_default();
@@ -372,23 +425,6 @@ fn foreign(report: &CheckReport) -> Option<String> {
     let count = report.knobs.iter().filter(foreign).count();
     (count > 0).then(|| {
         let places = units::count(count, "place");
-/// What helps against the lines, each by whose it is: a line of ours is in the journal, and goes by it alone.
-fn cures(found: &[&KnobCheck], apply: &str) -> String {
-    let mut cures = String::new();
-    if found.iter().any(|knob| is_brought_back(knob)) {
-        cures += &format!("; lines of older entries are taken over by: {apply}");
-    }
-    let behind = found.iter().filter(|knob| is_read_after_ours(knob));
-    let behind: BTreeSet<&str> =
-        behind.filter_map(|knob| Some(knob.next_boot.as_ref()?.source.as_str())).collect();
-    if !behind.is_empty() {
-        let lines = behind.into_iter().collect::<Vec<_>>().join(", ");
-        cures +=
-            &format!("; take out {lines}: it is read after {}, which --persist writes", Persisted::OWN_FILE);
-    }
-    cures
-}
-
         format!(
             "{places} that planish never set: the host's own files say otherwise, which is no drift of ours"
         )

@@ -39,6 +39,9 @@ pub(crate) struct Check {
     /// Compare with this profile; without it, with everything that is applied
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
+    /// Do not compare this knob, or the places of another program that writes them: what an apply with the same left
+    #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',', requires = "profile")]
+    exclude: Vec<String>,
     /// When: a calendar event of systemd, such as hourly, *:0/15 or Mon..Fri 02:30
     #[arg(long, value_name = "TIME", default_value = "hourly")]
     every: String,
@@ -70,6 +73,7 @@ fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
         program: program(args, context)?,
         every: args.every.clone(),
         profile: args.profile.clone(),
+        exclude: args.exclude.clone(),
         state: state(context)?,
     };
     let files = pipeline::check_units(&session, &wanted)?;

@@ -83,10 +83,7 @@ impl Contents {
         if let Some(service) = service {
             words.push_str(&format!(" --service {}", quoted(service)));
         }
-        for name in exclude {
-            words.push_str(&format!(" --exclude {}", quoted(name)));
-        }
-        words
+        words + &excluding(exclude)
     }
 }
 
@@ -100,14 +97,14 @@ impl Choice {
         words
     }
 
-    /// The check that sees what was applied and no more: what was computed for a service, and what was left out, is
-    /// known to the journal alone.
+    /// The check that sees what was applied and no more: what was computed for a service is known to the journal
+    /// alone, and what a plan leaves out is in it.
     pub fn check(&self, source: &str) -> String {
-        if self.contents.service.is_some() || !self.contents.exclude.is_empty() {
-            "check".to_owned()
-        } else {
-            format!("check {}", quoted(source))
+        if self.contents.service.is_some() {
+            return "check".to_owned();
         }
+        let left = if Source::named(source).is_plan_file() { &[][..] } else { &self.contents.exclude };
+        format!("check {}{}", quoted(source), excluding(left))
     }
 
     /// The plan of a profile, or the one in a file.
@@ -183,11 +180,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Err(refusal) = pipeline::refuse_short_of_memory(&plan) {
         let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
         let (source, choice) = (quoted(&args.source), args.choice.words());
-    if let Some((refusal, next)) = stale(args, &plan, &session, context)? {
-        return Ok(answer.exit(Exit::Refused).message(refusal).next(next));
-    }
         let next = format!("plan {source}{choice} --exclude {}", quoted(&short_pools(&plan)));
         return Ok(answer.exit(Exit::Refused).message(refusal).next(context.line(&next)));
+    }
+    if let Some((refusal, next)) = stale(args, &plan, &session, context)? {
+        return Ok(answer.exit(Exit::Refused).message(refusal).next(next));
     }
     let persist = if args.persist && may_persist { " --persist" } else { "" };
     if let Some(path) = args.output.as_ref().filter(|_| exit.is_none()) {
@@ -216,6 +213,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             answer.note("the placement needs more than is allowed: an apply as it is typed places nothing");
         return Ok(answer.next(context.line(&format!("plan {}{words}{allow}", quoted(&source)))));
     }
+    Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
+}
+
 /// Why a plan file is no plan any more of this host, which shows other values than the plan saw, and what makes it anew.
 /// A look at its files tells that by itself.
 fn stale(
@@ -239,9 +239,6 @@ fn stale(
     let next = format!("plan {}{words} -o {}", quoted(&profile), quoted(&args.source));
     let told = refused("apply", moved, context);
     Ok(Some((Message { level: Level::Error, ..told }, context.line(&next))))
-}
-
-    Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
 }
 
 /// A plan that writes nothing now: what is for the next boot comes with `--persist`.
@@ -433,6 +430,11 @@ pub(crate) fn allowing<'a>(
     classes.chain(knobs.into_iter().map(|knob| format!(" --allow-knob {}", quoted(knob)))).collect()
 }
 
+/// What is left out, as it is typed after `plan`, `apply` or `check`.
+pub(crate) fn excluding<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    names.into_iter().map(|name| format!(" --exclude {}", quoted(name.as_ref()))).collect()
+}
+
 /// A class that may be allowed as a whole.
 pub(crate) fn class(word: &str) -> Result<Class, String> {
     match word {
@@ -465,7 +467,7 @@ mod tests {
         let without = choice(None, &["tuned"]);
         assert_eq!(
             (without.check("postgres").as_str(), without.words().as_str()),
-            ("check", " --exclude tuned")
+            ("check postgres --exclude tuned", " --exclude tuned")
         );
         assert_eq!(choice(Some("x;id"), &[]).words(), " --service 'x;id'");
         assert_eq!(Choice { instead_of: Some(7), ..without }.words(), " --exclude tuned --instead-of 7");

@@ -292,6 +292,48 @@ fn a_plan_file_of_a_host_that_has_moved_is_refused_where_it_is_shown() {
     assert_eq!(on(sandbox.path(), &["plan", "two.json"]).exit, 0);
 }
 
+/// What an apply left to others would else be a drift of that profile for ever.
+#[test]
+fn what_was_left_out_is_left_out_of_the_check_too() {
+    let sandbox = sandbox();
+    others(sandbox.path());
+    for name in ["vm.swappiness", "sysctl.d"] {
+        let applied = on(sandbox.path(), &["apply", "two", "--yes", "--persist", "--exclude", name]);
+        assert_eq!(applied.exit, 0, "{}", applied.stdout);
+        let narrow = format!("{HERE} check two --exclude {name}");
+        assert_eq!(message(&applied, "next"), narrow);
+        let whole = on(sandbox.path(), &["check", "two"]);
+        assert_eq!(whole.exit, 1, "{name}: {}", whole.stdout);
+        let told =
+            format!("it was applied without {name}, which this check holds against the host: {narrow}");
+        assert!(whole.stdout.contains(&told), "{}", whole.stdout);
+        let run = typed(sandbox.path(), &narrow);
+        assert_eq!(run.exit, 0, "{}", run.stdout);
+        assert!(!run.stdout.contains("/proc/sys/vm/swappiness"), "{}", run.stdout);
+        assert_eq!(monitored(sandbox.path(), &["two"]).0, 2);
+        assert_eq!(monitored(sandbox.path(), &["two", "--exclude", name]).0, 0);
+        assert_eq!(on(sandbox.path(), &["install", "check", "two", "--exclude", name, "--yes"]).exit, 0);
+        let unit = sandbox.path().join("host/etc/systemd/system/planish-check.service");
+        let unit = std::fs::read_to_string(unit).expect("a unit");
+        let line = format!("\nExecStart=/usr/bin/planish check two --exclude {name} --monitor\n");
+        assert!(unit.contains(&line), "{unit}");
+        // Also where it happens to be as wanted, and others will set it otherwise.
+        std::fs::write(sandbox.path().join("host/proc/sys/vm/swappiness"), "5\n").expect("a file");
+        assert_eq!((on(sandbox.path(), &["check", "two"]).exit, typed(sandbox.path(), &narrow).exit), (1, 0));
+        std::fs::write(sandbox.path().join("host/proc/sys/vm/swappiness"), "60\n").expect("a file");
+        assert_eq!(on(sandbox.path(), &["undo", "--all"]).exit, 0);
+    }
+    for wrong in [
+        &["check", "two", "--exclude", "vm.swapines"][..],
+        &["check", "--exclude", "vm.swappiness"],
+        &["check", "./two.json", "--exclude", "vm.swappiness"],
+        &["install", "check", "two", "--yes", "--exclude", "tunde"],
+        &["install", "check", "--yes", "--exclude", "tuned"],
+    ] {
+        assert_eq!(on(sandbox.path(), wrong).exit, 2, "{wrong:?}");
+    }
+}
+
 /// Persisted, and lost to a unit: the unit is named, with what lets go, and nobody types --persist once more.
 #[test]
 fn who_writes_over_it_at_the_boot_is_named_with_the_cure() {
