@@ -88,7 +88,14 @@ impl Table {
         let indent: usize = widths[..last].iter().map(|width| width + GAP.len()).sum();
         let wide = (indent + LAST_WANTED.min(widths[last])).saturating_sub(width);
         if wide > 0 && !self.right[last] {
-            self.narrow(&mut widths, wide);
+            self.narrow(&mut widths, wide, 1, &LIST_BREAKS);
+        }
+        // Where that is not enough for a line, settings are parted from their values, and names from their places.
+        let indent: usize = widths[..last].iter().map(|width| width + GAP.len()).sum();
+        let wide = (indent + LAST_MIN.min(widths[last])).saturating_sub(width);
+        let is_tight = wide > 0 && !self.right[last];
+        if is_tight {
+            self.narrow(&mut widths, wide, 0, &SETTING_BREAKS);
         }
         let indent: usize = widths[..last].iter().map(|width| width + GAP.len()).sum();
         if !self.right[last] {
@@ -96,7 +103,7 @@ impl Table {
         }
         let mut text = String::new();
         for row in &self.rows {
-            self.push_row(&mut text, row, &widths);
+            self.push_row(&mut text, row, &widths, if is_tight { &SETTING_BREAKS } else { &LIST_BREAKS });
         }
         text
     }
@@ -107,18 +114,17 @@ impl Table {
         (0..self.right.len()).map(widest).collect()
     }
 
-    /// Takes up to `wide` characters from the columns between the first and the last, always from the widest; none
-    /// gets narrower than its longest word or [`MIDDLE_MIN`].
-    fn narrow(&self, widths: &mut [usize], mut wide: usize) {
-        let words = |column: usize| {
-            self.rows.iter().flat_map(move |row| row[column].text.split_inclusive(LIST_BREAKS))
-        };
+    /// Takes up to `wide` characters from the columns from `first` to the one before the last, always from the widest;
+    /// none gets narrower than its longest word or [`MIDDLE_MIN`].
+    fn narrow(&self, widths: &mut [usize], mut wide: usize, first: usize, breaks: &[char]) {
+        let words =
+            |column: usize| self.rows.iter().flat_map(move |row| row[column].text.split_inclusive(breaks));
         let least: Vec<usize> = (0..widths.len())
             .map(|column| {
                 words(column).map(|word| word.trim_end().chars().count()).max().unwrap_or(0).max(MIDDLE_MIN)
             })
             .collect();
-        let between = 1..widths.len() - 1;
+        let between = first..widths.len() - 1;
         while wide > 0 {
             let can = between.clone().filter(|&column| !self.right[column] && widths[column] > least[column]);
             let Some(widest) = can.max_by_key(|&column| widths[column]) else { return };
@@ -127,7 +133,7 @@ impl Table {
         }
     }
 
-    fn push_row(&self, text: &mut String, row: &[Cell], widths: &[usize]) {
+    fn push_row(&self, text: &mut String, row: &[Cell], widths: &[usize], breaks: &[char]) {
         let last = row.len() - 1;
         let parts: Vec<Vec<String>> = row
             .iter()
@@ -137,7 +143,7 @@ impl Table {
                 // A cell that fits keeps its spaces as they are.
                 _ if cell.width() <= width || self.right[column] => vec![cell.text.clone()],
                 _ if column == last => wrap(&cell.text, width),
-                _ => wrap_at(&cell.text, &LIST_BREAKS, width),
+                _ => wrap_at(&cell.text, breaks, width),
             })
             .collect();
         for number in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
@@ -173,6 +179,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 
 /// Where a cell in the middle may be broken: lists of values have no spaces.
 const LIST_BREAKS: [char; 3] = [' ', ',', '|'];
+/// The same where a line is too long all the same: `CPUSetPartition=isolated` is a name and a value.
+const SETTING_BREAKS: [char; 4] = [' ', ',', '|', '='];
 
 /// Breaks a text behind the characters of `breaks`; white space counts as one space, and none ends a line.
 fn wrap_at(text: &str, breaks: &[char], width: usize) -> Vec<String> {
@@ -232,6 +240,22 @@ mod tests {
         );
         assert!(text.lines().all(|line| line.chars().count() <= 72));
         assert!(table.render(200).contains(legal), "where there is room nothing is broken");
+    }
+
+    /// Six columns of settings, as of `check`, were 193 characters wide.
+    #[test]
+    fn settings_of_many_columns_fit_into_the_width() {
+        let mut table = Table::new(&["knob", "now", "wanted", "persisted", "next boot", "why"]);
+        let value = "CPUSetPartition=isolated CPUAffinity=1,5";
+        let cells =
+            ["unit.placement realtime.service.d", value, value, value, value, "ok; as it was asked for"];
+        table.row(cells.map(Into::into));
+        let text = strip(&table.render(120));
+        assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+        let column: Vec<&str> = text.lines().map(|line| line.get(20..37).unwrap_or("").trim()).collect();
+        assert_eq!(column[1..], ["CPUSetPartition=", "isolated", "CPUAffinity=1,5"], "{text}");
+        // Where there is room nothing is parted.
+        assert!(table.render(250).contains(value));
     }
 
     #[test]

@@ -267,6 +267,9 @@ fn lines(file: &PersistFile, page: &mut Page<'_>) {
     }
 }
 
+/// A reason that fills more than one line is told once where the row below has it too.
+const REASON_CHARS_MAX: usize = 40;
+
 /// What the profile wants and the plan does not write: told in full where a person could do something about it.
 fn not_written(plan: &Plan, page: &mut Page<'_>) {
     let mut table = Table::new(&["knob", "wanted", "why not"]);
@@ -275,8 +278,13 @@ fn not_written(plan: &Plan, page: &mut Page<'_>) {
     let is_left = |skip: &&Skipped| !given.iter().any(|step| step.place == skip.place);
     let rows: Vec<&Skipped> = plan.skipped.iter().filter(is_left).filter(shown).collect();
     let key = |skip: &&Skipped| Skipped { place: String::new(), ..(*skip).clone() };
+    let mut above = String::new();
     for group in rows.chunk_by(|a, b| key(a) == key(b)) {
         let first = group[0];
+        let why = if first.satisfied { "already so".to_owned() } else { verdict_text(&first.verdict) };
+        // A placement is kept out by one reason as a whole.
+        let is_told = why == above && why.chars().count() > REASON_CHARS_MAX && !page.is_detailed();
+        let told = if is_told { "as above" } else { &why };
         let places: Vec<&str> = group.iter().map(|skip| skip.place.as_str()).collect();
         let wanted = first.wanted.as_deref().map(|wanted| page.value(&first.knob, wanted));
         let absent = matches!(first.verdict.verdict, VerdictKind::Absent | VerdictKind::NotRecorded);
@@ -284,8 +292,9 @@ fn not_written(plan: &Plan, page: &mut Page<'_>) {
             if absent { first.knob.to_string().into() } else { page.knob(&first.knob, &places) },
             // What follows from the host or a service is not computed for what is not allowed.
             wanted.unwrap_or_else(|| "-".to_owned()).into(),
-            if first.satisfied { "already so".into() } else { verdict_text(&first.verdict).into() },
+            told.into(),
         ]);
+        above = why;
     }
     if !table.is_empty() {
         page.heading("not written");
