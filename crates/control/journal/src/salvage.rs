@@ -50,11 +50,16 @@ pub(crate) fn salvage(bytes: &[u8], known: &[Entry]) -> Result<Salvage, (usize, 
         }
         make_way(&mut ledger, &line);
         if seq - due > unread {
-            lose(&format!(
-                "of the numbers {due} to {} before it, {} are not there",
-                seq - 1,
-                seq - due - unread
-            ));
+            lose(&match (seq - due, seq - due - unread) {
+                (1, _) => format!("number {due} before it is not there"),
+                (numbers, missing) if numbers == missing => {
+                    format!("the numbers {due} to {} before it are not there", seq - 1)
+                }
+                (_, 1) => format!("one of the numbers {due} to {} before it is not there", seq - 1),
+                (_, missing) => {
+                    format!("of the numbers {due} to {} before it, {missing} are not there", seq - 1)
+                }
+            });
         }
         if let Err(why) = ledger.take(line) {
             lose(&why);

@@ -255,6 +255,32 @@ fn a_journal_with_any_bad_byte_goes_on_by_force() {
     }
 }
 
+#[test]
+fn numbers_that_are_lost_are_told_as_many_as_they_are() {
+    let folder = new_folder();
+    live_and_end(&mut open(folder.path()).expect("new"));
+    let sound = FileStorage::look(folder.path()).expect("readable").read().expect("readable");
+    let sound = String::from_utf8(sound).expect("text");
+    for (missing, unreadable, told) in [
+        (&[3][..], None, "number 4 before it is not there"),
+        (&[3, 4], None, "the numbers 4 to 5 before it are not there"),
+        (&[3], Some(4), "one of the numbers 4 to 5 before it is not there"),
+        (&[2, 3], Some(4), "of the numbers 3 to 5 before it, 2 are not there"),
+    ] {
+        let folder = new_folder();
+        let lines = sound.lines().enumerate().filter(|(at, _)| !missing.contains(at));
+        let bytes: String = lines
+            .map(|(at, line)| if Some(at) == unreadable { "x\n".to_owned() } else { format!("{line}\n") })
+            .collect();
+        let storage = FileStorage::create(folder.path()).expect("made");
+        storage.append(bytes.as_bytes()).expect("room");
+        let lock = HostLock::acquire(&folder.path().join("lock"), Duration::ZERO).expect("nobody else");
+        let journal = Journal::open_or_salvage(Box::new(storage), lock, author(), &[]).expect("salvaged");
+        let lost = journal.lost();
+        assert!(lost.iter().any(|line| line.ends_with(&format!(": {told}"))), "{told}: {lost:?}");
+    }
+}
+
 /// A disk with room for a number of bytes.
 struct SmallDisk {
     room: u64,

@@ -169,7 +169,8 @@ pub(crate) fn undo_selected(
             let end = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
             undone.exit = worse(undone.exit, end);
         }
-        undone.entries.push((id, back.outcomes));
+        let told = back.outcomes.into_iter().map(|outcome| with_present(outcome, &entry, &*sink));
+        undone.entries.push((id, told.collect()));
     }
     let ids: Vec<EntryId> = undone.entries.iter().map(|(id, _)| *id).collect();
     for line in copied::after_undo(session, &journal.ledger().entries, &ids) {
@@ -183,6 +184,17 @@ pub(crate) fn undo_selected(
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();
     Ok(undone)
+}
+
+/// The outcome of a place that was left to a newer entry, with what it shows: nothing was written, so that nothing was
+/// read back. The journal needs none of it.
+fn with_present(outcome: Outcome, entry: &Entry, sink: &dyn Sink) -> Outcome {
+    let is_left = outcome.outcome == OutcomeKind::HandedOver && outcome.read_back.is_none();
+    let step = entry.steps.iter().find(|step| step.place == outcome.place && step.undo == Undo::Restore);
+    match step.filter(|_| is_left) {
+        Some(step) => Outcome { read_back: sink.read(&step.place).ok(), ..outcome },
+        None => outcome,
+    }
 }
 
 /// What to do after an undo that nothing could record.

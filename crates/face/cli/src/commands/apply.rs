@@ -9,7 +9,7 @@ use planish_report::{ApplyReport, Level, Message, counted, units};
 use crate::answer::Answer;
 use crate::commands::check::is_brought_back;
 use crate::commands::once;
-use crate::commands::plan::{Choice, overlays_told};
+use crate::commands::plan::{Choice, excluding, overlays_told};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{output, signals};
@@ -138,6 +138,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for hint in hints {
         answer = answer.message(Message::new(level, hint));
     }
+    answer = without_it(args, &report, exit, context).into_iter().fold(answer, Answer::note);
     if report.entry.is_some() && !failed {
         answer = overlays_told(&report.plan).into_iter().fold(answer, Answer::note);
     }
@@ -208,6 +209,24 @@ fn brought_back(args: &Args, report: &ApplyReport, exit: Exit, persisting: &str)
         units::count(knobs.len(), "place"),
         named(&knobs)
     ))
+}
+
+/// After a step that failed, so that all of it was taken back: how to have the rest. Of a placement there is no rest.
+fn without_it(args: &Args, report: &ApplyReport, exit: Exit, context: &Context) -> Option<String> {
+    let failed = report.outcomes.iter().find(|outcome| outcome.outcome == OutcomeKind::Failed)?;
+    if exit != Exit::FailedRestored || report.plan.placement.is_some() || failed.knob.is_persistence() {
+        return None;
+    }
+    let knob = &failed.knob;
+    let persist = if args.persist { " --persist" } else { "" };
+    let (words, left) = (args.choice.words(), excluding([knob.as_str()]));
+    let line = if args.is_plan_file() {
+        // A plan is applied whole or not at all: it is made anew.
+        context.line(&format!("plan PROFILE{words}{left} -o {}", quoted(&args.source)))
+    } else {
+        context.root_line(&format!("apply {}{words}{left}{persist}", quoted(&args.source)))
+    };
+    Some(format!("a plan is applied whole or not at all; the rest of it without {knob}: {line}"))
 }
 
 /// What a pool that came short means for whoever it is for, and what can be done. Half of a pool is memory that nobody

@@ -9,6 +9,7 @@ use planish_report::{Level, Message};
 
 use crate::answer::Answer;
 use crate::commands::apply::boot_parameters_wait;
+use crate::commands::undo::entry_number;
 use crate::commands::{service, without_journal, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -42,7 +43,7 @@ pub(crate) struct Choice {
     pub(crate) contents: Contents,
     /// Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and
     /// undo brings back what was before both
-    #[arg(long, value_name = "ENTRY")]
+    #[arg(long, value_name = "ENTRY", value_parser = entry_number)]
     pub(crate) instead_of: Option<u64>,
 }
 

@@ -15,7 +15,7 @@ use crate::signals;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The entry of `planish log`; without it, the newest that is open
-    #[arg(value_name = "ENTRY")]
+    #[arg(value_name = "ENTRY", value_parser = entry_number)]
     entry: Option<u64>,
     /// Undo every open entry, newest first
     #[arg(long, conflicts_with = "entry")]
@@ -24,6 +24,11 @@ pub(crate) struct Args {
     /// it is named. Of pages that were moved, also those that others moved since; what is hidden or in swap is given up
     #[arg(long)]
     force: bool,
+}
+
+/// The number of an entry, as `planish log` tells it.
+pub(crate) fn entry_number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "no number of an entry, such as `planish log` lists them".to_owned())
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {

@@ -30,6 +30,101 @@ fn own_profile(sandbox: &Path, want: &str) {
     std::fs::write(sandbox.join("own.toml"), own).expect("a profile");
 }
 
+/// The journal has the reason of a failure, and what is told of it must not be how well it was taken back.
+#[test]
+fn a_step_that_failed_is_told_in_the_log_with_its_reason_and_how_to_have_the_rest() {
+    let sandbox = tempfile::tempdir().expect("a temporary folder");
+    copy_tree(&repository().join("hosts/metal-1s-amd"), &sandbox.path().join("host"));
+    let failed = on(sandbox.path(), &["apply", "low-latency", "--yes", "--persist"]);
+    assert_eq!(
+        (failed.exit, message(&failed, "next")),
+        (4, format!("{HERE} log --verbose")),
+        "{}",
+        failed.stdout
+    );
+    let rest = format!("{HERE} apply low-latency --exclude cpu.epp --persist");
+    assert!(
+        messages(&failed).contains(&format!("the rest of it without cpu.epp: {rest}\"")),
+        "{}",
+        failed.stdout
+    );
+    let log = page(sandbox.path(), &["log", "--verbose"]);
+    let words = log.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "cpu.epp cpu0 balance_performance performance done; taken back",
+        "performance failed; cannot write",
+        "(os error 16)); found as it was before",
+        "vm.swappiness 30 1 not tried",
+    ] {
+        assert!(words.contains(part), "{part}: {log}");
+    }
+    let (_, words) = rest.split_once(" state ").expect("words");
+    let words: Vec<&str> = words.split_whitespace().chain(["--yes"]).collect();
+    assert_eq!(on(sandbox.path(), &words).exit, 0);
+    // A line of a file is a line, and what was not undone is told as it ended.
+    let log = page(sandbox.path(), &["log", "--verbose"]);
+    let lines: Vec<&str> = log.lines().collect();
+    for line in [
+        "/etc/sysctl.d/90-planish.conf:",
+        "  vm.stat_interval = 10",
+        "  vm.swappiness = 1",
+        "  w /sys/kernel/mm/transparent_hugepage/defrag - - - - never",
+    ] {
+        assert!(lines.contains(&line), "{line}: {log}");
+    }
+}
+
+/// What a newer entry covers is told once, with what is there.
+#[test]
+fn an_undo_below_a_newer_entry_says_once_who_has_the_place() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path(), "\"vm.swappiness\" = 7");
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &["apply", "./own.toml", "--yes"]).exit, 0);
+    let undone = page(sandbox.path(), &["undo", "1"]);
+    let words = undone.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "knob now before risk why",
+        "vm.swappiness 7 60 safe left to a newer entry; entry 2 set it since: undoing that one brings the original back",
+        "vm.stat_interval 1 s 1 s safe done",
+    ] {
+        assert!(words.contains(part), "{part}: {undone}");
+    }
+    assert_eq!(words.matches("newer entry").count(), 1, "{undone}");
+    assert_eq!(on(sandbox.path(), &["undo", "2"]).exit, 0);
+    let swappiness = std::fs::read_to_string(sandbox.path().join("host/proc/sys/vm/swappiness"));
+    assert_eq!(swappiness.expect("a value").trim(), "60");
+}
+
+#[test]
+fn what_is_no_entry_is_told_as_that() {
+    let sandbox = sandbox();
+    for words in [&["undo", "foo"][..], &["plan", "two", "--instead-of", "-1x"], &["undo", "1.5"]] {
+        let words = [&["--root", "host", "--state", "state"], words].concat();
+        let run: Run = command(sandbox.path(), &words).output().expect("it starts").into();
+        assert_eq!(run.exit, 2, "{words:?}: {}", run.stderr);
+        assert!(!run.stderr.contains("digit"), "{}", run.stderr);
+    }
+    let run: Run = command(sandbox.path(), ["undo", "foo"]).output().expect("it starts").into();
+    assert!(run.stderr.contains("no number of an entry, such as `planish log` lists them"), "{}", run.stderr);
+}
+
+/// One reason for all of a placement, which filled the page.
+#[test]
+fn a_reason_that_rows_share_is_told_once() {
+    let sandbox = sandbox();
+    own_profile(
+        sandbox.path(),
+        "[placement]\n[[placement.service]]\nunit = \"realtime.service\"\nnode = 0\nisolate = true",
+    );
+    let shown = page(sandbox.path(), &["plan", "./own.toml"]);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words.matches("may stall the host").count(), 1, "{shown}");
+    assert!(words.matches("as above").count() > 5, "{shown}");
+    let whole = page(sandbox.path(), &["plan", "./own.toml", "--verbose"]);
+    assert!(whole.split_whitespace().collect::<Vec<_>>().join(" ").matches("may stall the host").count() > 5);
+}
+
 /// Half of a pool is of use to nobody, and the next boot can give all of it.
 #[test]
 fn a_pool_that_came_short_says_what_that_means_and_who_gives_it_back_or_whole() {

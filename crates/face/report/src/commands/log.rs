@@ -1,10 +1,10 @@
 //! `planish log`: what was done to this host, newest first.
 
-use planish_model::{Closure, Entry, EntryState, Undo};
+use planish_model::{Closure, Entry, EntryState, EntryStep, Undo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::commands::undo::outcome_cell;
+use crate::commands::undo::{outcome_cell, taken_back_cell};
 use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -96,6 +96,23 @@ fn state(entry: &Entry) -> Cell {
     }
 }
 
+/// What was to be written: a value, or of a file how much; its lines stand below the table, one a line.
+fn wanted(step: &EntryStep, page: &Page<'_>) -> Cell {
+    match step.undo {
+        Undo::File => units::count(step.wanted.lines().count(), "line").into(),
+        _ => page.value(&step.knob, &step.wanted).into(),
+    }
+}
+
+/// How a step ended, and how it was taken back behind that: only the first of the two says why it was.
+fn came_to(step: &EntryStep) -> Cell {
+    match (&step.outcome, &step.undone) {
+        (None, None) => "not said".into(),
+        (Some(outcome), None) | (None, Some(outcome)) => outcome_cell(outcome, None),
+        (Some(outcome), Some(undone)) => taken_back_cell(outcome, undone),
+    }
+}
+
 fn steps(entry: &Entry, page: &mut Page<'_>) {
     page.heading(&format!("entry {}: {}", entry.id, entry.command));
     page.fact("plan", &entry.plan.to_string());
@@ -104,13 +121,17 @@ fn steps(entry: &Entry, page: &mut Page<'_>) {
         // Of a move the journal has the name of a record, of a program the sum of its file: neither is a value.
         let original = step.original().filter(|_| !matches!(step.undo, Undo::Moved | Undo::Exchanged));
         let before = original.map(|original| page.value(&step.knob, &original.value));
-        let last = step.undone.as_ref().or(step.outcome.as_ref());
         table.row([
             page.knob(&step.knob, &[&step.place]),
             before.unwrap_or_default().into(),
-            page.value(&step.knob, &step.wanted).into(),
-            last.map_or_else(|| "not said".into(), |outcome| outcome_cell(outcome, None)),
+            wanted(step, page),
+            came_to(step),
         ]);
     }
     page.table(&table);
+    for file in entry.steps.iter().filter(|step| step.undo == Undo::File && !step.wanted.is_empty()) {
+        page.gap();
+        page.line(format!("{}:", file.place));
+        file.wanted.lines().for_each(|line| page.line(format!("  {line}")));
+    }
 }

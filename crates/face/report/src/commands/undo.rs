@@ -1,5 +1,6 @@
 //! `planish undo`: what was put back, and what was left because someone else changed it.
 
+use anstyle::Style;
 use planish_model::{Class, Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo, When};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,7 +37,8 @@ impl Report for UndoReport {
     fn text(&self, page: &mut Page<'_>) {
         for entry in &self.entries {
             page.heading(&format!("entry {}{}", entry.entry, if entry.open { ", still open" } else { "" }));
-            let mut table = Table::new(&["knob", "now", "wanted", "risk", "why"]);
+            // What was before us is the original: of what a newer entry set nobody wants it yet.
+            let mut table = Table::new(&["knob", "now", "before", "risk", "why"]);
             let key =
                 |outcome: &Outcome| (without_place(outcome), entry.original(outcome).map(str::to_owned));
             for group in entry.outcomes.chunk_by(|a, b| key(a) == key(b)) {
@@ -86,6 +88,24 @@ pub(crate) fn without_place(outcome: &Outcome) -> Outcome {
 
 /// How an outcome reads: a word, its reason, and who holds what undo wants back.
 pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
+    let (parts, style) = words(outcome, extra);
+    Cell::styled(parts.join("; "), style)
+}
+
+/// The same of a step, and of what took it back.
+pub(crate) fn taken_back_cell(outcome: &Outcome, undone: &Outcome) -> Cell {
+    let ((mut parts, style), (mut back, back_style)) = (words(outcome, None), words(undone, None));
+    match undone.outcome {
+        OutcomeKind::NotReached => back.clear(),
+        OutcomeKind::Done => "taken back".clone_into(&mut back[0]),
+        OutcomeKind::Satisfied => "found as it was before".clone_into(&mut back[0]),
+        _ => {}
+    }
+    parts.extend(back);
+    Cell::styled(parts.join("; "), if back_style == styles::GOOD { style } else { back_style })
+}
+
+fn words(outcome: &Outcome, extra: Option<String>) -> (Vec<String>, Style) {
     let (word, style) = match outcome.outcome {
         OutcomeKind::Done => ("done", styles::GOOD),
         OutcomeKind::Satisfied => ("already so", styles::GOOD),
@@ -95,7 +115,7 @@ pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
         OutcomeKind::Failed => ("failed", styles::BAD),
         OutcomeKind::NotReached => ("not tried", styles::WARNING),
         OutcomeKind::Theirs => ("left alone", styles::WARNING),
-        OutcomeKind::HandedOver => ("set again by a newer entry, which brings it back", styles::GOOD),
+        OutcomeKind::HandedOver => ("left to a newer entry", styles::GOOD),
         OutcomeKind::GoneWithReboot => ("gone with the reboot", styles::GOOD),
         OutcomeKind::InUse => ("still in use", styles::WARNING),
         OutcomeKind::Vanished => ("no longer there", styles::WARNING),
@@ -113,7 +133,7 @@ pub(crate) fn outcome_cell(outcome: &Outcome, extra: Option<String>) -> Cell {
             .collect();
         parts.push(format!("held by {}", named.join(", ")));
     }
-    Cell::styled(parts.join("; "), style)
+    (parts, style)
 }
 
 #[cfg(test)]
