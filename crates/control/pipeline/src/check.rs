@@ -56,12 +56,20 @@ pub struct Checked {
     pub exit: Exit,
 }
 
-/// Compares the host with a profile or plan, or with everything that is applied. Of a profile without what is
-/// `exclude`d, as a plan leaves it: an apply without those places would otherwise be a drift for ever.
+/// Compares the host with a profile or plan, or with everything that is applied.
 ///
 /// # Errors
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
-pub fn check(
+pub fn check(session: &Session, source: Option<&Source>) -> Result<Checked, PipelineError> {
+    check_without(session, source, &[])
+}
+
+/// The same of a profile without what is `exclude`d, as a plan leaves it: an apply without those places would otherwise
+/// be a drift for ever.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_without(
     session: &Session,
     source: Option<&Source>,
     exclude: &[String],

@@ -60,7 +60,7 @@ mod until_reboot;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
-pub use check::{Checked, check};
+pub use check::{Checked, check, check_without};
 pub use confirm::{Confirmed, confirm};
 pub use deed::{deed_access, do_once};
 pub use doctor::{Doctor, KnobStatus, doctor};

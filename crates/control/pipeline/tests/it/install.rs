@@ -56,7 +56,7 @@ fn an_installation_that_was_changed_is_never_green() {
     let tree = Tree::new();
     install(&tree.session());
     let checked = || {
-        let checked = check(&tree.session(), None, &[]).expect("checked");
+        let checked = check(&tree.session(), None).expect("checked");
         let paths: Vec<(String, bool)> =
             checked.changed_units.into_iter().map(|unit| (unit.path, unit.is_there)).collect();
         (checked.exit, paths)

@@ -539,7 +539,7 @@ fn check_names_drift_and_its_place() {
     let tree = Tree::new();
     apply_here(&tree, &everything());
     let drifted = |tree: &Tree| {
-        let checked = check(&tree.session(), None, &[]).expect("readable");
+        let checked = check(&tree.session(), None).expect("readable");
         let drift = checked.drift.knobs.into_iter().filter(|knob| knob.state == DriftState::Drift);
         drift.map(|knob| knob.place).collect::<Vec<_>>()
     };
@@ -570,7 +570,7 @@ fn undo_works_with_a_broken_catalogue_of_the_user() {
     apply_here(&tree, &everything());
     tree.put("/etc/planish/knobs/own.toml", "[[knob]]\nid = \n");
     let session = tree.session();
-    let error = check(&session, None, &[]).expect_err("a wrong row");
+    let error = check(&session, None).expect_err("a wrong row");
     assert_eq!(error.exit(), Exit::Usage);
     assert_eq!(undo_all(&tree).exit, Exit::Done);
     tree.remove("/etc/planish/knobs/own.toml");
@@ -622,7 +622,7 @@ fn what_nobody_confirmed_is_neither_called_done_nor_persisted() {
             assert!(error.hints()[0].contains("planish confirm"), "{error}");
         }
     }
-    let checked = check(&session, None, &[]).expect("any user may");
+    let checked = check(&session, None).expect("any user may");
     let told =
         planish_pipeline::Unconfirmed { entry, seconds_left: 3600, is_whole: true, is_abandoned: false };
     assert_eq!(checked.unconfirmed, [told]);
@@ -631,7 +631,7 @@ fn what_nobody_confirmed_is_neither_called_done_nor_persisted() {
     let other = profile("other", &[("vm.stat_interval", Want::Int(10))]);
     apply(&session, &plan_of(&session, &other), &persist).expect("applied");
     confirm(&session).expect("confirmed");
-    assert_eq!(check(&session, None, &[]).expect("any user may").unconfirmed, []);
+    assert_eq!(check(&session, None).expect("any user may").unconfirmed, []);
     let applied = apply(&session, &plan_of(&session, &ratio), &persist).expect("it is ours to keep now");
     assert!(applied.entry.is_some() && tree.get(SYSCTL_FILE).contains("vm.swappiness = 10"));
     assert_eq!(undo_all(&tree).exit, Exit::Done);
@@ -783,7 +783,7 @@ fn a_pool_that_memory_cannot_give_is_refused_by_profile_and_by_plan_file_alike()
             assert!(error.to_string().contains("hugepages.2m: 56 GiB would leave "), "{error}");
             assert!(error.hints()[0].ends_with("planish plan PROFILE --exclude hugepages.2m"), "{error}");
         }
-        let checked = check(&session, Some(source), &[]).expect("readable");
+        let checked = check(&session, Some(source)).expect("readable");
         assert_eq!(checked.exit, Exit::Findings);
         let pools = checked.drift.knobs.iter().filter(|row| row.knob.as_str() == "hugepages.2m");
         let told: Vec<&str> = pools.filter_map(|row| row.because.as_deref()).collect();

@@ -101,7 +101,7 @@ fn nobody_waits_for_a_fifo() {
         mknodat(CWD, tree.root().join(path), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect(path);
     }
     let session = tree.session();
-    check(&session, None, &[]).expect("settings that cannot be read are none");
+    check(&session, None).expect("settings that cannot be read are none");
     plan_of(&session, &everything());
     mknodat(CWD, tree.root().join("etc/sysctl.d/90-planish.conf"), FileType::Fifo, Mode::RUSR, 0)
         .expect("ours");

@@ -118,8 +118,7 @@ fn check_tells_a_placement_that_is_there_from_one_that_is_not() {
     let rows = |tree: &Tree, plan: &Plan| {
         let session = tree.session();
         tree.put("/plan.json", &serde_json::to_string(plan).expect("plain data"));
-        let checked =
-            check(&session, Some(&Source::File(tree.root().join("plan.json"))), &[]).expect("checked");
+        let checked = check(&session, Some(&Source::File(tree.root().join("plan.json")))).expect("checked");
         let units = checked.drift.knobs.into_iter().filter(|row| row.knob.as_str() == "unit.placement");
         units.map(|row| row.state).collect::<Vec<_>>()
     };

@@ -85,7 +85,7 @@ fn a_plan_reads_what_it_asks_for_and_no_file_twice() {
 #[test]
 fn a_check_of_a_profile_looks_once() {
     let session = recorded("metal-2s");
-    check(&session, Some(&Source::Profile("low-latency".to_owned())), &[]).expect("a check");
+    check(&session, Some(&Source::Profile("low-latency".to_owned()))).expect("a check");
     // Files of the loader: for the arguments of the next boot, and for what a trial boot has left in them.
     let read = session.host().contents_read();
     let twice: Vec<&str> = read_twice(&read).into_iter().filter(|path| !path.contains("grub")).collect();

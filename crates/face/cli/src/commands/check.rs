@@ -45,7 +45,7 @@ impl Args {
                 let failure = Failure::usage(format!("{file} is a plan: what it leaves out is in it"));
                 Err(failure.hint("leave out --exclude, or name the profile"))
             }
-            _ => Ok(pipeline::check(session, source.as_ref(), &self.exclude)?),
+            _ => Ok(pipeline::check_without(session, source.as_ref(), &self.exclude)?),
         }
     }
 }
