@@ -43,7 +43,7 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
     Ok(Preview { persist, refusals })
 }
 
-/// Whether the host still shows what a plan saw that was made before: what an apply of it looks at first. It only reads.
+/// Whether the host still shows what a plan saw that was made before: what its apply looks at first. It only reads.
 ///
 /// # Errors
 /// Each place with what it shows now; a knob that the catalogue does not have, a journal that cannot be read.

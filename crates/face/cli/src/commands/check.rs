@@ -140,17 +140,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(note);
     }
     answer = left_out_then(args, &checked, context).into_iter().fold(answer, Answer::note);
-    if let Some(folder) = session.hidden_state() {
-        let folder = folder.display();
-        answer = answer.warning(format!("what root applied is in {folder}, which only root may read"));
-    }
-    // Without the journal nobody can say whose a file is.
-    for (file, left_by) in checked.strange_files.iter().filter(|_| session.hidden_state().is_none()) {
-        answer = answer.note(strange_file(file, *left_by, context));
-    }
-    for (entry, lines) in checked.strange_tags.iter().filter(|_| session.hidden_state().is_none()) {
-        answer = answer.note(strange_tag(*entry, lines));
-    }
+    answer = not_of_this_journal(answer, &checked, &session, context);
     let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
@@ -216,6 +206,27 @@ fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer
     }
     for unit in &checked.changed_units {
         answer = answer.note(unit.to_string());
+    }
+    answer
+}
+
+/// Tells of what is of planish here and of no entry that can be seen.
+fn not_of_this_journal(
+    mut answer: Answer,
+    checked: &Checked,
+    session: &Session,
+    context: &Context,
+) -> Answer {
+    // Without the journal nobody can say whose a file is.
+    if let Some(folder) = session.hidden_state() {
+        let folder = folder.display();
+        return answer.warning(format!("what root applied is in {folder}, which only root may read"));
+    }
+    for (file, left_by) in &checked.strange_files {
+        answer = answer.note(strange_file(file, *left_by, context));
+    }
+    for (entry, lines) in &checked.strange_tags {
+        answer = answer.note(strange_tag(*entry, lines));
     }
     answer
 }

@@ -203,8 +203,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if is_unshown {
         // The file still tells of what was shown then. Planned as a file it keeps its steps: what it was made with is
         // not among the words of this line.
-        let file = quoted(&args.source);
-        let words = args.choice.words();
+        let (file, words) = (quoted(&args.source), args.choice.words());
         return Ok(answer.next(context.line(&format!("plan {file}{words} --persist -o {file}"))));
     }
     let words = args.choice.words() + persist;
@@ -217,7 +216,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
 }
 
-/// Why a plan file is no plan any more of this host, which shows other values than the plan saw, and what makes it anew.
+/// Why a plan file is no plan any more of this host, which shows other values than it saw, and what makes it anew.
 /// A look at its files tells that by itself.
 fn stale(
     args: &Args,
