@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use planish_model::{Entry, EntryId, EntryState};
+use planish_model::{Entry, EntryId, EntryState, EntryStep};
 
 use crate::session::Session;
 use crate::{gone, transition};
@@ -28,6 +28,8 @@ pub enum Half {
     Undone,
     /// The undo went to its end, and could not put all of it back.
     Left,
+    /// A placement whose unit files hold, while a reboot took what it had placed with them.
+    Placed,
 }
 
 impl fmt::Display for Interrupted {
@@ -38,6 +40,11 @@ impl fmt::Display for Interrupted {
                 write!(f, "the undo of entry {entry} was interrupted, which is half way on the host")?
             }
             Half::Applied => write!(f, "entry {entry} was interrupted and is half way on the host")?,
+            Half::Placed => write!(
+                f,
+                "entry {entry} keeps services on CPUs of their own, and a reboot took the interrupts, partitions or \
+                 pools that it placed with them: apply its profile again, or take it back"
+            )?,
             Half::Left => write!(f, "entry {entry} is undone in part, and the rest could not be put back")?,
         }
         match old {
@@ -51,13 +58,15 @@ impl fmt::Display for Interrupted {
 /// there: it goes because another entry is whole.
 pub(crate) fn all(session: &Session, entries: &[Entry]) -> Vec<Interrupted> {
     let mut seen = entries.to_vec();
-    gone::show(&mut seen, &session.host().boot_id());
+    let boot_id = session.host().boot_id();
+    gone::show(&mut seen, &boot_id);
     let is_told = |id: EntryId| transition::unfinished(entries).iter().any(|left| left.old == id);
     let of = |entry: &Entry| {
         let how = match (entry.state, entry.undo_begun) {
             (EntryState::Interrupted, false) => Half::Applied,
             (EntryState::Interrupted, true) => Half::Undone,
             _ if entry.is_undone_in_part() => Half::Left,
+            _ if is_half_placed(entry, entries, &boot_id) => Half::Placed,
             _ => return None,
         };
         let is_open = |old: &EntryId| seen.iter().any(|other| other.id == *old && other.is_open());
@@ -67,4 +76,23 @@ pub(crate) fn all(session: &Session, entries: &[Entry]) -> Vec<Interrupted> {
     let all: Vec<Interrupted> = seen.iter().filter(|entry| !is_told(entry.id)).filter_map(of).collect();
     // Asked last: what was half way when the journal was read may be whole by now, and is then no news either.
     if !all.is_empty() && session.is_written_now() { Vec::new() } else { all }
+}
+
+/// Whether a reboot took a part of what an entry had placed, and neither the boot loader brings it nor did a newer entry
+/// of the profile.
+fn is_half_placed(entry: &Entry, entries: &[Entry], boot_id: &str) -> bool {
+    let places_units = |step: &EntryStep| step.knob.as_str() == "unit.placement" && !step.is_undone();
+    let is_of_now =
+        |other: &Entry| other.is_open() && other.boot_id == boot_id && other.profile == entry.profile;
+    if !entry.is_open()
+        || entry.boot_id == boot_id
+        || !entry.steps.iter().any(places_units)
+        || entry.steps.iter().any(|step| step.boot_arguments().is_some())
+        || entries.iter().any(is_of_now)
+    {
+        return false;
+    }
+    let in_boot = planish_model::in_boot(entries, boot_id, &|_| None);
+    let own = in_boot.iter().find(|other| other.id == entry.id);
+    own.is_some_and(|own| own.steps.iter().any(gone::is_gone))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use planish_model::{Class, DriftState, Exit, OutcomeKind, Plan, When};
 use planish_pipeline::{
-    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
+    Applied, ApplyOptions, Half, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
     outgoing, plan, undo,
 };
 
@@ -237,4 +237,23 @@ fn what_this_machine_cannot_give_is_refused() {
         refused(&one("node = 0\npools = { \"hugepages.2m\" = 1099511627776 }")).contains("1 TiB on node 0")
     );
     assert!(refused(&one("node = 0").replace("realtime", "postgres")).contains("no unit postgres.service"));
+}
+
+/// Half a placement is what a plan refuses: where a reboot makes one of a whole, nothing is green.
+#[test]
+fn a_placement_that_a_reboot_took_half_of_is_told() {
+    let tree = Tree::copy_of("metal-2s");
+    let start = tree.snapshot();
+    applied(&tree.session(), false);
+    let told = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("a look");
+        (checked.interrupted.iter().map(|cut| (cut.entry.0, cut.how)).collect::<Vec<_>>(), checked.exit)
+    };
+    assert_eq!(told(&tree).0, []);
+    tree.reboot(&start);
+    assert_eq!(told(&tree), (vec![(1, Half::Placed)], Exit::Findings));
+    applied(&tree.session(), false);
+    assert_eq!(told(&tree).0, []);
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }

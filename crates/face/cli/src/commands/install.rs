@@ -68,6 +68,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 }
 
 fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
+    if let Some(file) = args.profile.as_deref().filter(|profile| profile.contains('/')) {
+        // It may be moved or edited, and the service sees no home.
+        let told = format!("a timer takes a profile by its name, and {file} is a file");
+        let name = file.rsplit('/').next().and_then(|name| name.strip_suffix(".toml")).unwrap_or("NAME");
+        let there = "copy it to /etc/planish/profiles (with --state DIR: DIR/etc/profiles), then";
+        return Err(Failure::usage(told)
+            .hint(format!("{there}: {}", context.root_line(&format!("install check {name}")))));
+    }
     let session = context.session()?;
     let wanted = InstallCheck {
         program: program(args, context)?,

@@ -329,9 +329,12 @@ fn what_was_left_out_is_left_out_of_the_check_too() {
         &["check", "./two.json", "--exclude", "vm.swappiness"],
         &["install", "check", "two", "--yes", "--exclude", "tunde"],
         &["install", "check", "--yes", "--exclude", "tuned"],
+        &["install", "check", "./two.toml", "--yes"],
     ] {
         assert_eq!(on(sandbox.path(), wrong).exit, 2, "{wrong:?}");
     }
+    let file = on(sandbox.path(), &["install", "check", "./two.toml", "--yes"]);
+    assert!(file.stdout.contains("copy it to /etc/planish/profiles"), "{}", file.stdout);
 }
 
 /// Persisted, and lost to a unit: the unit is named, with what lets go, and nobody types --persist once more.
