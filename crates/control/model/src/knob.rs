@@ -270,7 +270,32 @@ pub fn is_by_size(parameter: &str) -> bool {
     ["thp_anon", "thp_shmem"].contains(&parameter)
 }
 
+/// Which of several arguments of one boot parameter the kernel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Several {
+    /// The last, as for nearly all.
+    Last,
+    /// The first; others are passed over, and the kernel log alone says so.
+    First,
+    /// All of them: each says something of another size.
+    Together,
+}
+
 impl Knob {
+    /// Which of several arguments of this boot parameter counts.
+    ///
+    /// The first: of `isolcpus=` and `nohz_full=` a second list with other CPUs is thrown away (`housekeeping_setup` of
+    /// `kernel/sched/isolation.c`); a size of huge pages, and their default size, are taken once (`hugepagesz_setup`
+    /// and `default_hugepagesz_setup` of `mm/hugetlb.c`). `rcu_nocbs=` and `irqaffinity=` begin anew with each list.
+    #[must_use]
+    pub fn several(&self) -> Several {
+        match self.boot_parameter() {
+            Some(("isolcpus" | "nohz_full" | "default_hugepagesz" | "hugepages", _)) => Several::First,
+            Some((name, _)) if is_by_size(name) => Several::Together,
+            _ => Several::Last,
+        }
+    }
+
     /// Whether one row addresses many places.
     #[must_use]
     pub fn has_holes(&self) -> bool {

@@ -7,6 +7,7 @@
 
 pub(crate) mod alone;
 pub(crate) mod around;
+pub(crate) mod before;
 mod entries;
 pub(crate) mod grub;
 pub(crate) mod lines;

@@ -9,7 +9,6 @@ use planish_model::{
 };
 
 use crate::observe::Shared;
-use crate::tables;
 
 /// Readings of the knobs that are wanted. One that has no place here has one reading that says so, under its pattern.
 pub(crate) fn read(
@@ -57,8 +56,7 @@ fn boot_reading(host: &Host, shared: &Shared, knob: &Knob, root: bool) -> Readin
     if shared.cmdline.trim().is_empty() {
         return absent(&knob.path);
     }
-    let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
-    let given = bootline::value(&shared.cmdline, knob, default_page);
+    let given = bootline::value(&shared.cmdline, knob, shared.kernel);
     let given = given.map(|given| match is_ignored(host, knob, &given) {
         true => not_taken(&given),
         false => given,

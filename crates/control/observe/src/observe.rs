@@ -3,28 +3,39 @@
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation};
+use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation, bootline};
 
 use crate::persisted::ToCome;
-use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, writers};
+use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, tables, writers};
 
 /// Files that several readers want: read once.
 pub(crate) struct Shared {
     pub(crate) meminfo: String,
     pub(crate) cmdline: String,
     pub(crate) cpuinfo: String,
+    /// How the kernel reads its command line.
+    pub(crate) kernel: bootline::Kernel,
 }
 
 impl Shared {
     fn read(host: &Host) -> Self {
         let text = |path| host.read(path).unwrap_or_default();
         Self {
+            kernel: kernel(host),
             meminfo: text("/proc/meminfo"),
             cmdline: text("/proc/cmdline"),
             // The kernel asks every CPU for its frequency to make it.
             cpuinfo: text("/proc/cpuinfo"),
         }
     }
+}
+
+/// How the kernel of a host reads its command line, as far as that differs.
+#[must_use]
+pub fn kernel(host: &Host) -> bootline::Kernel {
+    let text = |path| host.read(path).unwrap_or_default();
+    let page = tables::meminfo(&text("/proc/meminfo")).get("Hugepagesize").copied();
+    bootline::Kernel::new(text("/proc/sys/kernel/osrelease").trim(), &host.arch(), page)
 }
 
 /// Everything that decide and verify ask of a host, read in one pass.

@@ -8,10 +8,11 @@ use planish_act::boot::{format_of, is_in};
 use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
-    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryStep, Knob, Observation,
+    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryId, EntryStep, Knob, Observation,
     Original, Persisted, Undo, Unpersisted, ValueType,
 };
 
+pub(crate) mod earlier;
 mod refuse;
 
 use crate::copied;
@@ -32,9 +33,16 @@ pub(crate) struct Wishes {
     rows: Vec<Unpersisted>,
     /// What files give, and a menu that was made before them does not.
     stale: Vec<Unpersisted>,
+    /// The entry whose place is taken: what it gave goes.
+    going: Option<EntryId>,
 }
 
 impl Wishes {
+    /// None yet, of a plan that takes the place of this entry.
+    pub fn instead_of(going: Option<EntryId>) -> Self {
+        Self { going, ..Self::default() }
+    }
+
     /// Adds a value, unless the next boot brings it anyway.
     pub fn add(&mut self, knob: &Knob, place: &str, value: &str, observation: &Observation) {
         let persisted = observation.persisted.get(place);
@@ -102,7 +110,7 @@ impl Wishes {
         let Some(arguments) = self.arguments() else { return Ok((Vec::new(), Vec::new())) };
         match loader {
             BootLoader::Known(files) => {
-                refuse::in_vain(session, loader, (&self.rows, &arguments), entries, sink)?;
+                refuse::in_vain(session, loader, (&self.rows, &arguments), (entries, self.going), sink)?;
                 let copies = copied::in_check(session, loader, entries);
                 Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
             }

@@ -21,6 +21,7 @@ use planish_model::{
 use tracing::info_span;
 
 use crate::apply::{Applied, ApplyOptions, apply};
+use crate::boot::earlier::{self, Asked};
 use crate::carry_out::{self, PutBack};
 use crate::error::PipelineError;
 use crate::session::{PATIENCE, Session};
@@ -64,6 +65,12 @@ fn look(session: &Session, plan: &Plan, entries: &[Entry]) -> Result<OnceBoot, P
         return Err(refused(format!("entry {entry} is a trial boot already"), cure));
     }
     refuse_carried_over(session, entries)?;
+    let wanted: Vec<(&KnobId, &str)> =
+        plan.boot.iter().map(|step| (&step.knob, step.wanted.as_str())).collect();
+    let asked = Asked { wanted: &wanted, arguments: &arguments, entries, going: None };
+    if let Some((reason, cure)) = earlier::in_default(session, &asked)? {
+        return Err(refused(reason, cure));
+    }
     // Twelve digits of the hash of the plan, which is for this boot of this host.
     let arguments = format!("{arguments} {}", marker(&format!("{:.12}", plan.hash)));
     planish_observe::once(session.host(), &session.boot_loader(), &arguments)

@@ -3,8 +3,8 @@
 
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
-    NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Undo, VerdictKind, When,
-    bootline, given_in_vain, pages_in_file, part_at, place,
+    NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
+    VerdictKind, When, bootline, given_in_vain, pages_in_file, part_at, place,
 };
 
 use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
@@ -28,7 +28,8 @@ impl Bench<'_> {
         let judged =
             self.by_others(knob, reading, wish).unwrap_or_else(|| self.judge(knob, reading, wish, persisted));
         let is_as_wanted = matches!(judged.0, DriftState::Ok | DriftState::LostAtBoot);
-        let elsewhere = self.not_in_force(knob, reading).filter(|_| is_as_wanted);
+        let elsewhere = self.not_in_force(knob, reading).or_else(|| self.not_granted(knob, reading));
+        let elsewhere = elsewhere.filter(|_| is_as_wanted);
         let (state, because) = elsewhere.map_or(judged, |why| (DriftState::Drift, Some(why)));
         let because = [because, self.may_be(reading), self.may_write(knob, reading, wish)];
         let because = because.into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
@@ -217,8 +218,8 @@ impl Bench<'_> {
                     _ if *not_allowed => DriftState::NotAllowed,
                     _ => DriftState::NotHere,
                 };
-                let lost = persisted.filter(|found| at_boot && in_vain(found).is_some());
-                let lost = lost.map(|found| says(found) + "; ").unwrap_or_default();
+                let lost = persisted.filter(|found| at_boot && in_vain(knob, found).is_some());
+                let lost = lost.map(|found| says(knob, found) + "; ").unwrap_or_default();
                 (state, Some(lost + &verdict.reason))
             }
         }
@@ -261,7 +262,7 @@ impl Bench<'_> {
         }
         if knob.when == When::Boot || self.is_yet_to_be_given(knob, reading, found) {
             let (state, why) = self.pending(knob, running, found);
-            return (state, why.map(|why| format!("{}; {why}", says(found))));
+            return (state, why.map(|why| format!("{}; {why}", says(knob, found))));
         }
         (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob))))
     }
@@ -299,7 +300,7 @@ impl Bench<'_> {
             return untold;
         }
         let why = match (persisted, by) {
-            (Some(found), _) if knob.boot_parameter().is_some() => says(found),
+            (Some(found), _) if knob.boot_parameter().is_some() => says(knob, found),
             (None, Some((entry, _))) if knob.boot_parameter().is_some() => {
                 format!("nothing gives it any more: entry {entry} had the boot loader do so")
             }
@@ -318,8 +319,11 @@ impl Bench<'_> {
     /// runs no program that makes a menu.
     fn pending(&self, knob: &Knob, running: &str, found: &Persisted) -> Judgement {
         if given_in_vain(running).is_some_and(|given| knob.r#type.same(given, &found.value)) {
-            let why = "this kernel was given it and did not take it, and another boot of it will not, either";
-            return (DriftState::Drift, Some(why.to_owned()));
+            let why = self.not_taken_with(knob, &found.value).unwrap_or_else(|| {
+                "this kernel was given it and did not take it, and another boot of it will not, either"
+                    .to_owned()
+            });
+            return (DriftState::Drift, Some(why));
         }
         if found.at_boot.is_none() {
             return (DriftState::PendingReboot, Some("takes effect at the next boot".to_owned()));
@@ -343,7 +347,8 @@ impl Bench<'_> {
     fn gives(&self, arguments: &str, knob: &Knob, value: &str) -> bool {
         let words: Vec<&str> = bootline::arguments(arguments).collect();
         let by_row = |row: &Knob| {
-            bootline::found(&words, row, None).is_some_and(|(given, _)| row.r#type.same(&given, value))
+            bootline::found(&words, row, bootline::Kernel::default())
+                .is_some_and(|(given, _)| row.r#type.same(&given, value))
         };
         match &knob.boot_arg {
             _ if knob.boot_parameter().is_some() => by_row(knob),
@@ -407,7 +412,9 @@ impl Bench<'_> {
                 None => (DriftState::Ok, None),
                 Some(_) => (DriftState::LostAtBoot, Some(format!("in {}; {}", found.source, self.no_menu()))),
             },
-            Some(found) if knob.boot_parameter().is_some() => (DriftState::LostAtBoot, Some(says(found))),
+            Some(found) if knob.boot_parameter().is_some() => {
+                (DriftState::LostAtBoot, Some(says(knob, found)))
+            }
             Some(found) => {
                 let line = self.line_told(found, &reading.place);
                 (DriftState::LostAtBoot, Some(format!("{line} will set {}", found.value)))
@@ -641,15 +648,16 @@ impl Bench<'_> {
     }
 }
 
-/// The line of ours that another one behind it leaves without effect.
-fn in_vain(found: &Persisted) -> Option<&BootValue> {
-    found.overridden.last().filter(|lost| Persisted::own_file(&lost.source).is_some())
+/// The line of ours that another one leaves without effect; of a parameter of which the first counts, any such line.
+fn in_vain<'a>(knob: &Knob, found: &'a Persisted) -> Option<&'a BootValue> {
+    let is_first = knob.several() == Several::First;
+    found.overridden.last().filter(|lost| is_first || Persisted::own_file(&lost.source).is_some())
 }
 
 /// What the files of a boot loader say of a boot parameter.
-fn says(found: &Persisted) -> String {
-    match (found.value.as_str(), in_vain(found)) {
-        (NOT_GIVEN | "0", Some(lost)) => {
+fn says(knob: &Knob, found: &Persisted) -> String {
+    match (found.value.as_str(), in_vain(knob, found)) {
+        (NOT_GIVEN | "0", Some(lost)) if knob.several() != Several::First || found.value == NOT_GIVEN => {
             let menu = found.source.contains("/grub.cfg:");
             let why = if menu {
                 "it is booted next, and takes nothing of it"
@@ -659,6 +667,11 @@ fn says(found: &Persisted) -> String {
             format!("{} leaves {} without effect: {why}", found.source, lost.source)
         }
         (NOT_GIVEN, None) => format!("{} no longer gives it", found.source),
+        (value, Some(lost)) if knob.several() == Several::First => format!(
+            "{} gives {value} first, and of several the kernel takes the first: what {} gives ({}) is in vain until \
+             {value} is taken out there",
+            found.source, lost.source, lost.value
+        ),
         (value, _) => format!("{} gives {value}", found.source),
     }
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod given;
 mod verify;
 mod wish;
 

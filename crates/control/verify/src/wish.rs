@@ -151,7 +151,9 @@ pub(crate) fn of_boot_files(open: &[Entry], catalogue: &Catalogue) -> Wishes {
         for step in entry.steps.iter().filter(|step| is_in_boot_file(step)) {
             let arguments = step.boot_arguments().unwrap_or_default();
             for knob in &knobs {
-                let Some(text) = bootline::value(arguments, knob, None) else { continue };
+                let Some(text) = bootline::value(arguments, knob, bootline::Kernel::default()) else {
+                    continue;
+                };
                 let by = Some((entry.id, None));
                 wishes.insert((knob.id.clone(), knob.path.clone()), Wish::Value { text, by });
             }

@@ -115,10 +115,20 @@ impl BootCpus {
     /// Whether two lists are for the same CPUs with the same words, however they are written. Of one that goes up to
     /// the last CPU that is known on its machine alone.
     pub(super) fn means(&self, other: &Self) -> bool {
-        let words = |list: &Self| list.words.iter().cloned().collect::<BTreeSet<_>>();
+        self.words_meant() == other.words_meant() && self.same_cpus(other)
+    }
+
+    /// The words, and `domain` where none is said: what a list alone is for (`housekeeping_isolcpus_setup`).
+    pub(crate) fn words_meant(&self) -> BTreeSet<&str> {
+        let words = self.words.iter().map(String::as_str);
+        if self.words.is_empty() { BTreeSet::from(["domain"]) } else { words.collect() }
+    }
+
+    /// Whether two lists are for the same CPUs, whatever words stand before them.
+    #[must_use]
+    pub fn same_cpus(&self, other: &Self) -> bool {
         let is_open = self.goes_to_the_last() || other.goes_to_the_last();
-        words(self) == words(other)
-            && if is_open { self.parts == other.parts } else { self.cpus(0) == other.cpus(0) }
+        if is_open { self.parts == other.parts } else { self.cpus(0) == other.cpus(0) }
     }
 
     /// Whether some part goes up to the last CPU, whichever that is: `all`, `1-N`.

@@ -230,6 +230,13 @@ fn evaluated(read: &[(String, String)]) -> (Vec<Given>, Vec<(Given, String)>) {
     (words.map(given).collect(), lost.collect())
 }
 
+/// What `/etc/default/grub` alone gives the normal entries, with the file and line of each argument.
+pub(super) fn defaults_alone(host: &Host) -> Vec<(String, String)> {
+    let read = [(DEFAULTS.to_owned(), host.read_lossy(DEFAULTS).unwrap_or_default())];
+    let (given, _) = evaluated(&read);
+    given.into_iter().map(|word| (word.argument, word.source)).collect()
+}
+
 /// What the sources of a menu come to with a text in our own file among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WithOurs {

@@ -5,33 +5,35 @@ use planish_model::{Catalogue, bootline, place};
 use super::Setting;
 use crate::boot::{Given, RUNNING};
 
-/// Settings of a command line. `default_page` is the running kernel's default huge-page size.
-pub(crate) fn settings(given: &[Given], default_page: Option<u64>, catalogue: &Catalogue) -> Vec<Setting> {
+/// Settings of a command line, as a kernel reads it.
+pub(crate) fn settings(given: &[Given], kernel: bootline::Kernel, catalogue: &Catalogue) -> Vec<Setting> {
     let mut settings = Vec::new();
-    // The size that the next `hugepages=` counts in.
-    let mut page = default_page;
     for Given { argument, source } in given {
         let (name, value) = bootline::parts(argument);
         let Some(value) = value else { continue };
-        match name {
-            "hugepagesz" | "default_hugepagesz" => page = bootline::size(value),
-            "hugepages" => settings.extend(page.into_iter().flat_map(|page| pools(value, page, source))),
-            _ => match name.strip_prefix("sysctl.") {
-                Some(key) => settings.push(Setting::new(place::of_sysctl(key), value, source)),
-                None => settings.extend(by_row(name, value, source, catalogue)),
-            },
+        match name.strip_prefix("sysctl.") {
+            Some(key) => settings.push(Setting::new(place::of_sysctl(key), value, source)),
+            None => settings.extend(by_row(name, value, source, catalogue)),
         }
     }
     let words: Vec<&str> = given.iter().map(|given| given.argument.as_str()).collect();
-    settings.extend(catalogue.knobs().filter_map(|knob| {
-        let (value, index) = bootline::found(&words, knob, default_page)?;
-        let source = match given[index].source.strip_prefix(RUNNING) {
-            // The line itself is its only source: the argument is told with the page size that it counts in.
-            Some(_) => format!("{RUNNING}{}", knob.boot_argument(&value)?),
-            None => given[index].source.clone(),
-        };
-        Some(Setting::new(knob.path.clone(), &value, &source))
-    }));
+    let filled = bootline::pools(&words, kernel);
+    settings.extend(
+        filled.iter().flat_map(|pool| pools(&pool.pages, pool.page_bytes, &given[pool.index].source)),
+    );
+    for knob in catalogue.knobs() {
+        let Some(taken) = bootline::found(&words, knob, kernel) else { continue };
+        // What is passed over comes first: of the settings of a place the last one is told as what counts.
+        let lost = bootline::passed_over(&words, knob, kernel);
+        settings.extend(lost.into_iter().chain([taken]).filter_map(|(value, index)| {
+            let source = match given[index].source.strip_prefix(RUNNING) {
+                // The line itself is its only source: the argument is told with the page size that it counts in.
+                Some(_) => format!("{RUNNING}{}", knob.boot_argument(&value)?),
+                None => given[index].source.clone(),
+            };
+            Some(Setting::new(knob.path.clone(), &value, &source))
+        }));
+    }
     settings
 }
 
@@ -79,7 +81,7 @@ mod tests {
 
     fn found(cmdline: &str) -> Vec<(String, String)> {
         let catalogue = Catalogue::embedded().expect("sound");
-        let settings = settings(&Given::running(cmdline), Some(2 << 20), &catalogue);
+        let settings = settings(&Given::running(cmdline), bootline::Kernel::new("6.12.1", "x86_64", Some(2 << 20)), &catalogue);
         settings.into_iter().map(|setting| (setting.path, setting.value)).collect()
     }
 
@@ -129,7 +131,7 @@ mod tests {
     proptest! {
         #[test]
         fn odd_command_lines_are_passed_over(text in "\\PC{0,200}") {
-            let _ = settings(&Given::running(&text), None, &Catalogue::default());
+            let _ = settings(&Given::running(&text), bootline::Kernel::default(), &Catalogue::default());
         }
     }
 

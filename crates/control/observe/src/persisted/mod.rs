@@ -92,7 +92,7 @@ pub(crate) fn read(
     boot: &Boot,
 ) -> ToCome {
     let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
-    let arguments = |given: &[Given]| cmdline::settings(given, default_page, catalogue);
+    let arguments = |given: &[Given]| cmdline::settings(given, shared.kernel, catalogue);
     let mut settings = of_command_line(shared, boot, arguments);
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     settings.extend(tmpfiles::settings(host));
@@ -250,7 +250,7 @@ fn complete(
 /// What a file of ours gives a boot parameter in vain, and the line that takes it away.
 fn lost(next: &NextBoot, knob: &Knob) -> Option<(BootValue, String)> {
     let words: Vec<&str> = next.lost.iter().map(|(given, _)| given.argument.as_str()).collect();
-    let (value, index) = bootline::found(&words, knob, None)?;
+    let (value, index) = bootline::found(&words, knob, bootline::Kernel::default())?;
     let (given, by) = &next.lost[index];
     Some((BootValue::new(value, &given.source), by.clone()))
 }

@@ -3,10 +3,11 @@
 
 use planish_act::Sink;
 use planish_model::{
-    Astray, BootFiles, BootFormat, BootLoader, Entry, Knob, Persisted, Unpersisted, bootline, is_by_size,
+    Astray, BootFiles, BootFormat, BootLoader, Entry, EntryId, KnobId, Persisted, Several, Unpersisted, bootline,
 };
 use planish_observe::Around;
 
+use super::earlier::{self, Asked};
 use crate::error::PipelineError;
 use crate::session::Session;
 use crate::transition;
@@ -16,16 +17,19 @@ pub(super) fn in_vain(
     session: &Session,
     loader: &BootLoader,
     (rows, arguments): (&[Unpersisted], &str),
-    entries: &[Entry],
+    (entries, going): (&[Entry], Option<EntryId>),
     sink: &dyn Sink,
 ) -> Result<(), PipelineError> {
     let BootLoader::Known(files) = loader else { return Ok(()) };
+    let wanted: Vec<(&KnobId, &str)> = rows.iter().map(|row| (&row.knob, row.value.as_str())).collect();
+    let asked = Asked { wanted: &wanted, arguments, entries, going };
     if let Some(Astray { reason, cure }) = files.astray.clone() {
         return Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure });
     }
     if let Some(own) = &files.own {
-        overruled(session, rows, own, arguments, sink)?;
+        overruled(session, rows, own, &asked, sink)?;
     }
+    earlier::in_lines(session, loader, &asked)?;
     lost(session, files, arguments, entries)?;
     linked(session, files, arguments)?;
     around(session, rows, loader, arguments)
@@ -37,11 +41,12 @@ fn overruled(
     session: &Session,
     rows: &[Unpersisted],
     own: &str,
-    arguments: &str,
+    asked: &Asked<'_>,
     sink: &dyn Sink,
 ) -> Result<(), PipelineError> {
-    let mut text = sink.read_file(own).map_err(PipelineError::Before)?.unwrap_or_default();
-    text += &planish_boot::drop_in_line(arguments);
+    let arguments = asked.arguments;
+    let text = sink.read_file(own).map_err(PipelineError::Before)?.unwrap_or_default();
+    let text = asked.without_lines(&text) + &planish_boot::drop_in_line(arguments);
     let sources = planish_observe::with_ours(session.host(), own, &text);
     let (_, name) = own.rsplit_once('/').unwrap_or_default();
     let refused = |reason: String, cure: String| {
@@ -82,9 +87,10 @@ fn overruled(
     let words: Vec<&str> = sources.given.iter().map(|(argument, _)| argument.as_str()).collect();
     for row in rows {
         let knob = session.sound_catalogue()?.knob(&row.knob)?;
-        let Some((value, index)) = bootline::found(&words, knob, None) else { continue };
+        let found = bootline::found(&words, knob, bootline::Kernel::default());
+        let Some((value, index)) = found.filter(|_| knob.several() == Several::Last) else { continue };
         let (argument, source) = &sources.given[index];
-        if is_summed(knob) || knob.r#type.same(&value, &row.value) || Persisted::own_file(source).is_some() {
+        if knob.r#type.same(&value, &row.value) || Persisted::own_file(source).is_some() {
             continue;
         }
         return refused(
@@ -92,7 +98,7 @@ fn overruled(
             format!("take `{argument}` out of {source}, or give its file a name that sorts before {name}"),
         );
     }
-    Ok(())
+    earlier::in_words(session, planish_observe::with_variables(session.host(), &sources.given), asked)
 }
 
 /// Refuses a menu that has arguments which are in nothing that it is made from: made anew, it would be without them.
@@ -154,8 +160,10 @@ fn around(
         let words: Vec<&str> = bootline::arguments(&behind).collect();
         for row in rows {
             let knob = session.sound_catalogue()?.knob(&row.knob)?;
-            let Some((value, index)) = bootline::found(&words, knob, None) else { continue };
-            if !is_summed(knob) && !knob.r#type.same(&value, &row.value) {
+            let Some((value, index)) = bootline::found(&words, knob, bootline::Kernel::default()) else {
+                continue;
+            };
+            if knob.several() == Several::Last && !knob.r#type.same(&value, &row.value) {
                 let argument = words[index];
                 return refused(
                     format!(
@@ -171,8 +179,3 @@ fn around(
 
 /// What helps where nothing that is put in behind the others would reach the kernel.
 const OUT_OF_REACH: &str = "give what is behind `--` in some other way, or close the quote, and apply again";
-
-/// Whether what is said of each size is added up: none is the last word.
-fn is_summed(knob: &Knob) -> bool {
-    knob.boot_parameter().is_some_and(|(name, _)| is_by_size(name))
-}
