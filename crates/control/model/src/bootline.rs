@@ -232,12 +232,20 @@ mod tests {
         for (line, id, [old, new]) in [
             ("hugepagesz=1G hugepages=4 hugepagesz=1G hugepages=2", one, [Some("4"), Some("4")]),
             ("hugepagesz=1G hugepages=1 hugepages=7", one, [Some("1"), Some("1")]),
-            ("default_hugepagesz=2M hugepages=2048 hugepagesz=2M hugepages=4096", two, [Some("4096"), Some("2048")]),
+            (
+                "default_hugepagesz=2M hugepages=2048 hugepagesz=2M hugepages=4096",
+                two,
+                [Some("4096"), Some("2048")],
+            ),
             ("default_hugepagesz=1G hugepagesz=1G hugepages=3", one, [Some("3"), Some("3")]),
             ("hugepages=8 default_hugepagesz=1G hugepages=4", one, [None, Some("4")]),
             ("hugepages=8 hugepagesz=2M hugepages=5", two, [Some("5"), Some("8")]),
             ("hugepagesz=1G hugepages=0 hugepagesz=1G hugepages=2", one, [Some("0"), Some("0")]),
-            ("hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=5 hugepagesz=1G", two, [Some("5"), Some("5")]),
+            (
+                "hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=5 hugepagesz=1G",
+                two,
+                [Some("5"), Some("5")],
+            ),
             ("hugepagesz=1G hugepages=4 hugepagesz=2M hugepagesz=1G hugepages=9", two, [Some("9"), None]),
             ("hugepagesz=odd hugepages=9 hugepages=3", two, [Some("3"), Some("3")]),
             ("default_hugepagesz=1G default_hugepagesz=2M", default, [Some("2M"), Some("1G")]),
@@ -263,14 +271,26 @@ mod tests {
     #[test]
     fn a_second_list_of_other_cpus_is_thrown_away() {
         for (line, id, [old, new]) in [
-            ("isolcpus=domain,managed_irq,2,6 isolcpus=1,5", "boot.isolcpus", ["1,5", "domain,managed_irq,2,6"]),
-            ("isolcpus=2-3 isolcpus=managed_irq,2,3", "boot.isolcpus", ["managed_irq,2,3", "domain,managed_irq,2-3"]),
+            (
+                "isolcpus=domain,managed_irq,2,6 isolcpus=1,5",
+                "boot.isolcpus",
+                ["1,5", "domain,managed_irq,2,6"],
+            ),
+            (
+                "isolcpus=2-3 isolcpus=managed_irq,2,3",
+                "boot.isolcpus",
+                ["managed_irq,2,3", "domain,managed_irq,2-3"],
+            ),
             ("isolcpus=domain,2-3 isolcpus=2-3", "boot.isolcpus", ["2-3", "domain,2-3"]),
             ("isolcpus=x isolcpus=2-3", "boot.isolcpus", ["2-3", "2-3"]),
             ("nohz_full=2,6 nohz_full=1,5", "boot.nohz_full", ["1,5", "2,6"]),
             ("rcu_nocbs=2,6 rcu_nocbs=1,5", "boot.rcu_nocbs", ["1,5", "1,5"]),
             ("irqaffinity=0 irqaffinity=0-1", "boot.irqaffinity", ["0-1", "0-1"]),
-            ("transparent_hugepage=always transparent_hugepage=never", "boot.transparent_hugepage", ["never"; 2]),
+            (
+                "transparent_hugepage=always transparent_hugepage=never",
+                "boot.transparent_hugepage",
+                ["never"; 2],
+            ),
         ] {
             assert_eq!(on("4.14.9", line, id).as_deref(), Some(old), "4.14: {line}");
             for release in ["4.15.0", "5.14.0-570.12.1.el9_6.x86_64", "6.18.44", ""] {

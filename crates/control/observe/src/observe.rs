@@ -9,6 +9,7 @@ use crate::persisted::ToCome;
 use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, tables, writers};
 
 /// Files that several readers want: read once.
+#[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) meminfo: String,
     pub(crate) cmdline: String,

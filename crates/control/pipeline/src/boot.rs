@@ -8,8 +8,8 @@ use planish_act::boot::{format_of, is_in};
 use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
-    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryId, EntryStep, Knob, Observation,
-    Original, Persisted, Undo, Unpersisted, ValueType,
+    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryId, EntryStep, Knob,
+    Observation, Original, Persisted, Undo, Unpersisted, ValueType,
 };
 
 pub(crate) mod earlier;

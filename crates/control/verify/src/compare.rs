@@ -667,11 +667,15 @@ fn says(knob: &Knob, found: &Persisted) -> String {
             format!("{} leaves {} without effect: {why}", found.source, lost.source)
         }
         (NOT_GIVEN, None) => format!("{} no longer gives it", found.source),
-        (value, Some(lost)) if knob.several() == Several::First => format!(
-            "{} gives {value} first, and of several the kernel takes the first: what {} gives ({}) is in vain until \
-             {value} is taken out there",
-            found.source, lost.source, lost.value
-        ),
+        (value, Some(lost)) if knob.several() == Several::First => {
+            let theirs =
+                if lost.source == found.source { "behind it" } else { &format!("of {}", lost.source) };
+            format!(
+                "{} gives {value} first, and of several the kernel takes the first: the one {theirs} ({}) is in vain \
+                 until {value} is taken out there",
+                found.source, lost.value
+            )
+        }
         (value, _) => format!("{} gives {value}", found.source),
     }
 }

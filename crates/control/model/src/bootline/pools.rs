@@ -131,7 +131,9 @@ impl Reader {
     /// said for that size, since Linux 5.8.
     fn finish(&mut self) {
         let named = self.default.filter(|bytes| self.known(*bytes).is_some());
-        let Some(bytes) = named.or(self.kernel.page).filter(|_| has_some(self.of_default.as_ref())) else { return };
+        let Some(bytes) = named.or(self.kernel.page).filter(|_| has_some(self.of_default.as_ref())) else {
+            return;
+        };
         let pool = self.add(bytes);
         if !self.is_old() || !has_some(self.sizes[pool].1.as_ref()) {
             self.sizes[pool].1 = self.of_default.take();

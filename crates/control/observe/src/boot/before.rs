@@ -50,7 +50,8 @@ fn variable(host: &Host, block: &str, name: &str) -> Option<(String, String)> {
     }
     let (path, begins) = OF_TUNED;
     let text = host.read_lossy(path).ok().filter(|_| name == "tuned_params")?;
-    let (index, value) = text.lines().enumerate().find_map(|(index, line)| Some((index, line.strip_prefix(begins)?)))?;
+    let (index, value) =
+        text.lines().enumerate().find_map(|(index, line)| Some((index, line.strip_prefix(begins)?)))?;
     Some((value.trim_matches(['"', '\'']).to_owned(), format!("{path}:{}", index + 1)))
 }
 

@@ -222,7 +222,7 @@ mod tests {
             ..Observation::default()
         };
         let shared =
-            Shared { meminfo: String::new(), cmdline: cmdline.to_owned(), cpuinfo: CPUINFO.to_owned() };
+            Shared { cmdline: cmdline.to_owned(), cpuinfo: CPUINFO.to_owned(), ..Shared::default() };
         let mut facts = Facts::default();
         compute(&mut facts, &host, &shared, &observation);
         facts

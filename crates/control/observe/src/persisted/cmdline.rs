@@ -81,7 +81,11 @@ mod tests {
 
     fn found(cmdline: &str) -> Vec<(String, String)> {
         let catalogue = Catalogue::embedded().expect("sound");
-        let settings = settings(&Given::running(cmdline), bootline::Kernel::new("6.12.1", "x86_64", Some(2 << 20)), &catalogue);
+        let settings = settings(
+            &Given::running(cmdline),
+            bootline::Kernel::new("6.12.1", "x86_64", Some(2 << 20)),
+            &catalogue,
+        );
         settings.into_iter().map(|setting| (setting.path, setting.value)).collect()
     }
 

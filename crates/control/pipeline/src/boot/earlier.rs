@@ -43,7 +43,8 @@ impl<'a> Asked<'a> {
 
     /// Takes out of a line of arguments what goes: the run of an entry is the same in every file.
     fn take_out(&self, line: &mut Vec<Word>) {
-        let is_run_of_files = |(step, _): &(&EntryStep, &str)| BootFormat::of_knob(step.knob.as_str()).is_some();
+        let is_run_of_files =
+            |(step, _): &(&EntryStep, &str)| BootFormat::of_knob(step.knob.as_str()).is_some();
         let Some((_, run)) = self.going().find(is_run_of_files) else { return };
         let run: Vec<&str> = run.split(' ').collect();
         let is_it = |words: &[Word]| words.iter().map(|word| word.argument.as_str()).eq(run.iter().copied());
@@ -105,7 +106,9 @@ fn told(
         let Some((value, index)) = bootline::found(&words, knob, kernel) else {
             // Others have taken what room there is, or leave no size to count in.
             let argument = knob.argument(wanted).unwrap_or_default();
-            let reason = format!("the kernel would not take `{argument}` behind the arguments of huge pages before it");
+            let reason = format!(
+                "the kernel would not take `{argument}` behind the arguments of huge pages before it"
+            );
             let cure = "see to it that each size stands there once, with its pages behind it".to_owned();
             return Ok(Some((reason, cure)));
         };
@@ -141,6 +144,7 @@ fn giver(knob: &Knob, value: &str, source: &str, asked: &Asked<'_>, is_of_file: 
         let is_there = !step.is_undone() && (step.place == path || !is_of_file);
         is_there && given.is_some_and(|(given, _)| knob.r#type.same(&given, value))
     };
-    let mut open = asked.entries.iter().rev().filter(|entry| entry.is_open() && Some(entry.id) != asked.going);
+    let mut open =
+        asked.entries.iter().rev().filter(|entry| entry.is_open() && Some(entry.id) != asked.going);
     open.find(|entry| entry.steps.iter().any(gives)).map(|entry| entry.id)
 }

@@ -3,7 +3,8 @@
 
 use planish_act::Sink;
 use planish_model::{
-    Astray, BootFiles, BootFormat, BootLoader, Entry, EntryId, KnobId, Persisted, Several, Unpersisted, bootline,
+    Astray, BootFiles, BootFormat, BootLoader, Entry, EntryId, KnobId, Persisted, Several, Unpersisted,
+    bootline,
 };
 use planish_observe::Around;
 

@@ -13,6 +13,7 @@ mod disk;
 mod edited;
 mod exchange;
 mod faults;
+mod first;
 mod foreign;
 mod held;
 mod hosts;
