@@ -71,6 +71,7 @@ fn held_against(bound: Bound) -> &'static str {
         Bound::OpenFiles => "twice the files that are open; to lower it needs `--allow availability`",
         Bound::Tracked => "twice the connections that are tracked; to lower it needs `--allow availability`",
         Bound::Limit => "to lower it needs `--allow availability`",
+        Bound::Largest => "to lower the last number needs `--allow availability`",
         Bound::Ports => "1024 ports stay; fewer than now need `--allow availability`",
         Bound::Age => "to raise it needs `--allow durability`",
         Bound::Unwritten => "the memory",

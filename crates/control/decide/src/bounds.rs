@@ -61,6 +61,7 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
     };
     match bound? {
         Bound::Threads | Bound::OpenFiles | Bound::Tracked | Bound::Limit => is_lower.then(lowered),
+        Bound::Largest => (wanted.last() < now.last()).then(lowered),
         Bound::Ports => (is_lower_count(&now, &wanted)).then(lowered),
         Bound::Age => (wanted > now).then(|| {
             let reason =
@@ -145,6 +146,7 @@ impl After<'_> {
             Bound::Surplus => self.surplus(step),
             Bound::CpusLeft => self.cpus_left(step, wanted),
             Bound::Limit
+            | Bound::Largest
             | Bound::Age
             | Bound::UnwrittenShare
             | Bound::Ports

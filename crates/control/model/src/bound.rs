@@ -20,6 +20,9 @@ pub enum Bound {
     Tracked,
     /// A limit that nothing tells the use of: it is raised freely, and to lower it may stop what runs.
     Limit,
+    /// Several numbers, of which the last is such a limit. Those before it say where the kernel begins, which moves by
+    /// itself, and what it keeps when memory is short, which the least of the row bounds.
+    Largest,
     /// Ports of connections that go out: enough of them are in the range and not reserved.
     Ports,
     /// How long written data may wait: more of it is lost at a power cut.

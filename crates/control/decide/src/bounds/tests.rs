@@ -347,6 +347,11 @@ fn what_is_lowered_may_stop_who_needs_it() {
         "fs.nr_open",
         "fs.epoll.max_user_watches",
         "net.core.netdev_max_backlog",
+        "net.core.rmem_max",
+        "net.core.rmem_default",
+        "net.core.wmem_max",
+        "net.core.wmem_default",
+        "net.core.optmem_max",
         "net.ipv4.neigh.default.gc_thresh3",
         "nvme.max_retries",
     ];
@@ -360,12 +365,70 @@ fn what_is_lowered_may_stop_who_needs_it() {
         needs(Bound::Limit, "32000\t1024000000\t500\t32000", "250 32000 100 128"),
         Some(Class::Availability)
     );
+    for (wanted, class) in [
+        ("4096 131072 16777216", Some(Class::Availability)),
+        ("4096 16384 268435456", None),
+        ("8192 131072 536870912", None),
+    ] {
+        assert_eq!(needs(Bound::Largest, "4096\t131072\t268435456", wanted), class, "{wanted}");
+    }
     assert_eq!(needs(Bound::Tracked, "262144", "100000"), Some(Class::Availability));
     assert_eq!(needs(Bound::Ports, "32768 60999", "9000 65500"), None);
     assert_eq!(needs(Bound::Ports, "32768 60999", "40000 60999"), Some(Class::Availability));
     assert_eq!(needs(Bound::Age, "3000", "360000"), Some(Class::Durability));
     assert_eq!(needs(Bound::Age, "3000", "500"), None);
     assert_eq!(needs(Bound::Watermarks, "20", "10"), None);
+}
+
+#[test]
+fn no_profile_lowers_the_buffers_of_sockets_unasked() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let mut observation = host();
+    observation.host.kernel = "6.12.1-test".to_owned();
+    let large = "4096\t131072\t268435456";
+    for (id, now) in [
+        ("net.core.rmem_max", "268435456"),
+        ("net.core.wmem_max", "268435456"),
+        ("net.core.rmem_default", "268435456"),
+        ("net.core.wmem_default", "268435456"),
+        ("net.ipv4.tcp_rmem", large),
+        ("net.ipv4.tcp_wmem", large),
+    ] {
+        let place = catalogue.knob(&KnobId::new(id)).expect("a row").path.clone();
+        observation.knobs.insert(KnobId::new(id), vec![reading(&place, now)]);
+    }
+    let is_buffer = |place: &str| place.contains("mem_") || place.contains("tcp_rmem") || place.contains("tcp_wmem");
+    for (name, held) in [("throughput", 4), ("zepto", 4), ("oracle", 4)] {
+        let profile = catalogue.profile(name).expect("a profile");
+        let made = |options: &Options| plan(&catalogue, &observation, &profile, &[], options).expect("a plan");
+        let plan = made(&Options::default());
+        let lowered: Vec<_> = plan.steps.iter().filter(|step| is_buffer(&step.place)).collect();
+        assert!(lowered.is_empty(), "{name}: {lowered:?}");
+        let told = plan.skipped.iter().filter(|row| is_buffer(&row.place) && row.not_allowed);
+        let told: Vec<_> = told.map(|row| row.verdict.reason.as_str()).collect();
+        assert_eq!(told.len(), held, "{name}: {told:?}");
+        assert!(told.iter().all(|why| why.starts_with("it is lowered from ")), "{name}: {told:?}");
+        let asked = made(&everything());
+        assert_eq!(asked.steps.iter().filter(|step| is_buffer(&step.place)).count(), held, "{name}");
+    }
+}
+
+#[test]
+fn oracle_asks_for_less_than_new_kernels_give_by_themselves_of_none() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let profile = catalogue.profile("oracle").expect("a profile");
+    let told = |kernel: &str, now: &str| {
+        let mut observation = host();
+        observation.host.kernel = kernel.to_owned();
+        let id = KnobId::new("net.core.wmem_max");
+        observation.knobs.insert(id.clone(), vec![reading("/proc/sys/net/core/wmem_max", now)]);
+        let plan = plan(&catalogue, &observation, &profile, &[], &everything()).expect("a plan");
+        let row = plan.skipped.into_iter().find(|row| row.knob == id);
+        row.map(|row| row.verdict.reason)
+    };
+    assert_eq!(told("6.17.0", "212992"), None, "raised");
+    let reason = "advice for Linux before 6.18, this is 6.18.44".to_owned();
+    assert_eq!(told("6.18.44", "4194304"), Some(reason));
 }
 
 #[test]
@@ -455,6 +518,7 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::OpenFiles,
         Bound::Tracked,
         Bound::Limit,
+        Bound::Largest,
         Bound::Ports,
         Bound::Age,
         Bound::Kept,
