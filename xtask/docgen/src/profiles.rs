@@ -29,7 +29,9 @@ what can be wanted.
   column; it stops those that name its profile, and no other.
 - What `[want]` and `[placement]` may say: [schema/profile-file.json](schema/profile-file.json),
   [placement.md](placement.md). Rows of your own for settings that planish does not know yet go into a folder `knobs`
-  beside `profiles`, written as those of `catalogue/knobs`.
+  beside `profiles`, written as those of `catalogue/knobs`. A row for a place or an argument of the kernel that a row of
+  ours has is refused, since it would have another class and other bounds; so is one that calls an order (`.../remove`,
+  `/sys/power/state`) anything but an `action`, which no plan writes.
 - Of two parents neither wins: where they want one thing otherwise, the profile says it in its own `[want]`, or is
   refused with the lines of both.
 - What would ruin the host, or what it cannot have, is refused with exit 3 by `plan` and `apply`: a row with a *bound*

@@ -113,6 +113,18 @@ pub enum CatalogueError {
         /// The name.
         id: String,
     },
+    /// A row for a place that another one has already, with its class and its bounds.
+    #[error("{file}: {id}: {path} is a place of {owner}, and one setting has one row")]
+    Taken {
+        /// The file, with line and column.
+        file: String,
+        /// The row.
+        id: String,
+        /// Its path.
+        path: String,
+        /// Whose place it is.
+        owner: KnobId,
+    },
     /// A row breaks a rule of the catalogue.
     #[error("{file}: {id}: {rule}")]
     Rule {
@@ -155,6 +167,7 @@ impl CatalogueError {
             Self::LeftOut(error) => error.cure(),
             Self::Name { error, .. } => error.cure(),
             Self::Twice { .. } => "rename or remove the second one".to_owned(),
+            Self::Taken { owner, .. } => format!("take the row out, and want {owner}: planish knobs {owner}"),
             Self::Pinned { pinned, .. } => {
                 format!("want {} at {}, or take one of the two out", pinned.knob, pinned.pin.to)
             }
@@ -258,7 +271,7 @@ impl Catalogue {
     /// Adds the rows of a knob file.
     ///
     /// # Errors
-    /// Malformed text, a name that is taken, a row that breaks a rule.
+    /// Malformed text, a name or a place that is taken, a row that breaks a rule.
     pub fn add_knobs(&mut self, file: &str, text: &str) -> Result<(), CatalogueError> {
         for knob in parse::<KnobFile>(file, text)?.knob {
             let at = || located(file, text, of_row(text, knob.id.as_str()));
@@ -267,6 +280,10 @@ impl Catalogue {
             }
             if self.knobs.contains_key(&knob.id) {
                 return Err(CatalogueError::Twice { file: at(), id: knob.id.to_string() });
+            }
+            if let Some(owner) = self.knobs.values().find(|other| rules::is_one_setting(&knob, other)) {
+                let (id, path, owner) = (knob.id.to_string(), knob.path, owner.id.clone());
+                return Err(CatalogueError::Taken { file: at(), id, path, owner });
             }
             self.knobs.insert(knob.id.clone(), knob);
         }

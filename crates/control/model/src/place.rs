@@ -135,7 +135,89 @@ const KERNEL_FOLDERS: [&str; 8] =
 #[must_use]
 pub fn is_of_the_kernel(path: &str) -> bool {
     KERNEL_FOLDERS.iter().any(|folder| path.starts_with(folder))
-        && !path.split('/').any(|part| part == "." || part == "..")
+        && !path.split('/').skip(1).any(|part| ["", ".", ".."].contains(&part))
+}
+
+/// Whether two patterns have a place in common, as far as their names tell: also one that sysfs has under two names.
+#[must_use]
+pub fn meet(one: &str, other: &str) -> bool {
+    let by_name = || {
+        let (one, other) = (beside_policy(one), beside_policy(other));
+        let linked = |path: &str, other: &str| by_any_name(path).is_some_and(|tail| ends_in(other, tail));
+        linked(&one, &other) || linked(&other, &one)
+    };
+    ends_in(one, other) && one.split('/').count() == other.split('/').count() || by_name()
+}
+
+/// The end of a path by which every link to its device has it: `net/{nic}/mtu` is in `/sys/class`, in `/sys/devices` and
+/// behind `device`, and `cpu{cpu}/online` behind `/sys/bus/cpu/devices` and each node.
+fn by_any_name(path: &str) -> Option<&str> {
+    let of_system = || path.strip_prefix("/sys/devices/system/")?.split_once('/').map(|(_, tail)| tail);
+    let of_class = path.strip_prefix("/sys/class/");
+    of_class
+        .or_else(|| path.strip_prefix("/sys/").filter(|tail| tail.starts_with("block/")))
+        .or_else(of_system)
+}
+
+/// The folder of a CPU for that of the policy of its frequency, which a link leads to.
+fn beside_policy(path: &str) -> String {
+    let file = path.strip_prefix("/sys/devices/system/cpu/cpufreq/").and_then(|rest| rest.split_once('/'));
+    file.map_or_else(
+        || path.to_owned(),
+        |(_, file)| format!("/sys/devices/system/cpu/cpu{{cpu}}/cpufreq/{file}"),
+    )
+}
+
+/// Whether the last components of a pattern can be those of another one, which has no more of them.
+fn ends_in(path: &str, tail: &str) -> bool {
+    let mut own = path.rsplit('/');
+    tail.rsplit('/').all(|part| own.next().is_some_and(|own| component_meets(own, part)))
+}
+
+/// Whether one name can be of two components.
+pub(crate) fn component_meets(one: &str, other: &str) -> bool {
+    let (one, other) = (pieces(one), pieces(other));
+    // By how much of each is left: whether the rests can be one text.
+    let mut can = vec![vec![false; other.len() + 1]; one.len() + 1];
+    for left in (0..=one.len()).rev() {
+        for right in (0..=other.len()).rev() {
+            let skips = |pieces: &[Piece], at: usize| pieces.get(at) == Some(&Piece::Many);
+            can[left][right] = match (one.get(left), other.get(right)) {
+                (None, None) => true,
+                _ if skips(&one, left) && can[left + 1][right] => true,
+                _ if skips(&other, right) && can[left][right + 1] => true,
+                (Some(Piece::Many), Some(_)) => can[left][right + 1],
+                (Some(_), Some(Piece::Many)) => can[left + 1][right],
+                (Some(Piece::Is(a)), Some(Piece::Is(b))) if a != b => false,
+                (Some(_), Some(_)) => can[left + 1][right + 1],
+                _ => false,
+            };
+        }
+    }
+    can[0][0]
+}
+
+/// What a component of a pattern is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Piece {
+    Is(char),
+    One,
+    Many,
+}
+
+/// A hole is one character, and any number behind it.
+fn pieces(component: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut rest = component;
+    while let Some((before, (_, after))) =
+        rest.split_once('{').and_then(|(before, hole)| Some((before, hole.split_once('}')?)))
+    {
+        pieces.extend(before.chars().map(Piece::Is));
+        pieces.extend([Piece::One, Piece::Many]);
+        rest = after;
+    }
+    pieces.extend(rest.chars().map(Piece::Is));
+    pieces
 }
 
 /// The longest wake-up of any CPU that a process of ours holds, in microseconds.
@@ -254,6 +336,38 @@ mod tests {
     use super::*;
 
     const IDLE: &str = "/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable";
+
+    #[test]
+    fn patterns_that_have_a_place_in_common_meet() {
+        const SCHEDULER: &str = "/sys/block/{disk}/queue/scheduler";
+        const GOVERNOR: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
+        const MTU: &str = "/sys/class/net/{nic}/mtu";
+        for (one, other, do_meet) in [
+            ("/proc/sys/vm/swappiness", "/proc/sys/vm/swappiness", true),
+            ("/proc/sys/vm/swappiness", "/proc/sys/vm/swappines", false),
+            ("/proc/sys/{folder}/{file}", "/proc/sys/vm/swappiness", true),
+            ("/proc/sys/vm/{file}", "/proc/sys/vm/laptop/mode", false),
+            ("/sys/block/sda/queue/{file}", SCHEDULER, true),
+            ("/sys/block/{disk}/queue/sched{x}", SCHEDULER, true),
+            ("/sys/block/{disk}/queue/{x}ers", SCHEDULER, false),
+            ("/sys/a/p{a}_d{b}/x", "/sys/a/{c}_dd/x", true),
+            ("/sys/a/p{a}", "/sys/a/p", false),
+            ("/sys/class/block/sda/queue/scheduler", SCHEDULER, true),
+            ("/sys/dev/block/8:0/queue/scheduler", SCHEDULER, true),
+            ("/sys/devices/pci0000:00/0000:00:1f.2/block/sda/queue/scheduler", SCHEDULER, true),
+            ("/sys/devices/virtual/net/lo/mtu", MTU, true),
+            ("/sys/devices/virtual/{kind}/{name}/mtu", MTU, true),
+            ("/sys/devices/virtual/misc/lo/mtu", MTU, false),
+            ("/sys/bus/cpu/devices/cpu1/online", "/sys/devices/system/cpu/cpu{cpu}/online", true),
+            ("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", GOVERNOR, true),
+            ("/sys/devices/system/cpu/cpufreq/boost", GOVERNOR, false),
+            ("cmdline:quiet", "cmdline:quiet", true),
+            ("cmdline:quiet", MTU, false),
+        ] {
+            assert_eq!(meet(one, other), do_meet, "{one} {other}");
+            assert_eq!(meet(other, one), do_meet, "{other} {one}");
+        }
+    }
 
     #[test]
     fn holes_are_captured_by_name() {

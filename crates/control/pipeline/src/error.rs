@@ -718,6 +718,13 @@ mod tests {
         vec![
             CatalogueError::Twice { file: "a.toml:1:1".to_owned(), id: service() }.into(),
             CatalogueError::Rule { file: "a.toml:1:1".to_owned(), id: service(), rule: "r" }.into(),
+            CatalogueError::Taken {
+                file: "a.toml:1:1".to_owned(),
+                id: service(),
+                path: service(),
+                owner: KnobId::new("a"),
+            }
+            .into(),
             CatalogueError::Pinned {
                 file: "a.toml:1:1".to_owned(),
                 pinned: Box::new(planish_model::PinnedOtherwise {

@@ -397,10 +397,12 @@ fn no_profile_lowers_the_buffers_of_sockets_unasked() {
         let place = catalogue.knob(&KnobId::new(id)).expect("a row").path.clone();
         observation.knobs.insert(KnobId::new(id), vec![reading(&place, now)]);
     }
-    let is_buffer = |place: &str| place.contains("mem_") || place.contains("tcp_rmem") || place.contains("tcp_wmem");
+    let is_buffer =
+        |place: &str| place.contains("mem_") || place.contains("tcp_rmem") || place.contains("tcp_wmem");
     for (name, held) in [("throughput", 4), ("zepto", 4), ("oracle", 4)] {
         let profile = catalogue.profile(name).expect("a profile");
-        let made = |options: &Options| plan(&catalogue, &observation, &profile, &[], options).expect("a plan");
+        let made =
+            |options: &Options| plan(&catalogue, &observation, &profile, &[], options).expect("a plan");
         let plan = made(&Options::default());
         let lowered: Vec<_> = plan.steps.iter().filter(|step| is_buffer(&step.place)).collect();
         assert!(lowered.is_empty(), "{name}: {lowered:?}");

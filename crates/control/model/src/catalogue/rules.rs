@@ -57,6 +57,69 @@ const ACTIONS: &[&str] = &[
     "/sys/kernel/mm/hugepages/hugepages-2048kB/demote",
 ];
 
+/// Folder of what puts a machine to sleep, and how: a write there is an order.
+const POWER: &str = "/sys/power/";
+
+/// How files below /sys are called that do something to a device when they are written, wherever they are.
+const ORDERS: &[&str] = &[
+    "bind",
+    "cgroup.kill",
+    "compact",
+    "delete",
+    "drivers_probe",
+    "hard_offline_page",
+    "hot_add",
+    "hot_remove",
+    "memory.reclaim",
+    "new_id",
+    "probe",
+    "release",
+    "remove",
+    "remove_id",
+    "rescan",
+    "reset",
+    "scan",
+    "soft_offline_page",
+    "uevent",
+    "unbind",
+];
+
+/// Whether a write to a place is an order, also through a hole.
+fn is_order(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    path.starts_with("/sys/")
+        && (path.starts_with(POWER) || ORDERS.iter().any(|name| place::component_meets(last, name)))
+}
+
+/// Whether a row is of a setting that another one has: a place of both, or one argument of the kernel. What it says of
+/// its class and its bounds would be another thing than what the other one says.
+pub(super) fn is_one_setting(knob: &Knob, other: &Knob) -> bool {
+    let is_one_argument = match (knob.boot_parameter(), other.boot_parameter()) {
+        (Some((name, size)), Some((own, of))) => {
+            name == own && (size == of || size.is_none() || of.is_none())
+        }
+        _ => false,
+    };
+    let by_sysctl = || {
+        let key = knob.boot_parameter()?.0.strip_prefix("sysctl.")?;
+        Some(place::meet(&place::of_sysctl(key), &other.path))
+    };
+    is_one_argument
+        || place::meet(&knob.path, &other.path)
+        || by_sysctl().unwrap_or_default()
+        || gives_its_argument(knob, other)
+}
+
+/// Whether a row has the kernel given what another one says of a boot: as a row of that parameter, or beside its own
+/// place and as something less.
+fn gives_its_argument(knob: &Knob, other: &Knob) -> bool {
+    let parameter = |knob: &Knob| knob.boot_parameter().map(|(name, _)| name.to_owned());
+    let own_row = parameter(knob).filter(|name| other.boot_arg.as_ref() == Some(name));
+    let of_other = || parameter(other).or_else(|| other.boot_arg.clone());
+    let beside = knob.boot_arg.as_ref().filter(|name| of_other().as_ref() == Some(*name));
+    own_row.is_some() || beside.is_some() && knob.class < other.class
+}
+
 /// One file of each kind that holds the size of a pool.
 const POOLS: &[&str] = &[
     "/proc/sys/vm/nr_hugepages",
@@ -147,7 +210,8 @@ pub(super) fn broken_rule(knob: &Knob) -> Option<&'static str> {
     for (class, paths) in [(Class::Oneway, ONEWAY), (Class::Action, ACTIONS)] {
         // Also through a hole: `/proc/sys/kernel/{any}` is every file there.
         let reaches = paths.iter().any(|path| place::captures(&knob.path, path).is_some());
-        if reaches && knob.class != class {
+        let is_order = class == Class::Action && is_order(&knob.path);
+        if (reaches || is_order) && knob.class != class {
             return Some("cannot be taken back, and its class has to say so: oneway or action");
         }
     }

@@ -154,6 +154,61 @@ fn a_row_cannot_reach_outside_the_kernels_files_or_hide_what_it_does() {
 }
 
 #[test]
+fn a_row_of_ones_own_takes_no_place_of_another_row_out_of_its_class() {
+    let row = |path: &str, when: &str| {
+        let text = KNOB.replace("vm.swappiness", "own.x").replace("/proc/sys/vm/swappiness", path) + when;
+        let mut catalogue = Catalogue::embedded().expect("sound");
+        catalogue.add_knobs("own.toml", &text).map_err(|error| (error.to_string(), error.cure()))
+    };
+    let boot = "when = \"boot\"\n";
+    for (path, when, owner) in [
+        ("/proc/sys/kernel/randomize_va_space", "", "kernel.randomize_va_space"),
+        ("/proc/sys/net/core/{any}", "", "net.core.busy_poll"),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "", "thp.enabled"),
+        ("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "", "cpu.governor"),
+        ("/sys/class/block/{disk}/queue/write_cache", "", "block.write_cache"),
+        ("cmdline:mitigations", boot, "boot.mitigations"),
+        ("cmdline:transparent_hugepage", boot, "boot.transparent_hugepage"),
+        ("cmdline:nvme_core.io_timeout", boot, "nvme.io_timeout_s"),
+        ("cmdline:sysctl.kernel.randomize_va_space", boot, "kernel.randomize_va_space"),
+        ("/proc/sys/kernel/no_such_file", "boot_arg = \"mitigations\"\n", "boot.mitigations"),
+    ] {
+        let (error, cure) = row(path, when).expect_err(path);
+        assert!(error.starts_with(&format!("own.toml:3:6: own.x: {path} is a place of {owner}")), "{error}");
+        assert!(cure.starts_with(&format!("take the row out, and want {owner}")), "{cure}");
+    }
+    for (path, when) in [("/proc/sys/kernel/no_such_file", ""), ("cmdline:own_argument", boot)] {
+        assert_eq!(row(path, when), Ok(()), "{path}");
+    }
+}
+
+#[test]
+fn an_order_is_no_setting_that_could_be_taken_back() {
+    let row = |path: &str, class: &str| {
+        let text = KNOB.replace("/proc/sys/vm/swappiness", path).replace("\"safe\"", class);
+        Catalogue::default().add_knobs("own.toml", &text).map_err(|error| error.to_string())
+    };
+    for path in [
+        "/sys/power/state",
+        "/sys/power/disk",
+        "/sys/bus/pci/devices/{device}/remove",
+        "/sys/bus/pci/rescan",
+        "/sys/block/{disk}/device/delete",
+        "/sys/block/{disk}/device/{file}",
+        "/sys/bus/pci/drivers/nvme/unbind",
+        "/sys/bus/pci/drivers/{driver}/bind",
+        "/sys/bus/pci/devices/{device}/reset",
+    ] {
+        assert!(row(path, "\"safe\"").expect_err(path).contains("cannot be taken back"), "{path}");
+        assert!(row(path, "\"action\"").is_ok(), "{path}");
+    }
+    assert!(row("/sys/bus/pci/devices/{device}/reset_method", "\"safe\"").is_ok());
+    for odd in ["/proc/sys//kernel/randomize_va_space", "/sys/block/sda/queue/"] {
+        assert!(row(odd, "\"safe\"").expect_err(odd).contains("a place is a file below"), "{odd}");
+    }
+}
+
+#[test]
 fn a_row_cannot_call_safe_what_undo_would_leave_or_take_from_others() {
     let row = |path: &str, class: &str, undo: &str| {
         let text = KNOB.replace("/proc/sys/vm/swappiness", path).replace("\"safe\"", class);

@@ -803,25 +803,27 @@ fn a_pool_that_memory_cannot_give_is_refused_by_profile_and_by_plan_file_alike()
 }
 
 #[test]
-fn two_rows_for_one_place_are_told_by_the_plan_and_not_by_the_apply() {
+fn a_row_of_ones_own_for_a_place_of_the_catalogue_stops_every_plan() {
     let tree = Tree::new();
     let row = "[[knob]]\nid = \"my.swappiness\"\npath = \"/proc/sys/vm/swappiness\"\n\
                type = { int = \"weight\" }\nwhen = \"now\"\nclass = \"safe\"\nwhy = \"w\"\ncost = \"c\"\n\
                source = \"s\"\nproof = \"none yet\"\n";
     tree.put("/etc/planish/knobs/own.toml", row);
-    let both = |mine| profile("both", &[("my.swappiness", Want::Int(mine)), ("vm.swappiness", Want::Int(6))]);
-    for mine in [5, 60] {
-        let error = planish_pipeline::plan(&tree.session(), &both(mine), &Default::default());
-        let error = error.expect_err("two steps, or one and a row that is as wanted");
+    for id in ["my.swappiness", "vm.swappiness"] {
+        let error = planish_pipeline::plan(
+            &tree.session(),
+            &profile("own", &[(id, Want::Int(5))]),
+            &Default::default(),
+        );
+        let error = error.expect_err("its class and its bounds would be another one's");
         assert_eq!(error.exit(), Exit::Usage);
-        let told = std::error::Error::source(&error).expect("why").to_string();
-        assert!(told.starts_with("/proc/sys/vm/swappiness is wanted twice, as "), "{told}");
-        assert!(told.contains("vm.swappiness") && told.contains("my.swappiness"), "{told}");
-        assert!(error.hints()[0].contains("--exclude "), "{error}");
+        let told = error.to_string();
+        assert!(
+            told.contains("my.swappiness: /proc/sys/vm/swappiness is a place of vm.swappiness"),
+            "{told}"
+        );
+        assert!(error.hints()[0].contains("want vm.swappiness"), "{error}");
     }
-    let one =
-        planish_pipeline::PlanOptions { exclude: vec!["my.swappiness".to_owned()], ..Default::default() };
-    assert_eq!(planish_pipeline::plan(&tree.session(), &both(5), &one).expect("one is left").steps.len(), 1);
 }
 
 #[test]
