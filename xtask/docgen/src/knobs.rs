@@ -42,6 +42,9 @@ fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> 
     if let Some(bound) = knob.bound {
         row("bound", held_against(bound).to_owned())?;
     }
+    if let Some(limit) = &knob.limit {
+        row("bound", format!("what `{limit}` says"))?;
+    }
     if knob.between.is_some() {
         row("bound", "the lowest and the highest that this machine has".to_owned())?;
     }
@@ -79,6 +82,9 @@ fn held_against(bound: Bound) -> &'static str {
         Bound::Promises => "in mode 2 of `vm.overcommit_memory`: what is promised already, and a tenth more",
         Bound::Kept => "of all units together: what memory can give besides the reserve of the host",
         Bound::Surplus => "what memory can give besides the reserve of the host",
+        Bound::ReadAhead => "a 64th of memory",
+        Bound::PagesOfHuge => "one less than the small pages of a huge one",
+        Bound::Neighbours => "no threshold is above the next one, of those that stay too",
         Bound::BootCpu => "CPU 0 is not among the CPUs of the group",
         Bound::CpusLeft => "half of the CPUs stay online",
     }

@@ -16,6 +16,8 @@ const FREE_PERCENT_MAX: u64 = 5;
 const WATERMARK_MAX: u64 = 1000;
 /// A limit of threads or files is never lower than this: a kernel of the smallest machine starts with more.
 const ROOM_MIN: u64 = 1024;
+/// No reader has more than this part of memory read ahead for it: 128 MiB of 8 GiB, a thousand times the default.
+const READ_AHEAD_PART: u64 = 64;
 /// As many ports stay for connections that go out.
 const PORTS_MIN: usize = 1024;
 /// Percent of memory that may wait to be written where nobody allows more: the most that distributions set themselves
@@ -35,6 +37,7 @@ pub(crate) fn refusals(
         let of_mount = || after.room(step);
         beyond_range(observation, step)
             .or_else(of_mount)
+            .or_else(|| after.neighbours(step))
             .or_else(of_pool)
             .or_else(|| after.refusal(knob.bound?, step))
     };
@@ -81,6 +84,9 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
         | Bound::Unwritten
         | Bound::Kept
         | Bound::Surplus
+        | Bound::ReadAhead
+        | Bound::PagesOfHuge
+        | Bound::Neighbours
         | Bound::BootCpu
         | Bound::CpusLeft => None,
     }
@@ -145,12 +151,15 @@ impl After<'_> {
             Bound::Unwritten => self.unwritten(wanted).filter(|_| !is_lowered),
             Bound::Surplus => self.surplus(step),
             Bound::CpusLeft => self.cpus_left(step, wanted),
+            Bound::ReadAhead => self.read_ahead(wanted).filter(|_| !is_lowered),
+            Bound::PagesOfHuge => self.pages_of_huge(wanted),
             Bound::Limit
             | Bound::Largest
             | Bound::Age
             | Bound::UnwrittenShare
             | Bound::Ports
             | Bound::BootCpu
+            | Bound::Neighbours
             | Bound::Kept => None,
         }
     }
@@ -321,6 +330,45 @@ impl After<'_> {
         let together = surplus.fold(self.raised(), u64::saturating_add);
         let why = Budget::of(&self.observation.host).refusal(together)?;
         Some(format!("programs could map what cannot be there: {why}"))
+    }
+
+    /// Every stream has so much read for it before it asks: the cache of all others makes room.
+    fn read_ahead(&self, wanted_kib: u64) -> Option<String> {
+        let memory = self.observation.host.memory_bytes;
+        let wanted = wanted_kib.saturating_mul(1024);
+        (memory > 0 && wanted > memory / READ_AHEAD_PART).then(|| {
+            let [wanted, memory] = [wanted, memory].map(bytes);
+            format!(
+                "{wanted} of {memory} would be read for each stream: at most a {READ_AHEAD_PART}th of memory"
+            )
+        })
+    }
+
+    /// `mm/khugepaged.c` refuses a number of small pages that no huge page has (`max_ptes_none_store` and its like).
+    fn pages_of_huge(&self, wanted: u64) -> Option<String> {
+        let host = &self.observation.host;
+        let pages = host.thp_bytes?.checked_div(host.page_bytes)?;
+        (wanted >= pages).then(|| format!("a huge page here is {pages} small ones: at most {}", pages - 1))
+    }
+
+    /// Whoever is between two thresholds that are the wrong way round is never forgotten, and beyond the third nobody
+    /// new is spoken to. One that is moved is held against those that stay, too.
+    fn neighbours(&self, step: &Step) -> Option<String> {
+        const THRESHOLDS: &str = "net.ipv4.neigh.default.gc_thresh";
+        let own = step.knob.as_str().strip_prefix(THRESHOLDS)?;
+        let now = self.observation.demand.neighbours?;
+        let after = [1, 2, 3]
+            .map(|index: usize| self.value(&format!("{THRESHOLDS}{index}")).unwrap_or(now[index - 1]));
+        let is_turned = |low: usize| after[low] > after[low + 1] && now[low] <= now[low + 1];
+        let low = [0, 1]
+            .into_iter()
+            .find(|low| is_turned(*low) && [low + 1, low + 2].iter().any(|index| own == index.to_string()))?;
+        let (first, second) = (low + 1, low + 2);
+        Some(format!(
+            "gc_thresh{first} would be {} and gc_thresh{second} {}: none may be above the next",
+            after[low],
+            after[low + 1]
+        ))
     }
 
     fn cpus_left(&self, step: &Step, wanted: u64) -> Option<String> {

@@ -27,6 +27,16 @@ fn of_link<'a>(knob: &Knob, place: &'a str) -> Option<&'a str> {
     place.strip_prefix("/sys/class/net/")?.split('/').next()
 }
 
+/// Why a value for cards leaves a place alone: the loopback carries packets of any size and is no card, so that its own
+/// is set where `only` names it, and by no pattern.
+pub(crate) fn beside_cards(knob: &Knob, place: &str, only: Option<&str>) -> Option<Verdict> {
+    const LOOPBACK: &str = "lo";
+    let is_named = only.is_some_and(|only| only.split_once('=').map_or(only, |(_, name)| name) == LOOPBACK);
+    let is_spared = of_link(knob, place) == Some(LOOPBACK) && !is_named;
+    is_spared
+        .then(|| Verdict::new(VerdictKind::Moot, "the loopback is no card: `only = \"lo\"` sets its own"))
+}
+
 /// Why steps cannot be in one plan with those that make queues anew: they were planned for the queues and interrupts
 /// that are there now. `None` for each step that may stay.
 pub(crate) fn beside_new_queues(steps: &[Step]) -> Vec<Option<String>> {
@@ -62,7 +72,8 @@ pub(crate) fn refusal(
     if let Some(max) = reading.max
         && wanted.trim().parse::<i64>().is_ok_and(|wanted| wanted > max)
     {
-        return Some(Verdict::new(VerdictKind::Absent, format!("this device takes {max} at most")));
+        let taker = if knob.has_holes() { "device" } else { "kernel" };
+        return Some(Verdict::new(VerdictKind::Absent, format!("this {taker} takes {max} at most")));
     }
     let nic = nic(&reading.place).or_else(|| of_link(knob, &reading.place))?;
     let named = options.allow_knobs.contains(&knob.id);
@@ -108,6 +119,33 @@ mod tests {
         let options = Options { allow_classes: vec![Class::Availability], allow_knobs, ..Options::default() };
         let reading = Reading { max, ..reading(RINGS, "256") };
         refusal(&knob, &reading, "512", &observation, &options).map(|verdict| verdict.reason)
+    }
+
+    #[test]
+    fn a_size_of_packets_is_of_cards_and_of_the_loopback_by_name_alone() {
+        use planish_model::{Case, Catalogue, Conditions, Want};
+        let catalogue = Catalogue::embedded().expect("sound");
+        let mtu = catalogue.knob(&KnobId::new(MTU)).expect("a row");
+        assert!(mtu.validate("1280").is_ok() && mtu.validate("1279").is_err(), "IPv6 would be taken off");
+        let place = |nic: &str| format!("/sys/class/net/{nic}/mtu");
+        let mut observation = observation();
+        let readings = vec![reading(&place("lo"), "65536"), reading(&place("ens3f0"), "1500")];
+        observation.knobs.insert(mtu.id.clone(), readings);
+        let set = |only: Option<&str>| {
+            let only = only.map(str::to_owned);
+            let case = Case { value: "9000".to_owned(), only, needs: Conditions::default() };
+            let profile = crate::testing::profile(&[(MTU, Want::Case(Box::new(case)))]);
+            let options = Options { allow_classes: vec![Class::Availability], ..Options::default() };
+            let plan = crate::plan(&catalogue, &observation, &profile, &[], &options).expect("known");
+            plan.steps.into_iter().map(|step| step.place).collect::<Vec<_>>()
+        };
+        for only in [None, Some("*"), Some("e*"), Some("nic=*")] {
+            assert_eq!(set(only), [place("ens3f0")], "{only:?}");
+        }
+        for only in ["lo", "nic=lo"] {
+            assert_eq!(set(Some(only)), [place("lo")]);
+        }
+        assert_eq!(set(Some("l?")), [""; 0]);
     }
 
     #[test]

@@ -268,6 +268,10 @@ impl<'a> Draft<'a> {
             };
             if let Some(case) = holding().find(meant) {
                 found = true;
+                if let Some(verdict) = cards::beside_cards(knob, &reading.place, case.only.as_deref()) {
+                    self.skip(knob, &reading.place, Some(case.value.clone()), verdict);
+                    continue;
+                }
                 self.add_place(knob, reading, &case.value, None);
             }
         }

@@ -37,6 +37,12 @@ pub enum Bound {
     Kept,
     /// Pages that programs may map and nobody has set aside: no more than memory can give.
     Surplus,
+    /// KiB that each reader has read for it: a small part of memory.
+    ReadAhead,
+    /// Small pages of a huge one that may be missing, swapped out or shared: fewer than it has.
+    PagesOfHuge,
+    /// Thresholds of the neighbour table: none above the next one.
+    Neighbours,
     /// A group of CPUs that leave all others: not CPU 0, which keeps house.
     BootCpu,
     /// CPUs that are taken offline: half of them stay.
@@ -60,6 +66,9 @@ pub struct Demand {
     /// Those of them that are reserved (`net.ipv4.ip_local_reserved_ports`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports_reserved: Option<String>,
+    /// The three thresholds of the neighbour table of IPv4, from the lowest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<[u64; 3]>,
     /// Memory that is promised (`Committed_AS`).
     pub promised_bytes: Option<u64>,
     /// What may be promised in mode 2 of `vm.overcommit_memory`, as the host is set now (`CommitLimit`).

@@ -17,12 +17,15 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
     let threads = word("/proc/loadavg", 3).and_then(|word| word.split_once('/')?.1.parse().ok());
     let number = |path: &str| word(path, 0)?.parse().ok();
     let line = |path: &str| host.read(path).ok().map(|text| text.trim().to_owned());
+    let threshold = |index: u32| number(&format!("/proc/sys/net/ipv4/neigh/default/gc_thresh{index}"));
+    let neighbours = || Some([threshold(1)?, threshold(2)?, threshold(3)?]);
     Demand {
         threads,
         open_files: number("/proc/sys/fs/file-nr"),
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count"),
         port_range: line("/proc/sys/net/ipv4/ip_local_port_range"),
         ports_reserved: line("/proc/sys/net/ipv4/ip_local_reserved_ports"),
+        neighbours: neighbours(),
         promised_bytes: memory.get("Committed_AS").copied(),
         promises_bytes_max: memory.get("CommitLimit").copied(),
         swap_bytes: memory.get("SwapTotal").copied().unwrap_or(0),

@@ -22,6 +22,7 @@ fn host() -> Observation {
         tracked: Some(3000),
         port_range: Some("32768\t60999".to_owned()),
         ports_reserved: Some(String::new()),
+        neighbours: Some([128, 512, 1024]),
         promised_bytes: Some(5 << 30),
         promises_bytes_max: Some(8 << 30),
         swap_bytes: 0,
@@ -434,6 +435,99 @@ fn oracle_asks_for_less_than_new_kernels_give_by_themselves_of_none() {
 }
 
 #[test]
+fn what_the_kernel_refuses_at_the_write_is_refused_by_the_plan() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let told = |id: &str, place: &str, now: &str, max: Option<i64>, wanted: i64| {
+        let mut observation = host();
+        observation.host.page_bytes = 4096;
+        observation.host.thp_bytes = Some(2 << 20);
+        let seen = Reading { max, ..reading(place, now) };
+        observation.knobs.insert(KnobId::new(id), vec![seen]);
+        let plan = plan(&catalogue, &observation, &profile(&[(id, Want::Int(wanted))]), &[], &everything());
+        let plan = plan.expect("a plan");
+        assert_eq!(plan.steps.len() + plan.skipped.len(), 1, "{id}");
+        plan.skipped.into_iter().next().map(|row| row.verdict.reason)
+    };
+    let khugepaged = "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_";
+    for name in ["none", "swap", "shared"] {
+        let told = |wanted| {
+            told(
+                &format!("thp.khugepaged.max_ptes_{name}"),
+                &format!("{khugepaged}{name}"),
+                "64",
+                None,
+                wanted,
+            )
+        };
+        assert_eq!(told(511), None);
+        assert_eq!(told(512).as_deref(), Some("a huge page here is 512 small ones: at most 511"));
+    }
+    let ahead = |now: &str, wanted| {
+        told("block.read_ahead_kb", "/sys/block/sda/queue/read_ahead_kb", now, None, wanted)
+    };
+    assert_eq!(ahead("128", 262_144), None);
+    let why = "256.0 MiB of 16 GiB would be read for each stream: at most a 64th of memory";
+    let refused = ahead("128", 262_148).expect("too much");
+    assert!(
+        refused.ends_with(" of 16 GiB would be read for each stream: at most a 64th of memory"),
+        "{refused} {why}"
+    );
+    assert_eq!(ahead("99999999", 300_000), None, "less than now");
+    let sectors = |wanted| {
+        told("block.max_sectors_kb", "/sys/block/sda/queue/max_sectors_kb", "128", Some(1280), wanted)
+    };
+    assert_eq!(sectors(1280), None);
+    assert_eq!(sectors(1284).as_deref(), Some("this device takes 1280 at most"));
+    let runtime = |wanted| {
+        told(
+            "kernel.sched_rt_runtime_us",
+            "/proc/sys/kernel/sched_rt_runtime_us",
+            "950000",
+            Some(1_000_000),
+            wanted,
+        )
+    };
+    assert_eq!([runtime(-1), runtime(1_000_000)], [None, None]);
+    assert_eq!(runtime(5_000_000).as_deref(), Some("this kernel takes 1000000 at most"));
+    for (id, file) in [
+        ("block.max_sectors_kb", "/sys/block/{disk}/queue/max_hw_sectors_kb"),
+        ("kernel.sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_period_us"),
+    ] {
+        assert_eq!(catalogue.knob(&KnobId::new(id)).expect("a row").limit.as_deref(), Some(file));
+    }
+    for id in ["cpu.uncore_min_khz", "cpu.uncore_max_khz"] {
+        assert!(catalogue.knob(&KnobId::new(id)).expect("a row").between.is_some(), "{id}");
+    }
+}
+
+#[test]
+fn thresholds_of_neighbours_are_held_against_those_that_stay() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let id = |index: u8| format!("net.ipv4.neigh.default.gc_thresh{index}");
+    let told = |wanted: &[(u8, i64)]| {
+        let mut observation = host();
+        for (index, now) in [(1, "128"), (2, "512"), (3, "1024")] {
+            let place = format!("/proc/sys/net/ipv4/neigh/default/gc_thresh{index}");
+            observation.knobs.insert(KnobId::new(id(index)), vec![reading(&place, now)]);
+        }
+        let want: Vec<(String, Want)> =
+            wanted.iter().map(|(index, value)| (id(*index), Want::Int(*value))).collect();
+        let want: Vec<(&str, Want)> = want.iter().map(|(id, want)| (id.as_str(), want.clone())).collect();
+        let plan = plan(&catalogue, &observation, &profile(&want), &[], &everything()).expect("a plan");
+        plan.skipped.into_iter().map(|row| row.verdict.reason).collect::<Vec<_>>()
+    };
+    let why = "gc_thresh1 would be 9999 and gc_thresh2 512: none may be above the next";
+    assert_eq!(told(&[(1, 9999)]), [why]);
+    assert_eq!(told(&[(2, 100)]), ["gc_thresh1 would be 128 and gc_thresh2 100: none may be above the next"]);
+    assert_eq!(
+        told(&[(2, 2048)]),
+        ["gc_thresh2 would be 2048 and gc_thresh3 1024: none may be above the next"]
+    );
+    assert_eq!(told(&[(1, 4096), (2, 8192), (3, 16384)]), [""; 0]);
+    assert_eq!(told(&[(1, 512)]), [""; 0]);
+}
+
+#[test]
 fn units_keep_no_more_than_there_is() {
     let catalogue = Catalogue::embedded().expect("sound");
     let mut observation = host();
@@ -528,6 +622,9 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::Promises,
         Bound::Surplus,
         Bound::CpusLeft,
+        Bound::ReadAhead,
+        Bound::PagesOfHuge,
+        Bound::Neighbours,
     ] {
         assert!(catalogue.knobs().any(|knob| knob.bound == Some(bound)), "{bound:?}");
     }
