@@ -43,7 +43,7 @@ fn cpus(text: &str) {
 /// The normal form is what "ours or theirs" is decided by.
 fn values(text: &str) {
     let types = [
-        ValueType::Int { int: "pages".into(), min: Some(-1), max: Some(1 << 40) },
+        ValueType::Int { int: "pages".into(), min: Some(-1), max: Some(1 << 40), words: vec!["n/a".into()] },
         ValueType::Ints { ints: "bytes".into(), count: 3, min: Some(1), ascending: true },
         ValueType::Choice { choice: vec!["always".into(), "madvise".into(), "never".into()] },
         ValueType::Flag { flag: true },

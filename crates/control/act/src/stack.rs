@@ -227,7 +227,7 @@ mod tests {
         Original {
             knob: KnobId::new("vm.swappiness"),
             place: PLACE.to_owned(),
-            r#type: ValueType::Int { int: "weight".to_owned(), min: None, max: None },
+            r#type: ValueType::Int { int: "weight".to_owned(), min: None, max: None, words: Vec::new() },
             value: value.to_owned(),
             coupling: None,
             over: None,

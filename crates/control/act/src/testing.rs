@@ -137,7 +137,7 @@ impl Sink for Kernel {
 }
 
 pub(crate) fn int() -> ValueType {
-    ValueType::Int { int: "none".to_owned(), min: None, max: None }
+    ValueType::Int { int: "none".to_owned(), min: None, max: None, words: Vec::new() }
 }
 
 pub(crate) fn original(place: &str, value: &str, coupling: Option<Coupling>) -> Original {

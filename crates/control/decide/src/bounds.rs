@@ -55,6 +55,9 @@ pub fn ruinous(catalogue: &Catalogue, observation: &Observation, steps: &[Step])
 
 /// Why a limit needs more than its class says, and which class: it is safe to move it one way, and not the other.
 pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Option<(Class, String)> {
+    if bound == Some(Bound::WakeUp) {
+        return longer_wake_up(now.trim(), wanted.trim());
+    }
     let (now, wanted) = (numbers(now)?, numbers(wanted)?);
     let is_lower = now.iter().zip(&wanted).any(|(now, wanted)| wanted < now);
     let shown = || now.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -78,7 +81,8 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
             );
             (Class::Durability, reason)
         }),
-        Bound::FreeReserve
+        Bound::WakeUp
+        | Bound::FreeReserve
         | Bound::Watermarks
         | Bound::Promises
         | Bound::Unwritten
@@ -90,6 +94,22 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
         | Bound::BootCpu
         | Bound::CpusLeft => None,
     }
+}
+
+/// Of a limit of wake-ups that somebody set, and that would be longer or gone.
+fn longer_wake_up(now: &str, wanted: &str) -> Option<(Class, String)> {
+    let longest = |text: &str| match (text, number(text)) {
+        ("n/a", _) => Some(0),
+        (_, Some(0)) => Some(u64::MAX),
+        (_, limit) => limit,
+    };
+    (longest(wanted)? > longest(now)?).then(|| {
+        let unit = if now == "n/a" { "" } else { " us" };
+        let reason = format!(
+            "it is {now}{unit} by somebody's word, and wake-ups would be allowed to take longer: --allow availability"
+        );
+        (Class::Availability, reason)
+    })
 }
 
 /// Whether a range, from its first number to its last, holds fewer than another one.
@@ -160,6 +180,7 @@ impl After<'_> {
             | Bound::Ports
             | Bound::BootCpu
             | Bound::Neighbours
+            | Bound::WakeUp
             | Bound::Kept => None,
         }
     }

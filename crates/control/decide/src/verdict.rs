@@ -69,7 +69,7 @@ fn settable(knob: &Knob, reading: &Reading, host: &HostFacts) -> String {
         remarks.push("by root".to_owned());
     }
     match &host.container {
-        Some(container) if is_namespaced(&knob.path) => {
+        Some(container) if is_namespaced(&knob.path, &host.kernel) => {
             remarks.push(format!("for this container's namespace only ({container})"));
         }
         Some(container) => {
@@ -80,12 +80,15 @@ fn settable(knob: &Knob, reading: &Reading, host: &HostFacts) -> String {
     remarks.join("; ")
 }
 
-/// Whether every network or IPC namespace has a value of its own (`net/*/sysctl*.c`, `ipc/ipc_sysctl.c`).
-fn is_namespaced(path: &str) -> bool {
+/// Whether every network or IPC namespace has a value of its own (`net/*/sysctl*.c`, `ipc/ipc_sysctl.c`). Of
+/// `net/core/sysctl_net_core.c` few are: `somaxconn`, and `optmem_max` since Linux 6.8.
+fn is_namespaced(path: &str, kernel: &str) -> bool {
     const IPC: [&str; 7] = ["shmmax", "shmall", "shmmni", "msgmax", "msgmnb", "msgmni", "sem"];
     let ipc = path.strip_prefix("/proc/sys/kernel/").is_some_and(|name| IPC.contains(&name));
+    let core = path == "/proc/sys/net/core/somaxconn"
+        || path == "/proc/sys/net/core/optmem_max" && !is_older(kernel, "6.8");
     let net = ["/proc/sys/net/ipv4/", "/sys/class/net/", place::CARDS];
-    ipc || net.iter().any(|folder| path.starts_with(folder))
+    ipc || core || net.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Why advice does not hold on this host: all its conditions, since there is nothing to probe.
@@ -313,6 +316,21 @@ mod tests {
             (VerdictKind::Blocked, "mounted read-only".to_owned())
         );
         assert_eq!(kind(metal(), Access::NeedsRoot, |_| ()), (VerdictKind::Settable, "by root".to_owned()));
+    }
+
+    #[test]
+    fn a_container_is_told_what_is_its_own() {
+        let mut observation = observation();
+        observation.host.container = Some("a marker".to_owned());
+        let mut own = |path: &str, kernel: &str| {
+            kernel.clone_into(&mut observation.host.kernel);
+            let verdict = verdict(&knob("a.b", path), &observation, &reading(path, "1"));
+            verdict.reason.starts_with("for this container's namespace only")
+        };
+        assert!(own("/proc/sys/net/core/somaxconn", "5.14.0") && own("/proc/sys/kernel/shmmax", "5.14.0"));
+        assert!(own("/proc/sys/net/core/optmem_max", "6.8.0"));
+        assert!(!own("/proc/sys/net/core/optmem_max", "6.7.0"), "one for the machine until then");
+        assert!(!own("/proc/sys/net/core/netdev_max_backlog", "6.8.0"));
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn step(knob: &str, original: &str, wanted: &str) -> EntryStep {
     let own = Original {
         knob: KnobId::new(knob),
         place: place.clone(),
-        r#type: ValueType::Int { int: "none".to_owned(), min: None, max: None },
+        r#type: ValueType::Int { int: "none".to_owned(), min: None, max: None, words: Vec::new() },
         value: original.to_owned(),
         coupling: None,
         over: None,

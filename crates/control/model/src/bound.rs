@@ -37,6 +37,9 @@ pub enum Bound {
     Kept,
     /// Pages that programs may map and nobody has set aside: no more than memory can give.
     Surplus,
+    /// How long a wake-up may take, `n/a` nothing at all and 0 without a limit: shorter freely, and to make it longer
+    /// takes back what somebody asked for.
+    WakeUp,
     /// KiB that each reader has read for it: a small part of memory.
     ReadAhead,
     /// Small pages of a huge one that may be missing, swapped out or shared: fewer than it has.

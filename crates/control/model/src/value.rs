@@ -29,7 +29,8 @@ pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum ValueType {
-    /// `{ int = "bytes", min = 0, max = 100 }`: a whole number and its unit.
+    /// `{ int = "bytes", min = 0, max = 100 }`: a whole number and its unit, or one of a few words
+    /// (`words = ["n/a"]`).
     Int {
         /// The unit, for people: bytes, pages, percent, ms, none.
         int: String,
@@ -39,6 +40,9 @@ pub enum ValueType {
         /// Largest legal value.
         #[serde(default)]
         max: Option<i64>,
+        /// Words that the kernel takes, and shows, in the place of a number.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        words: Vec<String>,
     },
     /// `{ unsigned = "bytes" }`: a whole number of up to 64 bits without a sign, such as `18446744073692774399`.
     Unsigned {
@@ -395,7 +399,8 @@ impl ValueType {
         }
         let value = self.normal(wanted);
         match self {
-            Self::Int { int, min, max } => in_range(&value, int, *min, *max),
+            Self::Int { words, .. } if words.contains(&value) => Ok(()),
+            Self::Int { int, min, max, .. } => in_range(&value, int, *min, *max),
             Self::Unsigned { .. } if value.parse::<u64>().is_ok() => Ok(()),
             Self::Unsigned { unsigned } => Err(ValueError::NotInt { value, unit: unsigned.clone() }),
             Self::Choice { choice } if choice.contains(&value) => Ok(()),
@@ -483,7 +488,10 @@ impl ValueType {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Int { int, min, max } => format!("whole number ({int}), {}", range(*min, *max)),
+            Self::Int { int, min, max, words } => {
+                let words: String = words.iter().map(|word| format!(", or {word}")).collect();
+                format!("whole number ({int}), {}{words}", range(*min, *max))
+            }
             Self::Unsigned { unsigned } => format!("whole number ({unsigned}), 0 to {}", u64::MAX),
             Self::Choice { choice } => format!("one of {}", choice.join(", ")),
             Self::Flag { .. } => "0 or 1".to_owned(),

@@ -155,7 +155,10 @@ impl<'a> Page<'a> {
 fn legal(kind: &ValueType) -> String {
     let end = |end: &Option<i64>| end.map(|number| number.to_string()).unwrap_or_default();
     match kind {
-        ValueType::Int { min, max, .. } => format!("{}..{}", end(min), end(max)),
+        ValueType::Int { min, max, words, .. } => {
+            let words: String = words.iter().map(|word| format!("|{word}")).collect();
+            format!("{}..{}{words}", end(min), end(max))
+        }
         ValueType::Unsigned { .. } => "0..".to_owned(),
         ValueType::Choice { choice } => choice.join("|"),
         ValueType::Flag { .. } => "0|1".to_owned(),

@@ -382,6 +382,42 @@ fn what_is_lowered_may_stop_who_needs_it() {
 }
 
 #[test]
+fn a_cpu_that_never_sleeps_can_be_wanted_and_is_not_put_to_sleep_unasked() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let knob = catalogue.knob(&KnobId::new("cpu.resume_latency_us")).expect("a row");
+    for (value, is_legal) in
+        [("n/a", true), ("0", true), ("2147483646", true), ("2147483647", false), ("na", false)]
+    {
+        assert_eq!(knob.validate(value).is_ok(), is_legal, "{value}");
+    }
+    assert!(knob.r#type.same("n/a\n", "n/a") && !knob.r#type.same("0", "n/a"));
+    assert!(knob.r#type.describe().ends_with(", or n/a"), "{}", knob.r#type.describe());
+    let profile = catalogue.profile("low-latency").expect("a profile");
+    let told = |now: &str, options: &Options| {
+        let mut observation = host();
+        let place = format!("{CPU}0/power/pm_qos_resume_latency_us");
+        observation.knobs.insert(knob.id.clone(), vec![reading(&place, now)]);
+        let plan = plan(&catalogue, &observation, &profile, &[], options).expect("a plan");
+        let row = plan.skipped.into_iter().find(|row| row.knob == knob.id);
+        row.map(|row| (row.not_allowed, row.verdict.reason))
+    };
+    let longer = |now: &str| {
+        format!(
+            "it is {now} by somebody's word, and wake-ups would be allowed to take longer: --allow availability"
+        )
+    };
+    let none = Options::default();
+    assert_eq!(told("n/a", &none), Some((true, longer("n/a"))));
+    assert_eq!(told("1", &none), Some((true, longer("1 us"))));
+    for shorter in ["0", "70"] {
+        assert_eq!(told(shorter, &none), None, "{shorter}");
+    }
+    assert_eq!(told("n/a", &everything()), None);
+    let way = |wanted| unsafe_way(Some(Bound::WakeUp), "20", wanted).is_some();
+    assert_eq!(["n/a", "1", "20", "21", "0"].map(way), [false, false, false, true, true]);
+}
+
+#[test]
 fn no_profile_lowers_the_buffers_of_sockets_unasked() {
     let catalogue = Catalogue::embedded().expect("sound");
     let mut observation = host();
@@ -466,11 +502,10 @@ fn what_the_kernel_refuses_at_the_write_is_refused_by_the_plan() {
         told("block.read_ahead_kb", "/sys/block/sda/queue/read_ahead_kb", now, None, wanted)
     };
     assert_eq!(ahead("128", 262_144), None);
-    let why = "256.0 MiB of 16 GiB would be read for each stream: at most a 64th of memory";
     let refused = ahead("128", 262_148).expect("too much");
     assert!(
         refused.ends_with(" of 16 GiB would be read for each stream: at most a 64th of memory"),
-        "{refused} {why}"
+        "{refused}"
     );
     assert_eq!(ahead("99999999", 300_000), None, "less than now");
     let sectors = |wanted| {
@@ -622,6 +657,7 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::Promises,
         Bound::Surplus,
         Bound::CpusLeft,
+        Bound::WakeUp,
         Bound::ReadAhead,
         Bound::PagesOfHuge,
         Bound::Neighbours,

@@ -50,10 +50,11 @@ impl Keys {
             self.directive.is_some(),
         ];
         let counts = self.int.is_some() || self.ints.is_some() || self.directive.is_some();
-        let of_setting = self.unit.is_some() || self.words.is_some() || self.at_least.is_some();
+        let of_setting = self.unit.is_some() || self.at_least.is_some();
         let stray = !counts && (self.min.is_some() || self.max.is_some())
             || self.directive.is_some() != self.unit.is_some()
             || self.directive.is_none() && of_setting
+            || self.directive.is_none() && self.int.is_none() && self.words.is_some()
             || self.ints.is_some() != self.count.is_some()
             || self.ints.is_some() && self.max.is_some()
             || self.ints.is_none() && self.ascending.is_some()
@@ -64,7 +65,7 @@ impl Keys {
 
 impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N }, { unsigned = UNIT }, \
+        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N, words = [WORD, ...] }, { unsigned = UNIT }, \
                               { ints = UNIT, count = N, min = N, ascending = true }, { choice = [WORD, ...] }, \
                               { cpus = \"list\" or \"mask\", empty = true }, { boot_cpus = [WORD, ...] }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
@@ -76,7 +77,9 @@ impl<'de> Deserialize<'de> for ValueType {
             return Err(D::Error::custom(WANTED));
         }
         match keys {
-            Keys { int: Some(int), min, max, .. } => Ok(Self::Int { int, min, max }),
+            Keys { int: Some(int), min, max, words, .. } => {
+                Ok(Self::Int { int, min, max, words: words.unwrap_or_default() })
+            }
             Keys { unsigned: Some(unsigned), .. } => Ok(Self::Unsigned { unsigned }),
             Keys { ints: Some(ints), count: Some(count), min, ascending, .. } => {
                 Ok(Self::Ints { ints, count, min, ascending: ascending.unwrap_or_default() })
