@@ -69,7 +69,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// It holds neither a description nor the trees of a machine.
-    #[error("{} holds no meta.toml, proc or sys: not a recorded machine", path.display())]
+    #[error("{} holds neither meta.toml nor both proc and sys: not a recorded machine", path.display())]
     NotAHost {
         /// The folder.
         path: PathBuf,

@@ -62,6 +62,14 @@ impl Host {
         Ok(Self::of(Source::Recorded { folder: folder.to_owned(), description }))
     }
 
+    /// The same, for whoever judges a machine: a tree that no description stands beside has both of its halves. `/proc`
+    /// has a folder `sys`, and is no machine of no CPUs.
+    pub fn open_whole(folder: &Path) -> Result<Self, OpenError> {
+        let host = Self::open(folder)?;
+        let is_whole = host.meta().is_some() || ["proc", "sys"].iter().all(|half| folder.join(half).is_dir());
+        if is_whole { Ok(host) } else { Err(OpenError::NotAHost { path: folder.to_owned() }) }
+    }
+
     fn of(source: Source) -> Self {
         Self { source, asked: Mutex::default(), folders: Mutex::default() }
     }
@@ -145,7 +153,8 @@ impl Host {
             return Err(ReadError::of(path, errno.into()));
         }
         // The maps of a live process with a million mappings are longer than any file of a recording.
-        let limit = if self.is_live() { 16 * file::BYTES_MAX } else { file::BYTES_MAX };
+        let most = if self.is_live() { 16 * file::BYTES_MAX } else { file::BYTES_MAX };
+        let limit = bytes_max(path).min(most);
         let read = |real: PathBuf| file::read_up_to(&real, limit);
         self.seen_path(path).and_then(read).map_err(|source| ReadError::of(path, source))
     }
@@ -330,6 +339,27 @@ fn mode_of(metadata: &fs::Metadata) -> u32 {
     metadata.permissions().mode() & 0o777
 }
 
+/// How large a file of the kernel can be that is read as a whole: a recording may hold anything under its name, and what
+/// is made of it takes its time. The command line is of a page at most (`COMMAND_LINE_SIZE`), a setting too, but for a
+/// list of ports.
+fn bytes_max(path: &str) -> u64 {
+    const ONE_PAGE: u64 = 64 << 10;
+    const LIST: u64 = 1 << 20;
+    const SETTINGS: [&str; 6] = [
+        "/proc/sys/",
+        "/sys/block/",
+        "/sys/class/",
+        "/sys/devices/system/",
+        "/sys/kernel/mm/",
+        "/sys/module/",
+    ];
+    match path {
+        "/proc/cmdline" | "/proc/loadavg" | "/proc/meminfo" | "/proc/version" => ONE_PAGE,
+        _ if SETTINGS.iter().any(|folder| path.starts_with(folder)) => LIST,
+        _ => u64::MAX,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -446,6 +476,40 @@ mod tests {
         assert!(matches!(Host::open(Path::new("/nonexistent")), Err(OpenError::NotAHost { .. })));
         let broken = tree(&[("meta.toml", "name = [")]);
         assert!(matches!(Host::open(broken.path()), Err(OpenError::Meta { .. })));
+    }
+
+    #[test]
+    fn half_a_machine_is_none() {
+        let is_one = |files: &[(&str, &str)]| Host::open_whole(tree(files).path()).is_ok();
+        let (proc, sys) = (("/proc/version", "Linux\n"), ("/sys/block/.keep", ""));
+        assert!(is_one(&[proc, sys]));
+        assert!(!is_one(&[proc]) && !is_one(&[sys]));
+        let meta = format!("name = \"box\"\n{}", planish_skip::MACHINE);
+        assert!(is_one(&[("meta.toml", &meta), proc]));
+        assert!(matches!(Host::open_whole(Path::new("/proc")), Err(OpenError::NotAHost { .. })));
+    }
+
+    #[test]
+    fn no_more_is_read_of_a_file_than_a_kernel_shows() {
+        let long = "x".repeat((64 << 10) + 1);
+        let list = "1,".repeat(90_000);
+        let root = tree(&[
+            ("/proc/cmdline", &long),
+            ("/proc/meminfo", &long),
+            ("/proc/interrupts", &long),
+            ("/proc/sys/net/ipv4/ip_local_reserved_ports", &list),
+            ("/proc/sys/vm/swappiness", &long.repeat(17)),
+        ]);
+        let host = Host::open(root.path()).unwrap();
+        for (path, is_read) in [
+            ("/proc/cmdline", false),
+            ("/proc/meminfo", false),
+            ("/proc/interrupts", true),
+            ("/proc/sys/net/ipv4/ip_local_reserved_ports", true),
+            ("/proc/sys/vm/swappiness", false),
+        ] {
+            assert_eq!(host.read(path).is_ok(), is_read, "{path}");
+        }
     }
 
     #[test]

@@ -84,6 +84,14 @@ pub enum CatalogueError {
         /// The profile.
         name: String,
     },
+    /// A profile inherits more profiles than can be meant, itself or through them.
+    #[error("{}profile `{name}` inherits more than {INHERITED_MAX} profiles in all", place(file.as_ref()))]
+    TooMany {
+        /// Where one of them is inherited, with line and column.
+        file: Option<String>,
+        /// The profile that would be one too many.
+        name: String,
+    },
     /// Two parents of a profile that want one thing otherwise, which the profile itself does not settle.
     #[error("{file}: {knob} is wanted otherwise by two parents: {} and {}", parents[0], parents[1])]
     Conflict {
@@ -163,6 +171,7 @@ impl CatalogueError {
             Self::Conflict { knob, .. } => {
                 format!("say in the profile itself which it is to be: {knob}, in its own table")
             }
+            Self::TooMany { .. } => "say in one profile what these want together".to_owned(),
             Self::Cycle { .. } => "take one of the names out of `inherits`".to_owned(),
             Self::LeftOut(error) => error.cure(),
             Self::Name { error, .. } => error.cure(),
@@ -185,6 +194,7 @@ impl CatalogueError {
                 Self::UnknownProfile { file: Some(at()), name, nearest, known }
             }
             Self::Cycle { file: None, name } => Self::Cycle { file: Some(at()), name },
+            Self::TooMany { file: None, name } => Self::TooMany { file: Some(at()), name },
             other => other,
         }
     }
@@ -230,6 +240,25 @@ struct ProfileFile {
     file: String,
     text: String,
     profile: Profile,
+}
+
+/// As many profiles are laid over each other for one. Each is read again wherever it is inherited, so that a few that
+/// inherit two of one kind each come to millions.
+const INHERITED_MAX: usize = 64;
+
+/// How a profile that is being laid over others came to be inherited.
+#[derive(Default)]
+struct Lineage {
+    /// Its heirs, the first of all first.
+    names: Vec<String>,
+    /// Profiles that were taken up so far, those that are done with too.
+    laid: usize,
+}
+
+impl Lineage {
+    fn of(name: &str) -> Self {
+        Self { names: vec![name.to_owned()], laid: 0 }
+    }
 }
 
 impl Catalogue {
@@ -516,7 +545,7 @@ impl Catalogue {
     /// # Errors
     /// No such profile, a cycle, a knob that does not exist, a value that a knob cannot have.
     pub fn profile(&self, name: &str) -> Result<Profile, CatalogueError> {
-        self.flatten(name, &mut Vec::new(), false)
+        self.flatten(name, &mut Lineage::default(), false)
     }
 
     /// A profile from the text of a file that is not in the catalogue, with everything that it inherits, checked.
@@ -546,13 +575,17 @@ impl Catalogue {
     }
 
     fn merge_alone(&self, file: &str, text: &str, profile: &Profile) -> Result<Profile, CatalogueError> {
-        self.merge(file, text, profile, &mut vec![profile.name.clone()], false)
+        self.merge(file, text, profile, &mut Lineage::of(&profile.name), false)
     }
 
     /// A profile with everything that it inherits; `by_us` where one that we ship inherits it.
-    fn flatten(&self, name: &str, path: &mut Vec<String>, by_us: bool) -> Result<Profile, CatalogueError> {
-        if path.iter().any(|seen| seen == name) {
+    fn flatten(&self, name: &str, path: &mut Lineage, by_us: bool) -> Result<Profile, CatalogueError> {
+        if path.names.iter().any(|seen| seen == name) {
             return Err(CatalogueError::Cycle { file: None, name: name.to_owned() });
+        }
+        path.laid += 1;
+        if path.laid > INHERITED_MAX {
+            return Err(CatalogueError::TooMany { file: None, name: name.to_owned() });
         }
         let shipped = self.shipped.get(name);
         let found = shipped.filter(|_| by_us).or_else(|| self.profiles.get(name));
@@ -569,11 +602,11 @@ impl Catalogue {
         };
         if shipped.is_some_and(|shipped| shipped.file == *file) {
             // Another path: the user's own of a name on it is not met again.
-            return self.merge(file, text, profile, &mut vec![name.to_owned()], true);
+            return self.merge(file, text, profile, &mut Lineage::of(name), true);
         }
-        path.push(name.to_owned());
+        path.names.push(name.to_owned());
         let merged = self.merge(file, text, profile, path, false);
-        path.pop();
+        path.names.pop();
         merged
     }
 
@@ -582,7 +615,7 @@ impl Catalogue {
         file: &str,
         text: &str,
         profile: &Profile,
-        path: &mut Vec<String>,
+        path: &mut Lineage,
         by_us: bool,
     ) -> Result<Profile, CatalogueError> {
         let mut want = BTreeMap::new();

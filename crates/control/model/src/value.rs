@@ -574,7 +574,8 @@ mod tests {
 
     #[test]
     fn values_carry_their_unit() {
-        let unit = |int: &str| ValueType::Int { int: int.to_owned(), min: None, max: None };
+        let unit =
+            |int: &str| ValueType::Int { int: int.to_owned(), min: None, max: None, words: Vec::new() };
         for (kind, raw, text) in [
             (unit("percent"), "60\n", "60 %"),
             (unit("bytes"), "67108864", "64 MiB"),
@@ -647,7 +648,8 @@ mod tests {
 
     #[test]
     fn numbers_are_held_to_their_range() {
-        let percent = ValueType::Int { int: "percent".to_owned(), min: Some(0), max: Some(100) };
+        let percent =
+            ValueType::Int { int: "percent".to_owned(), min: Some(0), max: Some(100), words: Vec::new() };
         assert!(percent.validate("100\n").is_ok());
         assert_eq!(
             percent.validate("101").expect_err("too big").to_string(),
@@ -684,7 +686,7 @@ mod tests {
         #[test]
         fn normal_form_is_idempotent(raw in "[ \t0-9a-zYN\\[\\],-]{0,24}") {
             for kind in [thp(), ValueType::Flag { flag: true }, ValueType::Text { text: true },
-                         ValueType::Int { int: "pages".to_owned(), min: None, max: None },
+                         ValueType::Int { int: "pages".to_owned(), min: None, max: None, words: Vec::new() },
                          ValueType::Cpus { cpus: CpuForm::List, empty: true },
                          ValueType::Cpus { cpus: CpuForm::Mask, empty: true }] {
                 let once = kind.normal(&raw);

@@ -98,7 +98,7 @@ impl Session {
     pub fn with_seams(options: SessionOptions, seams: Box<dyn Seams>) -> Result<Self, PipelineError> {
         let _stage = info_span!("open").entered();
         let host = match &options.root {
-            Some(folder) => Host::open(folder)?,
+            Some(folder) => Host::open_whole(folder)?,
             None => Host::live(),
         };
         let folders = Folders::of(&options)?;

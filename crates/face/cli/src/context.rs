@@ -41,7 +41,7 @@ impl Context {
     /// The machine that `--root` names, or this one.
     pub fn host(&self) -> Result<Host, Failure> {
         match &self.globals.root {
-            Some(folder) => Ok(Host::open(folder)?),
+            Some(folder) => Ok(Host::open_whole(folder)?),
             None => Ok(Host::live()),
         }
     }

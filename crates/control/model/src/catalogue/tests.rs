@@ -516,6 +516,33 @@ fn a_cycle_is_named() {
 }
 
 #[test]
+fn more_parents_than_can_be_meant_end_at_once() {
+    let text =
+        |name: &str, parents: &str| format!("name = \"{name}\"\nsummary = \"s\"\ninherits = [{parents}]\n");
+    let mut chain = catalogue();
+    chain.add_profile("p0.toml", &text("p0", "")).expect("ok");
+    for index in 1..3000 {
+        let (name, parent) = (format!("p{index}"), format!("\"p{}\"", index - 1));
+        chain.add_profile(&format!("{name}.toml"), &text(&name, &parent)).expect("ok");
+    }
+    assert!(chain.profile("p63").is_ok());
+    let told = chain.profile("p64").expect_err("a chain").to_string();
+    assert_eq!(told, "p1.toml:3:13: profile `p0` inherits more than 64 profiles in all");
+    chain.leave_wrong_out();
+    assert_eq!(chain.left_out().count(), 3000 - 64);
+    // Few profiles, and twice as many to lay over each other with each of them.
+    let mut wide = catalogue();
+    for index in 0..40 {
+        for side in ["a", "b"] {
+            let parents = if index == 0 { String::new() } else { format!("\"a{0}\", \"b{0}\"", index - 1) };
+            let name = format!("{side}{index}");
+            wide.add_profile(&format!("{name}.toml"), &text(&name, &parents)).expect("ok");
+        }
+    }
+    assert!(wide.profile("a39").expect_err("millions").to_string().ends_with("more than 64 profiles in all"));
+}
+
+#[test]
 fn a_parent_that_does_not_exist_is_pointed_at() {
     let mut catalogue = catalogue();
     catalogue.add_profile("base.toml", "name = \"base\"\nsummary = \"s\"\n").expect("ok");

@@ -127,8 +127,9 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
         // The root folder is no recording: what only this machine can be asked would be missing of it.
         let is_root = || folder.canonicalize().is_ok_and(|real| real == Path::new("/"));
         let live = folder == Path::new("live") || is_root();
-        let open =
-            || Host::open(folder).map_err(|error| Failure::from(error).hint("this machine is called live"));
+        let open = || {
+            Host::open_whole(folder).map_err(|error| Failure::from(error).hint("this machine is called live"))
+        };
         let host = if live { Host::live() } else { open()? };
         let mut values = values(&planish_observe::observe(&host, &catalogue));
         values.extend(arguments(&host.read("/proc/cmdline").unwrap_or_default(), &catalogue));

@@ -55,7 +55,7 @@ fn a_recording_of_this_machine_can_be_applied_to_and_comes_back() {
 fn a_folder_that_is_no_host_is_a_usage_error_with_its_cure() {
     let run = run(["--root", "/nosuch", "topo"]);
     assert_eq!(run.exit, 2);
-    assert!(run.stderr.contains("/nosuch holds no meta.toml, proc or sys"), "{}", run.stderr);
+    assert!(run.stderr.contains("/nosuch holds neither meta.toml nor both proc and sys"), "{}", run.stderr);
     assert!(run.stderr.contains("hint: planish host record DIR"), "{}", run.stderr);
 }
 

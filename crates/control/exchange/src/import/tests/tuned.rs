@@ -329,3 +329,10 @@ fn arguments_of_a_profile_say_of_which_size_its_pages_are() {
     );
     assert!(told(&imported)[0].ends_with("which this file makes 1G"), "{:?}", told(&imported));
 }
+
+#[test]
+fn a_cpu_that_is_never_to_sleep_is_read() {
+    let imported = read("[cpu]\npm_qos_resume_latency_us=n/a\n", ImportFormat::Tuned);
+    assert_eq!(told(&imported), ["2 cpu.resume_latency_us"]);
+    assert_eq!(*want(&imported, "cpu.resume_latency_us"), Want::Text("n/a".to_owned()));
+}
