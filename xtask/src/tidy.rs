@@ -26,6 +26,7 @@ const UNSAFE_CRATES: &[&str] = &[
 const PURE_CRATES: &[&str] = &[
     "crates/base/boot",
     "crates/base/udev",
+    "crates/base/formats",
     "crates/control/model",
     "crates/control/decide",
     "crates/control/verify",

@@ -8,7 +8,7 @@
 
 use planish_model::place;
 
-use super::tuned_files::{Line, Lines};
+use planish_formats::tuned::{Line, Lines};
 
 /// What a section says of itself.
 pub(super) struct Section<'a> {
@@ -30,7 +30,7 @@ pub(super) struct Section<'a> {
 
 impl<'a> Section<'a> {
     fn of(all: &'a Lines, name: &'a str) -> Self {
-        let lines = &all.lines;
+        let (lines, steering) = (&all.lines, all.steering(name));
         let said = |key: &str| {
             let mut said = lines.iter().rev().filter(|entry| entry.section == name && entry.key == key);
             said.next()?.value.as_deref()
@@ -39,13 +39,12 @@ impl<'a> Section<'a> {
         let own = lines.iter().filter(|entry| entry.section == name && entry.replaced_by.is_none());
         Self {
             name,
-            kind: said("type").unwrap_or(name),
+            kind: steering.kind,
             // What cannot be put in keeps its signs, and is no name.
             devices: all.expanded(devices).unwrap_or_else(|_| devices.to_owned()),
             is_by_udev: said("devices_udev_regex").is_some(),
-            is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
-            // Any other word turns it off (`tuned/profiles/unit.py`).
-            is_off: said("enabled").is_some_and(|word| !["1", "true", "True"].contains(&word)),
+            is_of_some: steering.is_of_some,
+            is_off: steering.is_off,
             priority: said("priority").and_then(|number| number.parse().ok()).unwrap_or_default(),
             keys: own.map(|entry| entry.key.as_str()).collect(),
         }

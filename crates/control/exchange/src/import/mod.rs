@@ -6,7 +6,6 @@ mod arguments;
 mod collect;
 mod devices;
 mod grub;
-mod ini;
 mod node_tuning;
 mod recognise;
 mod saptune;
@@ -16,9 +15,9 @@ mod sysctl;
 mod tmpfiles;
 mod tuned;
 mod tuned_boot;
-mod tuned_files;
 mod udev;
 mod unit;
+mod words;
 mod write;
 mod written;
 mod yaml;
@@ -29,8 +28,8 @@ use serde::Serialize;
 
 use collect::Collector;
 pub(crate) use devices::may_meet;
+pub use planish_formats::tuned::{Asked, Files};
 pub use recognise::{recognise, recognise_file};
-pub use tuned_files::{Asked, Files};
 
 /// A format that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 
 use super::collect::Collector;
-use super::ini::tuned_entries;
 use super::tuned;
-use super::tuned_files::{Asked, Files};
 use super::yaml::Node;
+use planish_formats::ini::tuned_entries;
+use planish_formats::tuned::{Asked, Files};
 
 /// A profile of tuned in an object.
 pub(super) struct Profile<'a> {

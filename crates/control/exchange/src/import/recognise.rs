@@ -4,9 +4,9 @@
 //! for another reader, and what few lines of it fit would be a profile that lost nearly everything.
 
 use super::ImportFormat;
-use super::ini::{self, Entry};
 use super::{ansible, grub, node_tuning, script, udev, unit, yaml};
 use crate::error::ExchangeError;
+use planish_formats::ini::{self, Entry};
 
 /// Plugins and sections of tuned (`tuned/plugins/` of the project). A section of another name says its `type`.
 const OF_TUNED: [&str; 29] = [

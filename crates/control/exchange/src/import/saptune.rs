@@ -1,7 +1,8 @@
 //! A note of saptune (`saptune-note(5)`): the sections that set values of the kernel.
 
 use super::collect::Collector;
-use super::ini::{AT_LEAST, Entry, OF_SOME, energy_perf_bias, entries};
+use super::words::{AT_LEAST, OF_SOME, energy_perf_bias};
+use planish_formats::ini::{Entry, entries};
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     for entry in entries(text) {

@@ -2,10 +2,11 @@
 
 use super::collect::Collector;
 use super::devices::Sections;
-use super::ini::{AT_LEAST, OF_SOME, energy_perf_bias, unquoted};
 use super::tuned_boot;
-use super::tuned_files::{Files, Line, Lines};
+use super::words::{AT_LEAST, OF_SOME, energy_perf_bias};
 use crate::threads;
+use planish_formats::ini::unquoted;
+use planish_formats::tuned::{Files, Line, Lines, is_pattern};
 use planish_model::cards;
 
 /// Why an option is refused that no plugin here has.
@@ -109,7 +110,7 @@ fn plugin(kind: &str, entry: &Line, value: &str, told: &str, collector: &mut Col
         ("main", "summary") if entry.from.is_empty() => collector.sums_up(value),
         ("main", "summary") => {}
         ("main", "include") => collector.refuse(line, told, "includes another profile: import that one too"),
-        (_, "drop") if value.contains(['*', '[', '(', '\\', '+', '?', '^', '$', '|']) => {
+        (_, "drop") if is_pattern(value) => {
             collector.refuse(line, told, "a pattern of options to leave out: they are not")
         }
         ("sysctl" | "sysfs" | "vm" | "bootloader", "type") => {}

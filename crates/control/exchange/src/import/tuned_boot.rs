@@ -6,7 +6,7 @@
 
 use super::collect::Collector;
 use super::devices::Sections;
-use super::tuned_files::{Line, Lines};
+use planish_formats::tuned::{Line, Lines};
 
 /// The plugin.
 const KIND: &str = "bootloader";

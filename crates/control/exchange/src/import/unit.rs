@@ -3,6 +3,7 @@
 //! A drop-in does not say which unit it is of. That tells where it lies, or a comment with its path above it, as
 //! `systemctl cat` prints one above each file.
 
+use planish_formats::unit::words;
 use planish_model::{LimitPair, ValueType, place};
 
 use super::collect::Collector;
@@ -256,41 +257,6 @@ fn start(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
     script::read(&("\n".repeat(line.number.saturating_sub(1)) + &text), collector);
 }
 
-/// Words as systemd takes them (`systemd.service(5)`, "Command lines"): quotes hold blanks together, a backslash takes
-/// the next character as it is, and `$$` and `%%` are one sign. `None` where systemd would put something in.
-fn words(command: &str) -> Option<Vec<String>> {
-    let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
-    let mut rest = command.chars().peekable();
-    while let Some(c) = rest.next() {
-        match (quote, c) {
-            (_, '\\') => word.push(match rest.next()? {
-                'n' => '\n',
-                't' => '\t',
-                plain if "\\\"'$`; ".contains(plain) => plain,
-                _ => return None,
-            }),
-            (_, '%') => word.push(rest.next().filter(|next| *next == '%')?),
-            (_, '$') if rest.next_if_eq(&'$').is_some() => word.push('$'),
-            // Of one word as a whole, or in braces; elsewhere the sign stays for the shell.
-            (_, '$') if rest.peek() == Some(&'{') || quote.is_none() && word.is_empty() => return None,
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), c) => word.push(c),
-            (None, '"' | '\'') => (quote, any) = (Some(c), true),
-            (None, c) if c.is_whitespace() => {
-                if any || !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-                any = false;
-            }
-            (None, c) => word.push(c),
-        }
-    }
-    if any || !word.is_empty() {
-        words.push(word);
-    }
-    Some(words).filter(|_| quote.is_none())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,22 +275,5 @@ mod tests {
             assert_eq!(unit_of(path), unit, "{path}");
         }
         assert!(is_folder("/etc/systemd/system/a.service.d/") && !is_folder("/etc/systemd/system"));
-    }
-
-    #[test]
-    fn words_are_those_that_systemd_starts() {
-        let told = |command| words(command).map(|words| words.join("|"));
-        for (command, found) in [
-            (r#"/bin/sh -c "echo a > /b; exit $$failed""#, Some("/bin/sh|-c|echo a > /b; exit $failed")),
-            (r#"/bin/sh -c 'for f in 1; do echo $f; done'"#, Some("/bin/sh|-c|for f in 1; do echo $f; done")),
-            (r#"x "50%% \"a\" '\\'""#, Some("x|50% \"a\" '\\'")),
-            ("x %n", None),
-            ("x $FILES", None),
-            (r#"x "${FILE}""#, None),
-            (r#"x "open"#, None),
-            (r"x a\x20b", None),
-        ] {
-            assert_eq!(told(command).as_deref(), found, "{command}");
-        }
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::expand::names;
-use super::lex::{Part, Word};
-use super::tree::{Command, Kind, List, Pipeline};
+use planish_formats::shell::{Command, Kind, List, Part, Pipeline, Word};
 
 /// The names, and whether there may be others.
 #[derive(Debug, Default)]

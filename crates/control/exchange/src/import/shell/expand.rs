@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::lex::{Part, Word, is_name};
+use planish_formats::shell::{Part, Word, is_name};
 
 /// What is known of a variable that is set.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use super::expand::{Field, Filler, Value, is_argument};
 use super::guard::{Ends, Outcome, Term, mounted, tested};
-use super::lex::{Part, Word};
-use super::tree::Redirect;
 use super::walk::{Flow, Passed, Plain, Ran, Reach, Walker, is_of_kernel, reads, takes_output, walk_under};
 use crate::import::{script, written};
+use planish_formats::shell::{Command, Part, Redirect, Word, is_name};
 
 /// Why a command is refused of which a word is not known.
 const UNKNOWN: &str = "a variable or command that only a shell can tell";
@@ -169,7 +168,7 @@ impl<'t> Walker<'t, '_, '_> {
     }
 
     /// A function of the script, which is run where it is called.
-    fn call(&mut self, name: &str, body: Option<&'t super::tree::Command<'t>>, plain: &Plain<'_>) -> Ran {
+    fn call(&mut self, name: &str, body: Option<&'t Command<'t>>, plain: &Plain<'_>) -> Ran {
         let why = match body {
             None => format!("function or alias {name} may be this one or another: take it by hand"),
             Some(_) if self.calls.iter().any(|call| call == name) => format!("function {name} calls itself"),
@@ -358,7 +357,7 @@ impl<'t> Walker<'t, '_, '_> {
                 Some((variable, value)) => (variable.trim_end_matches('+'), Some(value)),
                 None => (word.text.as_str(), None),
             };
-            if !super::lex::is_name(variable) {
+            if !is_name(variable) {
                 continue;
             }
             if ["declare", "local", "typeset"].contains(&name) {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::assigned::Assigned;
 use super::expand::{Field, Filler, Value, Variables};
 use super::guard::{BY_HAND, Ends, Outcome, Place, Term, tested};
-use super::lex::{Document, Lexer, Token, Word};
 use super::simple::is_followed;
-use super::tree::{Chain, Command, Kind, List, Pipeline, Redirect, parse};
 use crate::import::collect::Collector;
 use crate::import::script;
 use crate::threads;
+use planish_formats::shell::{
+    Chain, Command, Document, Kind, Lexer, List, Pipeline, Redirect, Token, Word, parse,
+};
 
 /// What the loops and functions of a file may come to, all its scripts together: commands of every kind, the longer
 /// the more. No tuning script comes to as many, and a hostile one must end.
@@ -704,7 +705,7 @@ impl<'t> Walker<'t, '_, '_> {
 
     fn cases(&mut self, subject: &str, arms: &'t [(&'t str, List<'t>)], line: usize) -> Ran {
         let mut filler = Filler { variables: &mut self.variables, unset: None };
-        if let Ok(Token::Word(word)) = Lexer::new(subject).next() {
+        if let Ok(Token::Word(word)) = Lexer::new(subject).token() {
             drop(filler.fields(&word));
         }
         let unset = filler.unset.take();

@@ -1,22 +1,17 @@
 //! Files of sections and `key = value` lines, as tuned and saptune have them.
 
-/// Why a line with `>2048` is no setting: what is more already stays.
-pub(super) const AT_LEAST: &str = "at least or at most so much: a profile wants one value";
-/// Why the lines of a section that asks what host it is on are none.
-pub(super) const OF_SOME: &str = "a section for some hosts only: make a profile of your own with `needs`";
-
 /// One line that says something.
-pub(super) struct Entry<'a> {
+pub struct Entry<'a> {
     /// Its number, from 1.
-    pub(super) line: usize,
+    pub line: usize,
     /// The section it stands in, without brackets.
-    pub(super) section: &'a str,
+    pub section: &'a str,
     /// The key; the whole line where it has no `=`.
-    pub(super) key: &'a str,
+    pub key: &'a str,
     /// The value; `None` without a `=`.
-    pub(super) value: Option<&'a str>,
+    pub value: Option<&'a str>,
     /// The first line below that belongs to the value.
-    pub(super) goes_on: Option<usize>,
+    pub goes_on: Option<usize>,
     /// Blanks before it.
     indent: usize,
     /// Whether it is the first one below the name of its section.
@@ -24,7 +19,7 @@ pub(super) struct Entry<'a> {
 }
 
 /// The lines of a note of saptune, comments left out, and values without quotes around them.
-pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
+pub fn entries(text: &str) -> Vec<Entry<'_>> {
     let mut all = read(text, |line| line);
     for entry in &mut all {
         (entry.value, entry.goes_on) = (entry.value.map(unquoted), None);
@@ -36,7 +31,7 @@ pub(super) fn entries(text: &str) -> Vec<Entry<'_>> {
 /// (`tuned/profiles/loader.py`): what follows a `#` behind a blank is a comment, quotes are part of the value, and a
 /// line that is indented deeper than the option above goes on with its value. Of one option that a section says twice
 /// the later one counts.
-pub(super) fn tuned_entries(text: &str) -> Vec<Entry<'_>> {
+pub fn tuned_entries(text: &str) -> Vec<Entry<'_>> {
     let mut found: Vec<Entry<'_>> = Vec::new();
     for entry in read(text, uncommented) {
         let last = found.last_mut().filter(|last| !entry.is_first && entry.indent > last.indent);
@@ -78,18 +73,8 @@ fn read(text: &str, bare: fn(&str) -> &str) -> Vec<Entry<'_>> {
     entries
 }
 
-/// The number of a bias of the CPU, where both have a word for it.
-pub(super) fn energy_perf_bias(word: &str) -> &str {
-    match word {
-        "performance" => "0",
-        "normal" => "6",
-        "powersave" | "power" => "15",
-        other => other,
-    }
-}
-
 /// A value without the quotes around it.
-pub(super) fn unquoted(value: &str) -> &str {
+pub fn unquoted(value: &str) -> &str {
     let stripped = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     stripped('"').or_else(|| stripped('\'')).unwrap_or(value)
 }

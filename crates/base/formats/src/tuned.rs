@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ini::tuned_entries;
+use crate::ini::tuned_entries;
 
 /// Profiles that one may include, one after another: none that is sound has so many.
 const FILES_MAX: usize = 32;
@@ -35,32 +35,54 @@ pub type Files<'a> = dyn Fn(Asked<'_>) -> Option<String> + 'a;
 
 /// One line that says something, of the profile or of one that it includes.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub struct Line {
     /// The line of the profile itself: of what is included, that of the include.
-    pub(super) number: usize,
-    /// The included profile and the line there, to be told before the line.
-    pub(super) from: String,
-    pub(super) section: String,
-    pub(super) key: String,
-    pub(super) value: Option<String>,
+    pub number: usize,
+    /// The included profile that says it; of the profile itself none.
+    pub profile: String,
+    /// The same and the line there, to be told before the line.
+    pub from: String,
+    /// Its section.
+    pub section: String,
+    /// The option.
+    pub key: String,
+    /// What it is set to.
+    pub value: Option<String>,
     /// The first line below that belongs to the value, of the file that says it.
-    pub(super) goes_on: Option<usize>,
+    pub goes_on: Option<usize>,
     /// The line of the profile itself that took its place.
-    pub(super) replaced_by: Option<usize>,
+    pub replaced_by: Option<usize>,
+    /// A later file takes out options by patterns, which may be this one.
+    pub may_be_dropped: bool,
+}
+
+/// What a section says of itself, once the files are merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steering<'a> {
+    /// The plugin that reads it: its name, where it names none.
+    pub kind: &'a str,
+    /// It is for machines alone whose kernel or CPU matches something.
+    pub is_of_some: bool,
+    /// tuned passes it over.
+    pub is_off: bool,
 }
 
 /// All lines of a profile, and what is wrong with what it includes.
 #[derive(Default)]
-pub(super) struct Lines {
-    pub(super) lines: Vec<Line>,
+pub struct Lines {
+    /// Those that count, and those that a later one took the place of.
+    pub lines: Vec<Line>,
     /// The line that says it, its text, and why it is refused.
-    pub(super) refused: Vec<(usize, String, String)>,
+    pub refused: Vec<(usize, String, String)>,
+    /// Whether a profile that is included was not followed.
+    pub lacks_profile: bool,
     variables: BTreeMap<String, String>,
     files: usize,
 }
 
 impl Lines {
-    pub(super) fn read(text: &str, files: Option<&Files<'_>>) -> Self {
+    /// Reads a profile, and those that it includes where files are given.
+    pub fn read(text: &str, files: Option<&Files<'_>>) -> Self {
         let mut all = Self::default();
         all.add(text, None, &mut Vec::new(), files);
         all
@@ -80,12 +102,14 @@ impl Lines {
             .filter(|entry| entry.section != "variables")
             .map(|entry| Line {
                 number: at.unwrap_or(entry.line),
+                profile: within.last().cloned().unwrap_or_default(),
                 from: from(entry.line),
                 section: entry.section.to_owned(),
                 key: entry.key.to_owned(),
                 value: entry.value.map(str::to_owned),
                 goes_on: entry.goes_on,
                 replaced_by: None,
+                may_be_dropped: false,
             })
             .collect();
         let mut later = BTreeMap::new();
@@ -112,12 +136,18 @@ impl Lines {
         let told = line.told();
         let names = match self.expanded(line.value.as_deref().unwrap_or_default()) {
             Ok(names) => names,
-            Err(why) => return self.refused.push((line.number, told, why)),
+            Err(why) => {
+                self.lacks_profile = true;
+                return self.refused.push((line.number, told, why));
+            }
         };
         for name in names.split([',', ';', ' ']).filter(|name| !name.is_empty()) {
             // `-name` need not be there.
             let (name, optional) = name.strip_prefix('-').map_or((name, false), |name| (name, true));
-            let mut refuse = |why: String| self.refused.push((line.number, told.clone(), why));
+            let mut refuse = |why: String| {
+                self.lacks_profile = true;
+                self.refused.push((line.number, told.clone(), why));
+            };
             if within.iter().any(|other| other == name) {
                 refuse(format!("{name} is included by itself"));
             } else if name.contains('/') || self.files == FILES_MAX {
@@ -159,6 +189,10 @@ impl Lines {
                 let dropped: Vec<&str> = value.split([',', ';']).map(str::trim).collect();
                 self.lines
                     .retain(|older| older.section != line.section || !dropped.contains(&older.key.as_str()));
+                if dropped.iter().any(|option| is_pattern(option)) {
+                    let older = self.lines.iter_mut().filter(|older| older.section == line.section);
+                    older.for_each(|older| older.may_be_dropped = true);
+                }
             }
             _ if line.section == "main" => {}
             key => {
@@ -168,11 +202,26 @@ impl Lines {
         }
     }
 
+    /// What a section says of itself.
+    #[must_use]
+    pub fn steering<'a>(&'a self, section: &'a str) -> Steering<'a> {
+        let said = |key: &str| {
+            let mut said = self.lines.iter().rev().filter(|line| line.section == section && line.key == key);
+            said.next()?.value.as_deref()
+        };
+        Steering {
+            kind: said("type").unwrap_or(section),
+            is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
+            // Any other word turns it off (`tuned/profiles/unit.py`).
+            is_off: said("enabled").is_some_and(|word| !["1", "true", "True"].contains(&word)),
+        }
+    }
+
     /// A value with its variables put in.
     ///
     /// # Errors
     /// A variable that no file gives, a ring of them, a function, or a value that becomes too long.
-    pub(super) fn expanded(&self, value: &str) -> Result<String, String> {
+    pub fn expanded(&self, value: &str) -> Result<String, String> {
         self.expand(value, 0, &mut 0)
     }
 
@@ -209,9 +258,16 @@ impl Lines {
     }
 }
 
+/// Whether an option that is to be dropped is more than a name: tuned takes each for a pattern of `re`, in which a dot
+/// is any sign, as it is in names of `sysctl`.
+#[must_use]
+pub fn is_pattern(option: &str) -> bool {
+    option.contains(['*', '[', '(', '\\', '+', '?', '^', '$', '|'])
+}
+
 impl Line {
     /// The line as it is told.
-    pub(super) fn told(&self) -> String {
+    pub fn told(&self) -> String {
         let Self { from, section, key, value, .. } = self;
         format!("{from}[{section}] {key} = {}", value.as_deref().unwrap_or_default())
     }

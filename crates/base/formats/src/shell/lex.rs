@@ -2,45 +2,58 @@
 
 /// Why a shell could not read on, and the line at which.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Broken {
-    pub(super) line: usize,
-    pub(super) why: &'static str,
+pub struct Broken {
+    /// The line.
+    pub line: usize,
+    /// Why.
+    pub why: &'static str,
 }
 
 /// A piece of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub enum Part {
+    /// As it stands there.
     Text {
+        /// The text without its quotes.
         text: String,
+        /// Whether quotes or a backslash keep it from a shell.
         quoted: bool,
     },
     /// `$name`, and `${name##*/}` with what follows the name.
     Variable {
+        /// Its name.
         name: String,
+        /// What follows the name in braces.
         rest: String,
+        /// Whether it stands in quotes.
         quoted: bool,
     },
     /// `$((..))`.
     Sum {
+        /// What is between the parentheses.
         text: String,
+        /// Whether it stands in quotes.
         quoted: bool,
     },
     /// `$(..)`, with its commands; what else only a shell can tell has none.
     Output {
+        /// The commands; none of what only a shell can tell.
         commands: String,
     },
 }
 
 /// A word as it stands there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word<'t> {
-    pub(super) parts: Vec<Part>,
-    pub(super) raw: &'t str,
+pub struct Word<'t> {
+    /// Its pieces.
+    pub parts: Vec<Part>,
+    /// As it stands in the script.
+    pub raw: &'t str,
 }
 
 impl Word<'_> {
     /// Its text where nothing of it is quoted or to be filled in: a reserved word, a name.
-    pub(super) fn plain(&self) -> Option<&str> {
+    pub fn plain(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [Part::Text { text, quoted: false }] => Some(text),
             _ => None,
@@ -48,7 +61,7 @@ impl Word<'_> {
     }
 
     /// The name and the rest of `name=value`.
-    pub(super) fn assigned(&self) -> Option<(&str, Word<'_>)> {
+    pub fn assigned(&self) -> Option<(&str, Word<'_>)> {
         let Some(Part::Text { text, quoted: false }) = self.parts.first() else { return None };
         let (name, value) = text.split_once('=')?;
         let name = name.strip_suffix('+').unwrap_or(name);
@@ -65,19 +78,25 @@ impl Word<'_> {
     }
 }
 
-pub(super) fn is_name(name: &str) -> bool {
+/// Whether a word is one that a variable can have.
+pub fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// What a script is made of, one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token<'t> {
+pub enum Token<'t> {
+    /// A word.
     Word(Word<'t>),
     /// A number or `{name}` right before a redirection.
     Descriptor(&'t str),
+    /// What joins commands or redirects one.
     Operator(&'static str),
+    /// The end of a line.
     Newline,
+    /// The end of the script.
     End,
 }
 
@@ -88,9 +107,10 @@ const OPERATORS: [&str; 23] = [
 ];
 
 /// A here-document: the lines of its text.
-pub(super) type Document<'t> = Vec<(usize, &'t str)>;
+pub type Document<'t> = Vec<(usize, &'t str)>;
 
-pub(super) struct Lexer<'t> {
+/// Reads a script word by word.
+pub struct Lexer<'t> {
     text: &'t str,
     pub(super) at: usize,
     pub(super) line: usize,
@@ -105,7 +125,8 @@ pub(super) struct Lexer<'t> {
 const DEPTH_MAX: usize = 40;
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    /// Begins at the start of a text.
+    pub fn new(text: &'t str) -> Self {
         Self { text, at: 0, line: 1, pending: Vec::new(), documents: Vec::new(), depth: 0 }
     }
 
@@ -179,7 +200,11 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    pub(super) fn next(&mut self) -> Result<Token<'t>, Broken> {
+    /// The next one.
+    ///
+    /// # Errors
+    /// A quote or a parenthesis that is not closed, and what is nested too deep.
+    pub fn token(&mut self) -> Result<Token<'t>, Broken> {
         self.skip();
         let Some(c) = self.peek() else {
             self.read_documents();

@@ -4,62 +4,96 @@ use super::lex::{Broken, Document, Lexer, Token, Word, is_name};
 
 /// Commands one behind another.
 #[derive(Debug, Default)]
-pub(super) struct List<'t> {
-    pub(super) items: Vec<Chain<'t>>,
-    pub(super) raw: &'t str,
+pub struct List<'t> {
+    /// In their order.
+    pub items: Vec<Chain<'t>>,
+    /// As it stands in the script.
+    pub raw: &'t str,
 }
 
 /// Pipelines with `&&` and `||` between them.
 #[derive(Debug)]
-pub(super) struct Chain<'t> {
-    pub(super) first: Pipeline<'t>,
+pub struct Chain<'t> {
+    /// The first one.
+    pub first: Pipeline<'t>,
     /// Whether it was `&&`.
-    pub(super) rest: Vec<(bool, Pipeline<'t>)>,
-    pub(super) in_background: bool,
-    pub(super) line: usize,
+    pub rest: Vec<(bool, Pipeline<'t>)>,
+    /// Whether nothing waits for it.
+    pub in_background: bool,
+    /// Its line.
+    pub line: usize,
 }
 
+/// Commands of which each reads what the one before says.
 #[derive(Debug)]
-pub(super) struct Pipeline<'t> {
-    pub(super) is_negated: bool,
-    pub(super) commands: Vec<Command<'t>>,
-    pub(super) raw: &'t str,
+pub struct Pipeline<'t> {
+    /// Behind an odd number of `!`.
+    pub is_negated: bool,
+    /// At least one.
+    pub commands: Vec<Command<'t>>,
+    /// As it stands in the script.
+    pub raw: &'t str,
 }
 
+/// One command.
 #[derive(Debug)]
-pub(super) struct Command<'t> {
-    pub(super) kind: Kind<'t>,
-    pub(super) redirects: Vec<Redirect<'t>>,
-    pub(super) line: usize,
-    pub(super) raw: &'t str,
+pub struct Command<'t> {
+    /// What it is.
+    pub kind: Kind<'t>,
+    /// Its redirections.
+    pub redirects: Vec<Redirect<'t>>,
+    /// Its line.
+    pub line: usize,
+    /// As it stands in the script.
+    pub raw: &'t str,
 }
 
+/// What a command is.
 #[derive(Debug)]
-pub(super) enum Kind<'t> {
+pub enum Kind<'t> {
+    /// A program or what the shell does by itself.
     Simple {
+        /// What it assigns.
         assigned: Vec<Word<'t>>,
+        /// The name and what it is given.
         words: Vec<Word<'t>>,
     },
+    /// `{ ..; }`.
     Group(List<'t>),
+    /// `( .. )`.
     Subshell(List<'t>),
     /// Conditions and what follows from each; the last may have none.
     If(Vec<(Option<List<'t>>, List<'t>)>),
+    /// `while` and `until`.
     While {
+        /// What is asked before each round.
         condition: List<'t>,
+        /// Whether it runs until that holds.
         is_until: bool,
+        /// What a round does.
         body: List<'t>,
     },
+    /// `for` and `select`.
     For {
+        /// The variable; none of `for ((..))`.
         name: &'t str,
+        /// What it goes through, as words and as text; none where only a shell can tell.
         words: Option<(Vec<Word<'t>>, &'t str)>,
+        /// What a round does.
         body: List<'t>,
     },
+    /// `case`.
     Case {
+        /// What is held against the patterns.
         subject: &'t str,
+        /// Patterns, each with its commands.
         arms: Vec<(&'t str, List<'t>)>,
     },
+    /// The definition of a function.
     Function {
+        /// Its name.
         name: &'t str,
+        /// What it does.
         body: Box<Command<'t>>,
     },
     /// `[[ .. ]]` of bash.
@@ -68,21 +102,27 @@ pub(super) enum Kind<'t> {
     Sum(&'t str),
 }
 
+/// Where a command reads from or writes to.
 #[derive(Debug)]
-pub(super) struct Redirect<'t> {
-    pub(super) descriptor: Option<&'t str>,
-    pub(super) operator: &'static str,
-    pub(super) target: Word<'t>,
+pub struct Redirect<'t> {
+    /// What of the command it is of, where that is said.
+    pub descriptor: Option<&'t str>,
+    /// The sign.
+    pub operator: &'static str,
+    /// The file, or the end of the here-document.
+    pub target: Word<'t>,
     /// The number of its here-document.
-    pub(super) document: Option<usize>,
+    pub document: Option<usize>,
 }
 
 /// A whole script, as far as a shell can read it.
-pub(super) struct Script<'t> {
-    pub(super) list: List<'t>,
-    pub(super) documents: Vec<Document<'t>>,
+pub struct Script<'t> {
+    /// What was read.
+    pub list: List<'t>,
+    /// Here-documents, in their order.
+    pub documents: Vec<Document<'t>>,
     /// The line of the first command that cannot be read, and why.
-    pub(super) broken: Option<Broken>,
+    pub broken: Option<Broken>,
 }
 
 /// No script of settings is nested deeper, and a hostile one must not exhaust the stack.
@@ -103,7 +143,7 @@ struct Parser<'t> {
 }
 
 /// Reads a script. What stands before the command that cannot be read would be run by a shell, too.
-pub(super) fn parse(text: &str) -> Script<'_> {
+pub fn parse(text: &str) -> Script<'_> {
     let mut parser =
         Parser { lexer: Lexer::new(text), token: Token::Newline, from: 0, line: 1, end: 0, depth: 0 };
     let mut list = List::default();
@@ -131,7 +171,7 @@ impl<'t> Parser<'t> {
         self.end = self.lexer.at;
         self.lexer.skip();
         (self.from, self.line) = (self.lexer.at, self.lexer.line);
-        self.token = self.lexer.next()?;
+        self.token = self.lexer.token()?;
         Ok(())
     }
 

@@ -1,0 +1,533 @@
+//! What the commands of a text write, as far as their words tell.
+//!
+//! A text is looked at from top to bottom, and each of its commands counts whether or not a shell would come by it: a
+//! condition holds or not when the time comes. Three kinds of commands are told apart. One *writes*: `>`, `tee`,
+//! `dd of=`, `sysctl NAME=VALUE`, `sysctl -p`. One only *reads* (`cat`, `grep`, `test`, `sysctl -n`), and what it names
+//! is passed over. Of any other program nobody here knows what becomes of the names that it is given: those are
+//! [`What::Named`], and *may* be written. So may all that a text names once it writes to a place that cannot be told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::lex::{Part, Word};
+use super::tree::{Command, Kind, List, Redirect, parse};
+use crate::shell::programs::{Program, program};
+
+/// What becomes of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Something is written to the file of this path; `*` stands for what only a shell can tell.
+    File(String),
+    /// A key of `sysctl` is set.
+    Key(String),
+    /// The lines of a file are set, as `sysctl -p` does.
+    Load(String),
+    /// A text names something, and what comes of it is not known.
+    Named(String),
+}
+
+/// One thing that a text does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// What it is.
+    pub what: What,
+    /// What is written, as far as words tell: `echo never`, `vm.swappiness=60`.
+    pub says: String,
+    /// Whether it is done once the command is run.
+    pub is_sure: bool,
+}
+
+/// Texts that one may be made of, one in another: no script of settings goes deeper.
+const DEPTH_MAX: usize = 8;
+
+/// What one word may come to: more is not followed.
+const VALUES_MAX: usize = 64;
+
+/// Variables that are looked up in one text: those that are made of each other must not take all the time.
+const LOOKS_MAX: usize = 10_000;
+
+/// Bytes of a word with its variables put in.
+const VALUE_MAX: usize = 4096;
+
+/// What a script of a shell does. One for another interpreter may do anything with what it names.
+#[must_use]
+pub fn effects(text: &str) -> Vec<Effect> {
+    let first = text.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
+    let is_shell = |word: &str| ["sh", "bash", "dash", "ash", "ksh", "zsh", "busybox"].contains(&word);
+    let names = first.split_whitespace().filter_map(|word| word.rsplit('/').next());
+    let mut finder = Finder::default();
+    match first.is_empty() || names.into_iter().any(is_shell) {
+        true => finder.script(text),
+        false => finder.lines_of_others(text),
+    }
+    finder.finish()
+}
+
+/// What commands do that stand in a text of another kind: each is told as the words that it is run with, or as a script
+/// of its own.
+#[must_use]
+pub fn effects_of(commands: impl IntoIterator<Item = Run>) -> Vec<Effect> {
+    let mut finder = Finder::default();
+    for command in commands {
+        (finder.is_doubtful, finder.folder) = (!command.is_sure, None);
+        match command.what {
+            Ran::Words(words) => finder.command(&words, &words.join(" "), ""),
+            Ran::Script(text) => finder.script(&text),
+            Ran::Untold(text) => finder.named(text),
+        }
+    }
+    finder.finish()
+}
+
+/// A command of a text that is no script.
+pub struct Run {
+    /// What is run.
+    pub what: Ran,
+    /// Whether it is run at all.
+    pub is_sure: bool,
+}
+
+/// How a command is told.
+pub enum Ran {
+    /// A program and what it is given, which no shell reads.
+    Words(Vec<String>),
+    /// What a shell is given.
+    Script(String),
+    /// What nobody here can read.
+    Untold(String),
+}
+
+/// What a variable was set to anywhere in a text.
+#[derive(Default)]
+struct Variable {
+    values: Vec<Vec<Part>>,
+    /// How many commands set it.
+    times: usize,
+    /// One of them sets it to what only a shell can tell.
+    is_open: bool,
+}
+
+/// A word with its variables put in.
+struct Filled {
+    values: Vec<String>,
+    /// Whether these are all that it can be, and it is each of them.
+    is_sure: bool,
+}
+
+impl Filled {
+    /// What only a shell can tell.
+    fn unknown() -> Self {
+        Self { values: vec!["*".to_owned()], is_sure: true }
+    }
+
+    /// Whether it may be a key with one value or another: which key is told all the same.
+    fn is_one_key(&self) -> bool {
+        let mut keys = self.values.iter().map(|value| value.split_once('=').map(|(key, _)| key));
+        let first = keys.next().flatten();
+        first.is_some() && keys.all(|key| key == first)
+    }
+}
+
+#[derive(Default)]
+struct Finder {
+    variables: BTreeMap<String, Variable>,
+    functions: BTreeSet<String>,
+    /// The folder that names without one are of.
+    folder: Option<String>,
+    effects: Vec<Effect>,
+    /// What is only read, or named by the way.
+    reads: Vec<String>,
+    /// Something is written to a place that cannot be told.
+    is_open: bool,
+    /// What stands there may not be run.
+    is_doubtful: bool,
+    depth: usize,
+    /// How often a variable was looked up.
+    looks: std::cell::Cell<usize>,
+}
+
+impl Finder {
+    fn finish(mut self) -> Vec<Effect> {
+        if self.is_open {
+            for text in std::mem::take(&mut self.reads) {
+                self.named(text);
+            }
+        }
+        // A file that is written first, and then loaded.
+        let loaded: BTreeSet<String> = self.effects.iter().filter_map(loaded).collect();
+        let is_written = |effect: &&Effect| matches!(&effect.what, What::File(path) if loaded.contains(path));
+        let said: Vec<String> =
+            self.effects.iter().filter(is_written).map(|effect| effect.says.clone()).collect();
+        said.into_iter().for_each(|text| self.named(text));
+        self.effects
+    }
+
+    fn script(&mut self, text: &str) {
+        if self.depth == DEPTH_MAX {
+            return self.named(text.to_owned());
+        }
+        self.depth += 1;
+        let text = text.replace("\r\n", "\n");
+        let script = parse(&text);
+        self.gather(&script.list);
+        self.list(&script.list);
+        for (_, line) in script.documents.iter().flatten() {
+            self.named((*line).to_owned());
+        }
+        if let Some(broken) = &script.broken {
+            // A shell runs nothing of it, unless it reads more than is read here.
+            self.lines_of_others(&text.lines().skip(broken.line - 1).collect::<Vec<_>>().join("\n"));
+        }
+        self.depth -= 1;
+    }
+
+    fn lines_of_others(&mut self, text: &str) {
+        for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+            self.named(line.to_owned());
+        }
+    }
+
+    fn named(&mut self, text: String) {
+        if !text.trim().is_empty() {
+            self.effects.push(Effect { what: What::Named(text), says: String::new(), is_sure: false });
+        }
+    }
+
+    fn done(&mut self, what: What, says: &str, is_sure: bool) {
+        let is_sure = is_sure && !self.is_doubtful;
+        self.effects.push(Effect { what, says: says.to_owned(), is_sure });
+    }
+
+    /// Writes to files by their names.
+    fn written(&mut self, name: &str, says: &str, is_sure: bool) {
+        let path = match (&self.folder, name.starts_with(['/', '*'])) {
+            (Some(folder), false) => format!("{folder}/{name}"),
+            _ => name.to_owned(),
+        };
+        if path == "/dev/null" {
+            return;
+        }
+        let of_kernel = ["/proc/", "/sys/"].iter().any(|folder| path.starts_with(folder));
+        self.is_open |= path.starts_with('*') || of_kernel && path.ends_with("/*");
+        self.done(What::File(path), says, is_sure);
+    }
+
+    /// What variables and functions a text has, wherever they stand.
+    fn gather(&mut self, list: &List<'_>) {
+        for command in commands_of(list) {
+            match &command.kind {
+                Kind::Simple { assigned, words } => {
+                    let name = words.first().map(|word| word.raw).unwrap_or_default();
+                    let declares = ["export", "local", "readonly", "declare", "typeset"].contains(&name);
+                    let reads = ["read", "mapfile", "readarray", "getopts"].contains(&name);
+                    let more = words.iter().filter(|_| declares);
+                    for (name, value) in assigned.iter().chain(more).filter_map(Word::assigned) {
+                        let variable = self.variables.entry(name.to_owned()).or_default();
+                        variable.times += 1;
+                        variable.values.push(value.parts.clone());
+                    }
+                    for word in words.iter().filter(|_| reads).skip(1) {
+                        self.variables.entry(word.raw.to_owned()).or_default().is_open = true;
+                    }
+                }
+                Kind::For { name, words, body } => {
+                    let variable = self.variables.entry((*name).to_owned()).or_default();
+                    variable.times += 1;
+                    match words {
+                        Some((words, _)) => {
+                            variable.values.extend(words.iter().map(|word| word.parts.clone()));
+                        }
+                        None => variable.is_open = true,
+                    }
+                    self.gather(body);
+                }
+                Kind::Function { name, body } => {
+                    self.functions.insert((*name).to_owned());
+                    lists_in(body).into_iter().for_each(|list| self.gather(list));
+                }
+                _ => lists_in(command).into_iter().for_each(|list| self.gather(list)),
+            }
+        }
+    }
+
+    fn list(&mut self, list: &List<'_>) {
+        let pipelines = list.items.iter().flat_map(|chain| {
+            std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, pipeline)| pipeline))
+        });
+        for pipeline in pipelines {
+            let mut said = String::new();
+            for command in &pipeline.commands {
+                said = self.one(command, &said);
+            }
+        }
+    }
+
+    /// One command, which reads what the one before says. What it says itself.
+    fn one(&mut self, command: &Command<'_>, before: &str) -> String {
+        let says = match &command.kind {
+            Kind::Simple { assigned, words } => return self.simple(assigned, words, command, before),
+            Kind::Function { body, .. } => return self.one(body, before),
+            Kind::Test(words) => {
+                self.outputs(words.iter());
+                self.reads.push(command.raw.to_owned());
+                String::new()
+            }
+            Kind::For { words, body, .. } => {
+                let words = words.iter().flat_map(|(words, _)| words);
+                self.outputs(words.clone());
+                self.reads.extend(words.map(|word| word.raw.to_owned()));
+                self.list(body);
+                without_redirects(command)
+            }
+            _ => {
+                lists_in(command).into_iter().for_each(|list| self.list(list));
+                without_redirects(command)
+            }
+        };
+        self.redirects(&command.redirects, &says);
+        says
+    }
+
+    fn simple(
+        &mut self,
+        assigned: &[Word<'_>],
+        words: &[Word<'_>],
+        command: &Command<'_>,
+        before: &str,
+    ) -> String {
+        self.outputs(assigned.iter().chain(words));
+        self.reads.extend(assigned.iter().map(|word| word.raw.to_owned()));
+        let filled: Vec<Filled> = words.iter().map(|word| self.filled(&word.parts, 0)).collect();
+        let fields: Vec<String> = filled.iter().flat_map(|filled| filled.values.iter().cloned()).collect();
+        let is_one = filled.iter().all(|filled| filled.values.len() == 1 && filled.is_sure);
+        let says = if is_one { fields.join(" ") } else { without_redirects(command) };
+        // What only may be a word of it may be written.
+        let was_doubtful = self.is_doubtful;
+        self.is_doubtful |= !filled.iter().all(|filled| filled.is_sure || filled.is_one_key());
+        self.command(&fields, &says, before);
+        self.is_doubtful = was_doubtful;
+        self.redirects(&command.redirects, &says);
+        says
+    }
+
+    fn redirects(&mut self, redirects: &[Redirect<'_>], says: &str) {
+        for redirect in redirects {
+            self.outputs(std::iter::once(&redirect.target));
+            let is_number = redirect.target.raw == "-" || redirect.target.raw.parse::<u32>().is_ok();
+            let is_joined = redirect.operator.ends_with('&') && is_number;
+            if !redirect.operator.contains('>') || is_joined || redirect.descriptor == Some("2") {
+                continue;
+            }
+            let is_plain = matches!(redirect.descriptor, None | Some("1"));
+            let filled = self.filled(&redirect.target.parts, 0);
+            for name in &filled.values {
+                self.written(name, if is_plain { says } else { "" }, is_plain && filled.is_sure);
+            }
+        }
+    }
+
+    /// Commands whose output is a part of words.
+    fn outputs<'w>(&mut self, words: impl Iterator<Item = &'w Word<'w>>) {
+        for part in words.flat_map(|word| &word.parts) {
+            if let Part::Output { commands } = part {
+                self.script(commands);
+            }
+        }
+    }
+
+    /// A program with its words. `says` is what it writes where it is asked to, and `before` what it reads.
+    fn command(&mut self, fields: &[String], says: &str, before: &str) {
+        let Some(first) = fields.first() else { return };
+        let told = || fields.join(" ");
+        if self.functions.contains(first) {
+            return self.named(told());
+        }
+        match program(fields) {
+            Program::Reads => self.reads.push(told()),
+            Program::Unknown => self.named(told()),
+            Program::Writes { files, copies } => {
+                let says = if copies { says } else { before };
+                files.iter().for_each(|file| self.written(file, says, true));
+            }
+            Program::Sysctl(words) => self.sysctl(&words),
+            Program::Shell { text, is_doubtful } => {
+                let was = self.is_doubtful;
+                self.is_doubtful |= is_doubtful;
+                self.script(&text);
+                self.is_doubtful = was;
+            }
+            Program::Gets(words) => {
+                // More words than these come from what it reads.
+                match program(&words) {
+                    Program::Reads => self.reads.push(told()),
+                    _ => {
+                        self.named(format!("{} {before}", told()));
+                        self.command(&words, says, before);
+                    }
+                }
+            }
+            Program::Folder(name) => self.folder = Some(name),
+        }
+    }
+
+    /// `sysctl` as procps and busybox have it (`sysctl(8)`): options with `p` load files, and of words those with a sign
+    /// set something.
+    fn sysctl(&mut self, words: &[String]) {
+        let is_behind = |at: usize| at > 0 && ["-r", "--pattern"].contains(&words[at - 1].as_str());
+        let own = words.iter().enumerate().filter(|(at, _)| !is_behind(*at)).map(|(_, word)| word);
+        let (options, names): (Vec<&String>, Vec<&String>) =
+            own.partition(|word| word.starts_with('-') && word.len() > 1);
+        let has = |name: &str| options.iter().any(|option| option.as_str() == name);
+        if ["--dry-run", "--help", "-h", "--version", "-V"].into_iter().any(has) {
+            return;
+        }
+        let is_short = |option: &&&String| !option.starts_with("--");
+        let of_short =
+            |letter: char| options.iter().filter(is_short).find_map(|option| option.split_once(letter));
+        // Of all lines only those that a pattern fits.
+        let is_some = of_short('r').is_some() || options.iter().any(|option| option.starts_with("--pattern"));
+        let of_long = options.iter().find_map(|option| option.strip_prefix("--load"));
+        let by = of_short('p').or_else(|| of_short('f')).map(|(_, file)| file);
+        let by = by.or(of_long.map(|file| file.trim_start_matches('=')));
+        let by = by.or_else(|| has("--system").then_some(""));
+        if let Some(file) = by {
+            let mut files: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
+            files.extend((!file.is_empty()).then_some(file));
+            if files.is_empty() || has("--system") {
+                files = vec!["/etc/sysctl.conf"];
+            }
+            for file in files {
+                self.is_open |= file.starts_with('*') || file == "-" || file == "/dev/stdin";
+                self.done(What::Load(file.to_owned()), "", !is_some);
+            }
+            return;
+        }
+        for name in names {
+            match name.split_once('=') {
+                Some((key, _)) => {
+                    self.is_open |= key.starts_with('*');
+                    self.done(What::Key(key.trim().to_owned()), name, true);
+                }
+                // `sysctl -w "$SETTING"`.
+                None if name.starts_with('*') => self.is_open = true,
+                None => self.reads.push(name.clone()),
+            }
+        }
+    }
+
+    /// A word with what a shell puts in; of what cannot be told a `*`.
+    fn filled(&self, parts: &[Part], depth: usize) -> Filled {
+        let mut all = Filled { values: vec![String::new()], is_sure: true };
+        let mut splits = false;
+        for part in parts {
+            let mut more = match part {
+                Part::Text { text, .. } => Filled { values: vec![text.clone()], is_sure: true },
+                Part::Variable { name, rest, quoted } if rest.is_empty() => {
+                    splits |= !quoted;
+                    self.value(name, depth)
+                }
+                // A file that nobody had before.
+                Part::Output { commands } if commands.trim_start().starts_with("mktemp") => {
+                    Filled { values: vec!["/tmp/*".to_owned()], is_sure: true }
+                }
+                _ => Filled::unknown(),
+            };
+            let is_too_much = all.values.len() * more.values.len() > VALUES_MAX
+                || all.values.iter().chain(&more.values).any(|value| value.len() > VALUE_MAX);
+            if is_too_much {
+                (more, all.is_sure) = (Filled::unknown(), false);
+            }
+            all.is_sure &= more.is_sure;
+            let more = &more.values;
+            let joined =
+                all.values.iter().flat_map(|one| more.iter().map(move |more| format!("{one}{more}")));
+            all.values = joined.take(VALUES_MAX).collect();
+        }
+        if splits {
+            all.values =
+                all.values.iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect();
+        }
+        all.values = all.values.iter().flat_map(|value| in_braces(value)).take(VALUES_MAX).collect();
+        all
+    }
+
+    /// What a variable may be. One that several commands set is one of them.
+    fn value(&self, name: &str, depth: usize) -> Filled {
+        let looks = self.looks.get();
+        self.looks.set(looks + 1);
+        let Some(variable) = self.variables.get(name).filter(|_| depth < DEPTH_MAX && looks < LOOKS_MAX)
+        else {
+            let own = [("HOME", "/root"), ("TMPDIR", "/tmp")].into_iter().find(|(own, _)| *own == name);
+            return own.map_or_else(Filled::unknown, |(_, folder)| Filled {
+                values: vec![folder.to_owned()],
+                is_sure: true,
+            });
+        };
+        let mut all = Filled { values: Vec::new(), is_sure: variable.times == 1 && !variable.is_open };
+        for parts in variable.values.iter().take(VALUES_MAX) {
+            let filled = self.filled(parts, depth + 1);
+            all.is_sure &= filled.is_sure;
+            all.values.extend(filled.values);
+        }
+        if variable.is_open {
+            all.values.push("*".to_owned());
+        }
+        if all.values.is_empty() { Filled::unknown() } else { all }
+    }
+}
+
+fn loaded(effect: &Effect) -> Option<String> {
+    match &effect.what {
+        What::Load(path) => Some(path.clone()),
+        _ => None,
+    }
+}
+
+/// A command as it stands there, up to its first redirection.
+fn without_redirects(command: &Command<'_>) -> String {
+    let cut = |text: &str, redirect: &Redirect<'_>| text.rfind(redirect.operator).unwrap_or(text.len());
+    let ends = command.redirects.iter().rev();
+    let end = ends.fold(command.raw.len(), |end, redirect| cut(&command.raw[..end], redirect));
+    command.raw[..end].trim_end().to_owned()
+}
+
+/// `a{b,c}` as bash has it: `ab` and `ac`. Numbers are not counted.
+fn in_braces(word: &str) -> Vec<String> {
+    let Some((before, rest)) = word.split_once('{') else { return vec![word.to_owned()] };
+    let Some((inner, after)) =
+        rest.split_once('}').filter(|(inner, _)| !before.ends_with('$') && !inner.contains('{'))
+    else {
+        return vec![word.to_owned()];
+    };
+    let words: Vec<&str> = match (inner.contains(','), inner.contains("..")) {
+        (true, _) => inner.split(',').collect(),
+        (false, true) => vec!["*"],
+        _ => return vec![word.to_owned()],
+    };
+    let after = in_braces(after);
+    words.iter().flat_map(|one| after.iter().map(move |after| format!("{before}{one}{after}"))).collect()
+}
+
+fn commands_of<'l, 't>(list: &'l List<'t>) -> impl Iterator<Item = &'l Command<'t>> {
+    let pipelines = list.items.iter().flat_map(|chain| {
+        std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, pipeline)| pipeline))
+    });
+    pipelines.flat_map(|pipeline| &pipeline.commands)
+}
+
+/// The lists that a command holds.
+fn lists_in<'c, 't>(command: &'c Command<'t>) -> Vec<&'c List<'t>> {
+    match &command.kind {
+        Kind::Simple { .. } | Kind::Test(_) | Kind::Sum(_) => Vec::new(),
+        Kind::Group(list) | Kind::Subshell(list) => vec![list],
+        Kind::If(branches) => {
+            branches.iter().flat_map(|(condition, then)| condition.iter().chain([then])).collect()
+        }
+        Kind::While { condition, body, .. } => vec![condition, body],
+        Kind::For { body, .. } => vec![body],
+        Kind::Case { arms, .. } => arms.iter().map(|(_, list)| list).collect(),
+        Kind::Function { body, .. } => lists_in(body),
+    }
+}
+
+#[cfg(test)]
+mod tests;

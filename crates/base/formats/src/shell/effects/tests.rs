@@ -1,0 +1,130 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Each effect in a word: `=` is written for sure, `?` may be.
+fn told(text: &str) -> Vec<String> {
+    let one = |effect: Effect| {
+        let sign = if effect.is_sure { "=" } else { "?" };
+        match effect.what {
+            What::File(path) => format!("{sign}{path} {}", effect.says),
+            What::Key(key) => format!("{sign}key {key} {}", effect.says),
+            What::Load(path) => format!("{sign}load {path}"),
+            What::Named(text) => format!("?{text}"),
+        }
+    };
+    effects(text).into_iter().map(one).collect()
+}
+
+const P: &str = "/proc/sys/vm/swappiness";
+
+#[test]
+fn what_only_reads_writes_nothing() {
+    for text in [
+        "/bin/cat P",
+        "cat P | grep -q 60 && exit 0",
+        "sysctl -n vm.swappiness",
+        "sudo -n /sbin/sysctl vm.swappiness",
+        "sysctl --dry-run vm.swappiness=1",
+        "test -e P || exit 1",
+        "[ \"$(cat P)\" = 60 ] && echo vm.swappiness=60",
+        "[[ -e P ]]",
+        "if grep -q 1 P; then :; fi",
+        "x=$(< P); y=P; echo $x $y",
+        "for f in P; do cat \"$f\"; done",
+        "head -1 < P",
+        "awk '{ print $1 }' P",
+        "nice -n 5 timeout 3s env A=b cat P",
+        "echo 'sysctl -w vm.swappiness=1'",
+        "chmod 644 P",
+        "find P -newer /x",
+        "ls /x | xargs grep 1 P",
+    ] {
+        assert_eq!(told(&text.replace('P', P)), [""; 0], "{text}");
+    }
+    let kept = told(&format!("cat {P} > /run/saved; cp {P} \"$HOME/saved\"; T=$(mktemp); cat {P} > $T"));
+    let files: Vec<&str> = kept.iter().map(|line| line.split(' ').next().expect("a word")).collect();
+    assert_eq!(files, ["=/run/saved", "=/root/saved", "=/tmp/*"]);
+}
+
+#[test]
+fn what_writes_is_told_with_its_words() {
+    for (text, expected) in [
+        ("echo 60 > P", "=P echo 60"),
+        ("echo 60 >P 2>&1", "=P echo 60"),
+        ("echo 60 2> /dev/null >> \"P\"", "=P echo 60"),
+        ("echo 60 | sudo tee P > /dev/null", "=P echo 60"),
+        ("printf 60 | dd of=P bs=1", "=P printf 60"),
+        ("cp /run/saved P", "=P cp /run/saved P"),
+        ("{ echo 60; } > P", "=P { echo 60; }"),
+        ("if true; then echo 60 > P; fi", "=P echo 60"),
+        ("case $1 in start) echo 60 > P;; esac", "=P echo 60"),
+        ("F=P V=60\necho $V > \"$F\"", "=P echo 60"),
+        ("D=/proc/sys; for k in vm/swappiness; do echo 60 > $D/$k; done", "=P echo 60"),
+        ("cd /proc/sys/vm && echo 60 > swappiness", "=P echo 60"),
+        ("sh -ec 'echo 60 > P'", "=P echo 60"),
+        ("su root -c \"echo 60 > P\"", "=P echo 60"),
+        ("eval \"echo 60 > P\"", "=P echo 60"),
+        ("f() { echo 60 > P; }", "=P echo 60"),
+        ("x=$(echo 60 > P)", "=P echo 60"),
+        ("sysctl -qw vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
+        ("/usr/sbin/sysctl vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
+        ("busybox sysctl -w vm/swappiness=60", "=key vm/swappiness vm/swappiness=60"),
+        ("sysctl -p", "=load /etc/sysctl.conf"),
+        ("sysctl --system", "=load /etc/sysctl.conf"),
+        ("sysctl -e -p /etc/my.conf", "=load /etc/my.conf"),
+        ("sysctl -ep/etc/my.conf", "=load /etc/my.conf"),
+        ("sysctl --load=/etc/my.conf", "=load /etc/my.conf"),
+        ("sysctl -r '^net' -p /etc/my.conf", "?load /etc/my.conf"),
+        ("for c in 0 1; do echo p > /sys/cpu$c/g; done", "=/sys/cpu0/g echo p"),
+        (
+            "for d in $(ls /sys/block); do echo none > /sys/block/$d/queue/scheduler; done",
+            "=/sys/block/*/queue/scheduler echo none",
+        ),
+        ("echo never | tee /sys/t/{enabled,defrag}", "=/sys/t/enabled echo never"),
+    ] {
+        let found = told(&text.replace('P', P));
+        let expected = expected.replace('P', P);
+        let count = if text.contains("c in 0 1") || text.contains('{') && text.contains(',') { 2 } else { 1 };
+        assert_eq!((&found[0], found.len()), (&expected, count), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn what_nobody_can_tell_may_be_written() {
+    for (text, expected) in [
+        ("/opt/tune P 60", "?/opt/tune P 60"),
+        ("set_it() { echo $2 > $1; }; set_it P 60", "?set_it P 60"),
+        ("xargs sysctl -w < /x; cat P", "?xargs sysctl -w "),
+        ("while read -r f; do echo 1 > \"$f\"; done; test -e P", "?test -e P"),
+        ("F=P; [ -e /x ] && F=/dev/null; echo 60 > $F", "?P echo 60"),
+        ("trap 'echo 60 > P' EXIT", "?P echo 60"),
+        ("cat > /run/x.conf <<END\nvm.swappiness = 60\nEND", "?vm.swappiness = 60"),
+        ("echo vm.swappiness=60 > /run/x.conf; sysctl -p /run/x.conf", "?echo vm.swappiness=60"),
+        ("if true\necho 60 > P", "?echo 60 > P"),
+        ("#!/usr/bin/python3\nopen('P', 'w').write('60')", "?open('P', 'w').write('60')"),
+        ("awk 'BEGIN { print 60 > \"P\" }'", "?awk BEGIN { print 60 > \"P\" }"),
+        ("sed -i s/1/2/ P", "?sed -i s/1/2/ P"),
+        ("exec 3> P", "?P "),
+    ] {
+        let found = told(&text.replace('P', P));
+        assert!(found.contains(&expected.replace('P', P)), "{text}: {found:?}");
+        let is_sure = |line: &&String| line.starts_with(&format!("={P}"));
+        assert!(!found.iter().any(|line| is_sure(&line)), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn variables_that_are_made_of_each_other_come_to_an_end() {
+    let text: String = (1..40).fold("v0=$v39\n".to_owned(), |text, number| {
+        text + &format!("v{number}={}\n", format!("$v{}", number - 1).repeat(30))
+    });
+    assert!(!told(&format!("{text}echo 1 > $v39")).is_empty());
+}
+
+proptest! {
+    #[test]
+    fn odd_text_is_passed_over(text in "[\\PC\n '\"$(){};|&<>=]{0,200}") {
+        let _ = effects(&text);
+    }
+}

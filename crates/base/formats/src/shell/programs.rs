@@ -1,0 +1,224 @@
+//! Programs, by what they do with the files and names that they are given.
+
+/// What a program does with its words.
+pub(super) enum Program {
+    /// It sets nothing by them.
+    Reads,
+    /// Nothing is known of it.
+    Unknown,
+    /// It writes files: what it was told (`cp`), or what it reads (`tee`).
+    Writes { files: Vec<String>, copies: bool },
+    /// `sysctl`, with its words.
+    Sysctl(Vec<String>),
+    /// A shell of its own; one that runs at a signal may not come to it.
+    Shell { text: String, is_doubtful: bool },
+    /// It runs this program with words that it reads.
+    Gets(Vec<String>),
+    /// The folder that names without one are of from here on.
+    Folder(String),
+}
+
+/// Programs, and words of the shell, that change no file which they are given.
+const READING: [&str; 72] = [
+    ":",
+    "[",
+    "alias",
+    "awk",
+    "basename",
+    "break",
+    "cat",
+    "chgrp",
+    "chmod",
+    "chown",
+    "cmp",
+    "continue",
+    "cut",
+    "date",
+    "declare",
+    "diff",
+    "dirname",
+    "echo",
+    "egrep",
+    "exit",
+    "export",
+    "expr",
+    "false",
+    "fgrep",
+    "file",
+    "find",
+    "gawk",
+    "getconf",
+    "grep",
+    "head",
+    "hexdump",
+    "id",
+    "less",
+    "local",
+    "logger",
+    "ls",
+    "lscpu",
+    "lsof",
+    "mapfile",
+    "mawk",
+    "md5sum",
+    "mkdir",
+    "mktemp",
+    "more",
+    "mountpoint",
+    "nproc",
+    "od",
+    "printf",
+    "read",
+    "readlink",
+    "readonly",
+    "realpath",
+    "return",
+    "sed",
+    "set",
+    "sha256sum",
+    "shift",
+    "sleep",
+    "sort",
+    "stat",
+    "strings",
+    "tail",
+    "test",
+    "touch",
+    "tr",
+    "true",
+    "typeset",
+    "uniq",
+    "unset",
+    "wait",
+    "wc",
+    "zgrep",
+];
+
+/// Programs that run another one, whose name is the first word behind their options.
+const RUNNING: [&str; 18] = [
+    "builtin",
+    "busybox",
+    "chrt",
+    "command",
+    "doas",
+    "env",
+    "exec",
+    "ionice",
+    "nice",
+    "nohup",
+    "setsid",
+    "stdbuf",
+    "sudo",
+    "systemd-cat",
+    "taskset",
+    "time",
+    "timeout",
+    "toybox",
+];
+
+/// Options of one of those that a word follows.
+fn with_a_word(name: &str) -> &'static [&'static str] {
+    match name {
+        "doas" | "sudo" => &["-u", "-g", "--user", "--group"],
+        "env" => &["-u", "-C"],
+        "exec" => &["-a"],
+        "ionice" => &["-c", "-n"],
+        "nice" => &["-n"],
+        "stdbuf" => &["-i", "-o", "-e"],
+        "systemd-cat" => &["-t", "-p"],
+        "time" => &["-f", "-o"],
+        "timeout" => &["-k", "-s"],
+        "xargs" => &["-I", "-n", "-P", "-d", "-L"],
+        _ => &[],
+    }
+}
+
+/// The folders that programs lie in. What lies elsewhere may be anything.
+const FOLDERS: [&str; 6] =
+    ["/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"];
+
+fn bare(word: &str) -> &str {
+    let name = FOLDERS.iter().find_map(|folder| word.strip_prefix(folder));
+    name.filter(|name| !name.contains('/')).unwrap_or(word)
+}
+
+/// What a command does, by its first word and those that only change how it is run.
+pub(super) fn program(fields: &[String]) -> Program {
+    let mut rest = fields;
+    while let Some((first, words)) = rest.split_first().filter(|(first, _)| RUNNING.contains(&bare(first))) {
+        let skipped = options_of(bare(first), words);
+        if skipped == words.len() {
+            // `exec > FILE`, `env`.
+            return Program::Reads;
+        }
+        rest = &words[skipped..];
+    }
+    let Some((first, words)) = rest.split_first() else { return Program::Reads };
+    let plain = || words.iter().filter(|word| !word.starts_with('-') || word.len() == 1);
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+    match bare(first) {
+        "tee" | "sponge" => Program::Writes { files: plain().cloned().collect(), copies: false },
+        "dd" => {
+            let to = words.iter().filter_map(|word| word.strip_prefix("of="));
+            Program::Writes { files: to.map(str::to_owned).collect(), copies: false }
+        }
+        "cp" | "mv" | "install" if !has(&["-t", "-d", "--directory"]) && plain().count() > 1 => {
+            Program::Writes { files: plain().next_back().cloned().into_iter().collect(), copies: true }
+        }
+        "sysctl" => Program::Sysctl(words.to_vec()),
+        "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh" => {
+            let is_c =
+                |word: &String| !word.starts_with("--") && word.starts_with('-') && word.ends_with('c');
+            let text = words.iter().position(is_c).and_then(|at| words.get(at + 1));
+            match text {
+                Some(text) => Program::Shell { text: text.clone(), is_doubtful: false },
+                // What a script writes that is run is not followed.
+                None => Program::Unknown,
+            }
+        }
+        "su" | "runuser" => {
+            let at = words.iter().position(|word| word == "-c" || word == "--command");
+            match at.and_then(|at| words.get(at + 1)) {
+                Some(text) => Program::Shell { text: text.clone(), is_doubtful: false },
+                None => Program::Unknown,
+            }
+        }
+        "eval" => Program::Shell { text: words.join(" "), is_doubtful: false },
+        "trap" if words.len() > 1 => Program::Shell { text: words[0].clone(), is_doubtful: true },
+        "xargs" => Program::Gets(words[options_of("xargs", words)..].to_vec()),
+        "cd" | "pushd" => Program::Folder(plain().next().cloned().unwrap_or_default()),
+        "awk" | "gawk" | "mawk" if words.iter().any(|word| word.contains(['>', '|'])) => Program::Unknown,
+        "sed" if words.iter().any(|word| word.starts_with("-i") || word.starts_with("--in-place")) => {
+            Program::Unknown
+        }
+        "find"
+            if words
+                .iter()
+                .any(|word| ["-exec", "-ok", "-f", "-delete"].iter().any(|act| word.starts_with(act))) =>
+        {
+            Program::Unknown
+        }
+        name if READING.contains(&name) => Program::Reads,
+        _ => Program::Unknown,
+    }
+}
+
+/// How many words of a program that runs another one are its own.
+fn options_of(name: &str, words: &[String]) -> usize {
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let takes_one = ["chrt", "taskset", "timeout"].contains(&name);
+    let mut at = 0;
+    let mut has_one = false;
+    while let Some(word) = words.get(at) {
+        let is_option = word.starts_with('-') && word.len() > 1;
+        let is_own = takes_one && !has_one && is_number(word);
+        has_one |= is_own;
+        at += match () {
+            () if word == "--" => return at + 1,
+            () if with_a_word(name).contains(&word.as_str()) => 2,
+            () if is_option || is_own || name == "env" && word.contains('=') => 1,
+            () => return at,
+        };
+    }
+    words.len()
+}

@@ -1,0 +1,127 @@
+//! Command lines of units of systemd, and what they do.
+
+use crate::shell::{Effect, Ran, Run, effects_of};
+
+/// What the lines `Exec..=` of a unit do. What is run when it stops may never be.
+#[must_use]
+pub fn effects(text: &str) -> Vec<Effect> {
+    let lines = text.lines().filter_map(|line| line.split_once('='));
+    effects_of(lines.flat_map(|(key, value)| {
+        let is_sure = !["ExecStop", "ExecStopPost", "ExecReload"].contains(&key.trim());
+        commands(value).into_iter().map(move |what| Run { what, is_sure })
+    }))
+}
+
+/// The commands of a line. What systemd puts in for a sign may be anything.
+fn commands(value: &str) -> Vec<Ran> {
+    let command = value.trim().trim_start_matches(['@', '-', ':', '+', '!', '|']).trim();
+    let has_name = value.trim()[..value.trim().len() - command.len()].contains('@');
+    let Some(mut all) = words(command).or_else(|| words(&without_specifiers(command))) else {
+        return vec![Ran::Untold(command.to_owned())];
+    };
+    // The second word is then the name that the program is told, and none of its words.
+    if has_name && all.len() > 1 {
+        all.remove(1);
+    }
+    all.split(|word| word == ";").map(|words| Ran::Words(words.to_vec())).collect()
+}
+
+/// `%i` and its like, as a pattern.
+fn without_specifiers(command: &str) -> String {
+    let mut text = String::new();
+    let mut rest = command.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '%' => match rest.next() {
+                Some('%') => text.push_str("%%"),
+                _ => text.push('*'),
+            },
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+/// Words as systemd takes them (`systemd.service(5)`, "Command lines"): quotes hold blanks together, a backslash takes
+/// the next character as it is, and `$$` and `%%` are one sign. `None` where systemd would put something in.
+#[must_use]
+pub fn words(command: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
+    let mut rest = command.chars().peekable();
+    while let Some(c) = rest.next() {
+        match (quote, c) {
+            (_, '\\') => word.push(match rest.next()? {
+                'n' => '\n',
+                't' => '\t',
+                plain if "\\\"'$`; ".contains(plain) => plain,
+                _ => return None,
+            }),
+            (_, '%') => word.push(rest.next().filter(|next| *next == '%')?),
+            (_, '$') if rest.next_if_eq(&'$').is_some() => word.push('$'),
+            // Of one word as a whole, or in braces; elsewhere the sign stays for the shell.
+            (_, '$') if rest.peek() == Some(&'{') || quote.is_none() && word.is_empty() => return None,
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.push(c),
+            (None, '"' | '\'') => (quote, any) = (Some(c), true),
+            (None, c) if c.is_whitespace() => {
+                if any || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            (None, c) => word.push(c),
+        }
+    }
+    if any || !word.is_empty() {
+        words.push(word);
+    }
+    Some(words).filter(|_| quote.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::What;
+
+    #[test]
+    fn a_line_does_what_its_program_does_and_no_shell_reads_it() {
+        let told = |text: &str| {
+            let told = |effect: Effect| (format!("{:?}", effect.what), effect.is_sure);
+            effects(text).into_iter().map(told).collect::<Vec<_>>()
+        };
+        let file = |is_sure| vec![(format!("{:?}", What::File("/proc/sys/a".to_owned())), is_sure)];
+        let key = vec![(format!("{:?}", What::Key("a.b".to_owned())), true)];
+        for (text, expected) in [
+            ("ExecStart=/bin/sh -c 'echo 1 > /proc/sys/a'", file(true)),
+            ("ExecStart=-/bin/bash -c \"echo $$x > /proc/sys/a\"", file(true)),
+            ("ExecStop=/bin/sh -c 'echo 1 > /proc/sys/a'", file(false)),
+            ("ExecStart=/bin/cat /proc/sys/a", vec![]),
+            ("ExecStart=/bin/echo 1 > /proc/sys/a", vec![]),
+            ("ExecStart=/bin/true ; /sbin/sysctl -w a.b=1", key.clone()),
+            ("ExecStart=@/sbin/sysctl name -w a.b=%i", key),
+            (
+                "ExecStart=/opt/x ${A} /proc/sys/a",
+                vec![(format!("{:?}", What::Named("/opt/x ${A} /proc/sys/a".to_owned())), false)],
+            ),
+        ] {
+            assert_eq!(told(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_are_those_that_systemd_starts() {
+        let told = |command| words(command).map(|words| words.join("|"));
+        for (command, found) in [
+            (r#"/bin/sh -c "echo a > /b; exit $$failed""#, Some("/bin/sh|-c|echo a > /b; exit $failed")),
+            (r#"/bin/sh -c 'for f in 1; do echo $f; done'"#, Some("/bin/sh|-c|for f in 1; do echo $f; done")),
+            (r#"x "50%% \"a\" '\\'""#, Some("x|50% \"a\" '\\'")),
+            ("x %n", None),
+            ("x $FILES", None),
+            (r#"x "${FILE}""#, None),
+            (r#"x "open"#, None),
+            (r"x a\x20b", None),
+        ] {
+            assert_eq!(told(command).as_deref(), found, "{command}");
+        }
+    }
+}
