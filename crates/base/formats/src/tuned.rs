@@ -209,11 +209,16 @@ impl Lines {
             let mut said = self.lines.iter().rev().filter(|line| line.section == section && line.key == key);
             said.next()?.value.as_deref()
         };
+        // A later file with this section says anew whether it counts, be it by saying nothing.
+        let mut lines = self.lines.iter().rev().filter(|line| line.section == section).peekable();
+        let last = lines.peek().map(|line| line.profile.clone()).unwrap_or_default();
+        let enabled = lines.find(|line| line.profile == last && line.key == "enabled");
+        let enabled = enabled.and_then(|line| line.value.as_deref());
         Steering {
             kind: said("type").unwrap_or(section),
             is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
             // Any other word turns it off (`tuned/profiles/unit.py`).
-            is_off: said("enabled").is_some_and(|word| !["1", "true", "True"].contains(&word)),
+            is_off: enabled.is_some_and(|word| !["1", "true", "True"].contains(&word)),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Catalogue, Class, Cpus, Finding, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter,
+    Catalogue, Class, Cpus, Finding, Knob, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter,
     Severity, Step, Writer, place, quoted,
 };
 
@@ -39,6 +39,11 @@ pub(crate) fn beside(
             running: seen.is_some_and(|seen| seen.running),
             evidence: seen.map_or_else(|| said.collect(), |seen| seen.evidence.clone()),
             places: theirs.iter().map(|step| step.place.clone()).collect(),
+            maybe: theirs
+                .iter()
+                .filter(|step| seen.is_some_and(|seen| catalogue.only_may_write(seen, &step.knob)))
+                .map(|step| step.place.clone())
+                .collect(),
             hand_over: holes.fill_all(&writer.hand_over),
             exclude: holes.fill_all(&writer.exclude),
             not_excluded: not_excluded(writer, &holes, &theirs),
@@ -155,10 +160,15 @@ pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<
     let seen = |seen: &SeenWriter| {
         let writer = catalogue.writer(&seen.id)?;
         let knobs = catalogue.knobs().filter(|knob| catalogue.writes(seen, &knob.id));
-        let knobs: Vec<&str> = knobs.map(|knob| knob.id.as_str()).collect();
+        let (may, knobs): (Vec<&Knob>, Vec<&Knob>) =
+            knobs.partition(|knob| catalogue.only_may_write(seen, &knob.id));
+        let ids = |knobs: &[&Knob]| knobs.iter().map(|knob| knob.id.as_str().to_owned()).collect::<Vec<_>>();
+        let (may, knobs) = (ids(&may), ids(&knobs));
         let sets = match &seen.knobs {
             None if writer.scope.is_some() => format!("may set {}", counted(&knobs)),
-            _ => format!("sets {}", named(&knobs)),
+            _ if may.is_empty() => format!("sets {}", named(&knobs)),
+            _ if knobs.is_empty() => format!("may set {}", named(&may)),
+            _ => format!("sets {}, and may set {}", named(&knobs), named(&may)),
         };
         let when = if seen.running { "is at work" } else { "will be at work after the next boot" };
         let holes = Holes::of(observation, Some(seen), &[], std::iter::empty());
@@ -186,7 +196,7 @@ pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<
 }
 
 /// Some names, and how many others there are.
-fn named(names: &[&str]) -> String {
+fn named(names: &[String]) -> String {
     if names.len() <= NAMED_MAX {
         return names.join(", ");
     }
@@ -195,7 +205,7 @@ fn named(names: &[&str]) -> String {
 }
 
 /// The only name, or how many there are.
-fn counted(names: &[&str]) -> String {
+fn counted(names: &[String]) -> String {
     match names {
         few if few.len() <= NAMED_MAX => few.join(", "),
         many => format!("any of {} knobs", many.len()),

@@ -129,23 +129,34 @@ pub struct SeenWriter {
     /// Where its arguments come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<WriterArguments>,
-    /// The commands that name a knob, where its texts can be read.
+    /// The commands that set a knob, where its texts can be read.
     #[serde(skip)]
     pub commands: BTreeMap<KnobId, Vec<String>>,
-    /// The files that name a knob, where its texts can be read.
+    /// The files that set a knob, where its texts can be read.
     #[serde(skip)]
     pub sources: BTreeMap<KnobId, Vec<String>>,
+    /// The files that name a knob of which nobody can tell what becomes: a program that is not known is given its
+    /// name. Such a knob is among `knobs`, too.
+    #[serde(skip)]
+    pub maybe: BTreeMap<KnobId, Vec<String>>,
 }
 
 impl SeenWriter {
-    /// Whether every command that names the knob has the wanted value as a word: `echo never | tee PATH`.
+    /// Whether it may set a knob for all that can be told, and is not known to.
+    #[must_use]
+    pub fn only_may_set(&self, knob: &KnobId) -> bool {
+        self.maybe.contains_key(knob) && !self.sources.contains_key(knob)
+    }
+
+    /// Whether every command that sets the knob has the wanted value as a word, or as several: `echo never`.
     #[must_use]
     pub fn sets_as_wanted(&self, knob: &Knob, wanted: &str) -> bool {
-        let wanted = knob.r#type.normal(wanted);
-        let is_word = |command: &String| {
-            let ends = |c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c);
-            command.split(ends).any(|word| word == wanted)
+        let words = |text: &str| {
+            let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
+            words.filter(|word| !word.is_empty()).fold(" ".to_owned(), |all, word| all + word + " ")
         };
+        let wanted = words(&knob.r#type.normal(wanted));
+        let is_word = |command: &String| words(command).contains(&wanted);
         self.commands.get(&knob.id).is_some_and(|commands| commands.iter().all(is_word))
     }
 }
@@ -170,8 +181,11 @@ pub struct SecondWriter {
     pub running: bool,
     /// By what it was recognised.
     pub evidence: Vec<String>,
-    /// Places of the plan that it writes too.
+    /// Places of the plan that it writes too, or may write.
     pub places: Vec<String>,
+    /// Those of them that its texts name, while nobody can tell what becomes of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maybe: Vec<String>,
     /// What to type so that planish alone writes them.
     pub hand_over: Vec<String>,
     /// What to type so that it leaves these places to planish; empty where it cannot.

@@ -5,6 +5,8 @@
 //! remembered, so that a recording does not tell what else ran; nor of the data that an instance was made from, which
 //! may hold secrets.
 
+mod named;
+mod profiles;
 mod scope;
 pub(crate) mod unit;
 
@@ -109,8 +111,9 @@ fn seen(
         knobs: scope.knobs,
         profile: scope.profile,
         arguments,
-        commands: scope.commands,
-        sources: scope.sources,
+        commands: scope.named.commands,
+        sources: scope.named.sources,
+        maybe: scope.named.maybe,
     })
 }
 

@@ -353,8 +353,12 @@ pub(crate) fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
     let mut told: Vec<(&KnobId, &str, usize)> = Vec::new();
     for knob in lost {
         let why = knob.because.as_deref().unwrap_or("lost at the next boot");
-        match told.iter_mut().find(|(id, known, _)| (*id, *known) == (&knob.knob, why)) {
-            Some((.., count)) => *count += 1,
+        let file = without_line(why);
+        match told.iter_mut().find(|(id, known, _)| *id == &knob.knob && without_line(known) == file) {
+            // Each place has a line of its own in a file.
+            Some((_, known, count)) => {
+                (*known, *count) = (if *known == why { why } else { file }, *count + 1)
+            }
             None => told.push((&knob.knob, why, 1)),
         }
     }
@@ -363,6 +367,12 @@ pub(crate) fn lost_at_boot(drift: &Drift) -> impl Iterator<Item = String> {
         count => format!("{id} x{count}: {why}"),
     };
     told.into_iter().map(sentence).collect::<Vec<_>>().into_iter()
+}
+
+/// A reason without the number of the line at its end.
+fn without_line(why: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    why.rsplit_once(':').filter(|(_, line)| is_number(line)).map_or(why, |(file, _)| file)
 }
 
 /// What is to know of a file that was written for the next boot: a menu that is still to be made of it.

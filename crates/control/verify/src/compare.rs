@@ -2,7 +2,7 @@
 //! caused.
 
 use planish_model::{
-    Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
+    Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, KnobId,
     NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
     VerdictKind, When, bootline, given_in_vain, pages_in_file, part_at, place,
 };
@@ -119,18 +119,26 @@ impl Bench<'_> {
         may.iter().map(one).reduce(|a, b| format!("{a}; {b}"))
     }
 
-    /// Which other program may set what is wanted here at its start, where nobody can tell what it does set: its
-    /// profile cannot be read, or is computed.
+    /// Which other program may set what is wanted here when it starts, for all that can be told: its profile cannot be
+    /// read, or is computed, or a text names the knob and nobody can tell what becomes of it.
     fn may_write(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> Option<String> {
         let is_wanted = wish.is_some() && reading.value.is_some() && knob.when != When::Boot;
-        let is_untold = |seen: &&SeenWriter| {
+        let untold = |seen: &SeenWriter| {
             let has_scope = self.catalogue.writer(&seen.id).is_some_and(|writer| writer.scope.is_some());
-            has_scope && seen.knobs.is_none() && self.catalogue.writes(seen, &knob.id)
+            let is_untold = has_scope && seen.knobs.is_none() && self.catalogue.writes(seen, &knob.id);
+            let files: Vec<&str> =
+                states_of(knob).filter_map(|id| seen.maybe.get(id)).flatten().map(String::as_str).collect();
+            let why = match (&seen.profile, files.as_slice()) {
+                (_, [_, ..]) => format!("what becomes of it there cannot be told ({})", unlike(files)),
+                (Some(profile), _) if is_untold => format!("what its profile {profile} sets cannot be read"),
+                (None, _) if is_untold => "what it sets cannot be read".to_owned(),
+                _ => return None,
+            };
+            Some(format!("{} may set it at the next boot, after the files of the host: {why}", seen.id))
         };
-        let seen = self.observation.writers.iter().filter(|_| is_wanted).find(is_untold)?;
-        let what = seen.profile.as_ref().map_or("it".to_owned(), |profile| format!("its profile {profile}"));
-        let told = format!("{} may set it at its start, after the files of the host", seen.id);
-        Some(format!("{told}: what {what} sets cannot be read"))
+        // One that does set it says enough.
+        let is_told = || self.writer_at_start(knob, None).is_some();
+        self.observation.writers.iter().filter(|_| is_wanted).find_map(untold).filter(|_| !is_told())
     }
 
     /// Why there is nothing to compare.
@@ -455,18 +463,18 @@ impl Bench<'_> {
                 writer.is_some_and(|writer| writer.writes.iter().any(|id| id == knob.id.as_str()))
             };
             // Whoever sets the twin clears this one.
-            let same_state = std::iter::once(&knob.id).chain(&knob.twin).chain(&knob.alias);
-            let mut files: Vec<String> =
-                same_state.filter_map(|id| seen.sources.get(id)).flatten().cloned().collect();
+            let files = states_of(knob).filter_map(|id| seen.sources.get(id)).flatten();
+            let mut files: Vec<String> = files.cloned().collect();
             files.sort();
             files.dedup();
             let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
+            let only_may = self.catalogue.only_may_write(seen, &knob.id);
             let words = match &seen.knobs {
                 // What it includes besides may be untold; what it was read to set counts.
-                Some(_) => format!("{} will set it at its start{named}", seen.id),
-                None if !files.is_empty() => format!("{} will set it at its start{named}", seen.id),
+                Some(_) if !only_may => format!("{} will set it at the next boot{named}", seen.id),
+                None if !files.is_empty() => format!("{} will set it at the next boot{named}", seen.id),
                 None if names_it() => format!("{} sets it when it starts, or later", seen.id),
-                None => return None,
+                Some(_) | None => return None,
             };
             Some((words, Overwriter { writer: seen.id.clone(), files }))
         };
@@ -642,10 +650,30 @@ impl Bench<'_> {
     fn suspects(&self, knob: &Knob) -> String {
         let writers = self.observation.writers.iter().filter(|writer| writer.running);
         let writers = writers.filter(|writer| self.catalogue.writes(writer, &knob.id));
-        let names: Vec<&str> = writers.map(|writer| writer.id.as_str()).collect();
-        let verb = if names.len() == 1 { "writes" } else { "write" };
-        if names.is_empty() { String::new() } else { format!("; {} {verb} it too", names.join(", ")) }
+        let (may, sure): (Vec<&SeenWriter>, Vec<&SeenWriter>) =
+            writers.partition(|writer| self.catalogue.only_may_write(writer, &knob.id));
+        let told = |writers: &[&SeenWriter], verb: &str| match writers {
+            [] => String::new(),
+            some => {
+                let names: Vec<&str> = some.iter().map(|writer| writer.id.as_str()).collect();
+                format!("; {} {verb}", names.join(", "))
+            }
+        };
+        let verb = if sure.len() == 1 { "writes it too" } else { "write it too" };
+        told(&sure, verb) + &told(&may, "may write it too")
     }
+}
+
+/// A knob, and those that show the same state.
+fn states_of(knob: &Knob) -> impl Iterator<Item = &KnobId> {
+    std::iter::once(&knob.id).chain(&knob.twin).chain(&knob.alias)
+}
+
+/// Names, each once.
+fn unlike(mut names: Vec<&str>) -> String {
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
 }
 
 /// The line of ours that another one leaves without effect; of a parameter of which the first counts, any such line.

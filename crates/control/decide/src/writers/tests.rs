@@ -43,6 +43,7 @@ fn tuned(knobs: Option<&[&str]>) -> SeenWriter {
         arguments: None,
         commands: std::collections::BTreeMap::new(),
         sources: std::collections::BTreeMap::new(),
+        maybe: std::collections::BTreeMap::new(),
     }
 }
 

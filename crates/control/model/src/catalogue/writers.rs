@@ -53,6 +53,18 @@ impl Catalogue {
         own(knob) || row.is_some_and(|row| row.twin.iter().chain(&row.alias).any(own))
     }
 
+    /// Whether it may set a knob for all that can be told, and is not known to: see [`SeenWriter::maybe`].
+    #[must_use]
+    pub fn only_may_write(&self, seen: &SeenWriter, knob: &KnobId) -> bool {
+        let row = self.knobs.get(knob);
+        let same_state = row.into_iter().flat_map(|row| row.twin.iter().chain(&row.alias));
+        let mut named = std::iter::once(knob)
+            .chain(same_state)
+            .filter(|id| seen.knobs.as_ref().is_some_and(|knobs| knobs.contains(id)))
+            .peekable();
+        named.peek().is_some() && named.all(|id| seen.only_may_set(id))
+    }
+
     /// A name that is a knob or a second writer, for options that take both.
     ///
     /// # Errors

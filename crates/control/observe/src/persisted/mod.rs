@@ -18,7 +18,7 @@
 mod cmdline;
 mod holder;
 mod mounts;
-mod sysctl;
+pub(crate) mod sysctl;
 mod tmpfiles;
 mod udev;
 

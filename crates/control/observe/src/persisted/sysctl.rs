@@ -77,7 +77,7 @@ fn explicit_after_wild(settings: Vec<Setting>) -> Vec<Setting> {
 }
 
 /// The lines of one file. A leading `-` only says that failure is ignored.
-fn parse(text: &str, file: &str) -> Vec<Setting> {
+pub(crate) fn parse(text: &str, file: &str) -> Vec<Setting> {
     text.lines()
         .enumerate()
         .filter_map(|(index, line)| {

@@ -125,7 +125,7 @@ fn pulled(host: &Host) -> BTreeMap<String, String> {
 
 /// The units that the text of a unit or a drop-in pulls in (`systemd.unit(5)`).
 fn pulled_by(text: &str) -> Vec<String> {
-    let whole = super::scope::without_comments(text).replace("\\\n", " ");
+    let whole = without_comments(text).replace("\\\n", " ");
     let lines = whole.lines().filter_map(|line| line.trim().split_once('='));
     let pulls =
         lines.filter(|(key, _)| ["Wants", "Requires", "BindsTo", "Upholds"].contains(&key.trim_end()));
@@ -139,7 +139,7 @@ fn pulled_by(text: &str) -> Vec<String> {
 fn commands(files: &[(String, String)]) -> Vec<(String, String)> {
     let mut lines: Vec<(&str, String, String)> = Vec::new();
     for (path, text) in files {
-        let whole = super::scope::without_comments(text).replace("\\\n", " ");
+        let whole = without_comments(text).replace("\\\n", " ");
         for (key, value) in whole.lines().filter_map(|line| line.trim().split_once('=')) {
             let key = key.trim_end();
             match (key.starts_with("Exec"), value.trim()) {
@@ -154,6 +154,11 @@ fn commands(files: &[(String, String)]) -> Vec<(String, String)> {
         (path.clone(), own.collect::<Vec<_>>().join("\n"))
     };
     files.iter().map(of_file).collect()
+}
+
+fn without_comments(text: &str) -> String {
+    let told = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    told.collect::<Vec<_>>().join("\n")
 }
 
 /// The last `EnvironmentFile=` and the variable that the last `ExecStart=` hands over whole.

@@ -220,7 +220,7 @@ fn what_a_unit_or_rc_local_writes_over_is_never_green() {
     {
         let (state, because) = state(id);
         assert_eq!(state, DriftState::OverwrittenAtBoot, "{id}: {because}");
-        let told = format!("{writer} will set it at its start ({file}), after /etc/");
+        let told = format!("{writer} will set it at the next boot ({file}), after /etc/");
         assert!(because.starts_with(&told), "{because}");
     }
     assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings);
@@ -314,7 +314,7 @@ fn who_writes_by_another_way_is_no_green_either() {
         let checked = check(&tree.session(), Some(&source)).expect("checked");
         let row = &checked.drift.knobs[0];
         assert_eq!(row.state, DriftState::OverwrittenAtBoot, "{file}: {row:?}");
-        let told = format!("{id} will set it at its start ({file}), after /etc/sysctl.d/90-planish.conf");
+        let told = format!("{id} will set it at the next boot ({file}), after /etc/sysctl.d/90-planish.conf");
         assert!(row.because.as_ref().is_some_and(|why| why.starts_with(&told)), "{row:?}");
     }
     // Where systemd runs no init scripts, one that is left over writes nothing.
@@ -324,4 +324,118 @@ fn who_writes_by_another_way_is_no_green_either() {
     tree.make_executable("/etc/rc3.d/S01tune");
     let plan = planned(&tree.session(), &source, &[]);
     assert!(plan.second_writers.iter().all(|writer| writer.id != "init-scripts"));
+}
+
+/// A host where texts are run at a boot, with these files.
+fn with_texts(files: &[(&str, &str)]) -> Tree {
+    let tree = Tree::copy_of("metal-2s");
+    tree.remove("/etc/sysctl.d/99-local.conf");
+    tree.put("/run/systemd/system/.keep", "");
+    tree.put("/proc/818/comm", "cron\n");
+    tree.put("/etc/systemd/system/multi-user.target.wants/own.service", "");
+    files.iter().for_each(|(path, text)| tree.put(path, text));
+    let scripts = files.iter().filter(|(_, text)| text.starts_with("#!"));
+    scripts.for_each(|(path, _)| tree.make_executable(path));
+    tree
+}
+
+/// Applies `vm.swappiness` = 5 for good, and looks at it: how both leave, the state, and why.
+fn persisted_on(tree: &Tree) -> (Exit, DriftState, String) {
+    let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+    let source = profile("own", &[("vm.swappiness", Want::Int(5))]);
+    let applied = apply(&tree.session(), &planned(&tree.session(), &source, &[]), &persist).expect("applied");
+    let checked = check(&tree.session(), Some(&source)).expect("checked");
+    assert_eq!(applied.exit, checked.exit, "{:?}", applied.hints);
+    let row = checked.drift.knobs.into_iter().next().expect("a row");
+    (checked.exit, row.state, row.because.unwrap_or_default())
+}
+
+const UNIT: &str = "/etc/systemd/system/own.service";
+const RC_LOCAL: &str = "/etc/rc.local";
+
+/// What only reads a setting leaves it as it is: told as a write, apply and check would end with 1 for ever.
+#[test]
+fn what_only_reads_a_setting_is_no_second_writer() {
+    let script = "[main]\nsummary=x\n[script]\nscript=${i:PROFILE_DIR}/script.sh\n";
+    for files in [
+        vec![(UNIT, "[Service]\nExecStart=/bin/cat /proc/sys/vm/swappiness\n")],
+        vec![(UNIT, "[Service]\nExecStart=/bin/sh -c 'sysctl -n vm.swappiness > /run/saved'\n")],
+        vec![(
+            RC_LOCAL,
+            "#!/bin/sh\ntest -e /proc/sys/vm/swappiness && grep -q 60 /proc/sys/vm/swappiness\n",
+        )],
+        vec![("/etc/cron.d/own", "@reboot root cat /proc/sys/vm/swappiness > /run/saved\n")],
+        vec![
+            ("/proc/812/comm", "tuned\n"),
+            ("/etc/tuned/active_profile", "mine\n"),
+            ("/etc/tuned/mine/tuned.conf", script),
+            ("/etc/tuned/mine/script.sh", "#!/bin/sh\nx=$(sysctl -n vm.swappiness)\necho \"$x\"\n"),
+        ],
+    ] {
+        let tree = with_texts(&files);
+        let source = profile("own", &[("vm.swappiness", Want::Int(5))]);
+        let plan = planned(&tree.session(), &source, &[]);
+        assert_eq!(plan.second_writers, [], "{files:?}");
+        assert_eq!(persisted_on(&tree), (Exit::Done, DriftState::Ok, String::new()), "{files:?}");
+    }
+}
+
+/// What is given to a program that nobody here knows may be set by it: that is told, and no more.
+#[test]
+fn what_nobody_can_decide_may_be_set() {
+    let tree = with_texts(&[(RC_LOCAL, "#!/bin/sh\n/opt/tune /proc/sys/vm/swappiness 60\n")]);
+    let source = profile("own", &[("vm.swappiness", Want::Int(5))]);
+    let plan = planned(&tree.session(), &source, &[]);
+    assert_eq!(plan.second_writers[0].maybe, ["/proc/sys/vm/swappiness"]);
+    let found = doctor(&tree.session(), None, None, &[]).expect("examined").findings;
+    let finding = found.iter().find(|finding| finding.id == "writer.rc.local").expect("told");
+    assert!(finding.evidence.contains("may set vm.swappiness"), "{}", finding.evidence);
+    let (exit, state, because) = persisted_on(&tree);
+    assert_eq!((exit, state), (Exit::Done, DriftState::Ok));
+    assert!(because.starts_with("rc.local may set it at the next boot, after the files"), "{because}");
+    assert!(because.ends_with("(/etc/rc.local)"), "{because}");
+}
+
+/// `sysctl -p` sets the lines of a file that no boot reads by itself.
+#[test]
+fn a_file_that_sysctl_is_told_to_load_sets_what_its_lines_say() {
+    let conf = "vm.swappiness = 60\n";
+    for (writer, file, text, loaded) in [
+        ("rc.local", RC_LOCAL, "#!/bin/sh\nsysctl -p\n", "/etc/sysctl.conf"),
+        ("rc.local", RC_LOCAL, "#!/bin/sh\n/sbin/sysctl -e -p /etc/my.conf\n", "/etc/my.conf"),
+        ("rc.local", RC_LOCAL, "#!/bin/sh\nsysctl -q --load=/etc/my/*.conf\n", "/etc/my/a.conf"),
+        ("units", UNIT, "[Service]\nExecStart=/usr/sbin/sysctl -p /etc/my.conf\n", "/etc/my.conf"),
+    ] {
+        let (exit, state, because) = persisted_on(&with_texts(&[(file, text), (loaded, conf)]));
+        assert_eq!((exit, state), (Exit::Findings, DriftState::OverwrittenAtBoot), "{text}: {because}");
+        let mut files = [file, loaded];
+        files.sort_unstable();
+        let told = format!("{writer} will set it at the next boot ({}), after", files.join(", "));
+        assert!(because.starts_with(&told), "{because}");
+        // The last line counts, and one that says the same loses nothing.
+        let same =
+            persisted_on(&with_texts(&[(file, text), (loaded, "vm.swappiness=60\nvm.swappiness=5\n")]));
+        assert_eq!((same.0, same.1), (Exit::Done, DriftState::Ok), "{text}: {}", same.2);
+        let none = persisted_on(&with_texts(&[(file, text)]));
+        assert_eq!((none.0, none.1), (Exit::Done, DriftState::Ok), "{text}: there is no such file");
+    }
+}
+
+/// Each CPU has a line of its own in our file, and who writes over all of them is told once.
+#[test]
+fn who_writes_over_many_places_is_told_once() {
+    let tree = Tree::copy_of("metal-2s");
+    let governor = "#!/bin/sh\nfor c in /sys/devices/system/cpu/cpu*/cpufreq; do echo powersave > $c/scaling_governor; done\n";
+    tree.put(RC_LOCAL, governor);
+    tree.make_executable(RC_LOCAL);
+    let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+    let source = profile("own", &[("cpu.governor", word("performance"))]);
+    let plan = planned(&tree.session(), &source, &[]);
+    assert!(plan.steps.len() > 1, "{:?}", plan.skipped);
+    let applied = apply(&tree.session(), &plan, &persist).expect("applied");
+    let told: Vec<&String> =
+        applied.hints.iter().filter(|hint| hint.contains("rc.local will set it")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let count = format!("cpu.governor x{}: ", plan.steps.len());
+    assert!(told[0].starts_with(&count) && told[0].ends_with(".conf"), "{told:?}");
 }

@@ -246,6 +246,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
         arguments: None,
         commands: std::collections::BTreeMap::new(),
         sources: std::collections::BTreeMap::new(),
+        maybe: std::collections::BTreeMap::new(),
     };
     let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
     let mut observation = host();
@@ -255,7 +256,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
     for (seen, told) in [
         (
             writer("tuned", Some(&["vm.swappiness"])),
-            Some("tuned will set it at its start (/etc/own.conf), after "),
+            Some("tuned will set it at the next boot (/etc/own.conf), after "),
         ),
         (writer("tuned", Some(&["vm.dirty_ratio"])), None),
         // Which profile it has cannot be read: it may set anything of its row.
@@ -284,7 +285,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
                 // That it may is told all the same.
                 let may = seen.id == "tuned" && seen.knobs.is_none();
                 let told =
-                    row.because.as_ref().is_some_and(|why| why.contains("tuned may set it at its start"));
+                    row.because.as_ref().is_some_and(|why| why.contains("tuned may set it at the next boot"));
                 assert_eq!(told, may, "{seen:?}: {:?}", row.because);
             }
         }

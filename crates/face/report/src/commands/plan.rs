@@ -179,7 +179,13 @@ const NOT_EXCLUDED_NAMED_MAX: usize = 4;
 fn second_writer(writer: &SecondWriter, page: &mut Page<'_>) {
     let count = units::count(writer.places.len(), "place");
     let when = if writer.running { "now" } else { "at the next boot" };
-    page.heading(&format!("{} writes {count} of this plan too, {when}", writer.id));
+    let may = units::count(writer.maybe.len(), "place");
+    let writes = match writer.places.len() - writer.maybe.len().min(writer.places.len()) {
+        0 => format!("may write {count} of this plan too"),
+        _ if writer.maybe.is_empty() => format!("writes {count} of this plan too"),
+        _ => format!("writes {count} of this plan too ({may} of them only maybe)"),
+    };
+    page.heading(&format!("{} {writes}, {when}", writer.id));
     page.fact("seen", &writer.evidence.join("; "));
     if page.is_detailed() {
         page.fact("places", &writer.places.join(" "));

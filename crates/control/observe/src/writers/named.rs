@@ -1,0 +1,250 @@
+//! The knobs that texts of a writer name, and what becomes of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use planish_formats::shell::{Effect, What};
+use planish_host::Host;
+use planish_model::{Catalogue, Knob, KnobId, place};
+
+use super::unremembered;
+use crate::persisted::sysctl;
+
+/// What texts say of each knob.
+#[derive(Default)]
+pub(super) struct Named {
+    /// The commands that set a knob.
+    pub(super) commands: BTreeMap<KnobId, Vec<String>>,
+    /// The files that do.
+    pub(super) sources: BTreeMap<KnobId, Vec<String>>,
+    /// The files that name a knob of which nobody can tell what becomes.
+    pub(super) maybe: BTreeMap<KnobId, Vec<String>>,
+}
+
+impl Named {
+    /// All knobs, those that may be set among them.
+    pub(super) fn knobs(&self) -> Vec<KnobId> {
+        self.sources.keys().chain(self.maybe.keys()).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Adds what the commands of a file do. Whether that is something to a knob.
+    pub(super) fn add(&mut self, host: &Host, catalogue: &Catalogue, effects: &[Effect], from: &str) -> bool {
+        let mut names_any = false;
+        for effect in effects {
+            let is_sure = effect.is_sure;
+            names_any |= match &effect.what {
+                What::File(path) => self.written(catalogue, path, &effect.says, is_sure, &[from]),
+                What::Key(key) => {
+                    self.written(catalogue, &place::of_sysctl(key), &effect.says, is_sure, &[from])
+                }
+                What::Load(path) => self.loaded(host, catalogue, path, is_sure, from),
+                What::Named(text) => {
+                    let knobs = catalogue.knobs().filter(|knob| is_mentioned(knob, text));
+                    let knobs: Vec<KnobId> = knobs.map(|knob| knob.id.clone()).collect();
+                    knobs.iter().for_each(|knob| push(&mut self.maybe, knob, from));
+                    !knobs.is_empty()
+                }
+            };
+        }
+        names_any
+    }
+
+    /// Something is written to the places of a pattern. One that leaves open which knob is meant may mean another.
+    fn written(
+        &mut self,
+        catalogue: &Catalogue,
+        path: &str,
+        says: &str,
+        is_sure: bool,
+        from: &[&str],
+    ) -> bool {
+        let mut names_any = false;
+        for knob in catalogue.knobs().filter(|knob| is_place(knob, path)) {
+            names_any = true;
+            match is_sure && tells_knob(knob, path) {
+                true => {
+                    self.commands.entry(knob.id.clone()).or_default().push(says.to_owned());
+                    from.iter().for_each(|file| push(&mut self.sources, &knob.id, file));
+                }
+                false => from.iter().for_each(|file| push(&mut self.maybe, &knob.id, file)),
+            }
+        }
+        names_any
+    }
+
+    /// `sysctl -p FILE`: of lines for one key the last counts.
+    fn loaded(&mut self, host: &Host, catalogue: &Catalogue, path: &str, is_sure: bool, from: &str) -> bool {
+        let mut lines = Vec::new();
+        for file in files(host, path) {
+            let text = unremembered(host, &file).unwrap_or_default();
+            lines.extend(sysctl::parse(&text, &file).into_iter().map(|line| (line, file.clone())));
+        }
+        let mut names_any = false;
+        for (at, (line, file)) in lines.iter().enumerate().filter(|(_, (line, _))| !line.value.is_empty()) {
+            if !lines[at + 1..].iter().any(|(later, _)| later.path == line.path) {
+                let says = format!("{} = {}", line.path, line.value);
+                let from = [from, file.as_str()];
+                names_any |= self.written(catalogue, &line.path, &says, is_sure, &from);
+            }
+        }
+        names_any
+    }
+}
+
+fn push(files: &mut BTreeMap<KnobId, Vec<String>>, knob: &KnobId, file: &str) {
+    let files = files.entry(knob.clone()).or_default();
+    if !files.iter().any(|known| known == file) {
+        files.push(file.to_owned());
+    }
+}
+
+/// The files that a pattern means.
+fn files(host: &Host, path: &str) -> Vec<String> {
+    match path.rsplit_once('/').filter(|(_, name)| name.contains(['*', '?', '['])) {
+        Some((folder, pattern)) => {
+            let mut names = host.list(folder);
+            names.retain(|name| place::matches(pattern, name));
+            names.sort();
+            names.iter().map(|name| format!("{folder}/{name}")).collect()
+        }
+        None => vec![path.to_owned()],
+    }
+}
+
+/// Whether a text sets a knob by a path of its places or by the name that `sysctl` has for it.
+fn is_mentioned(knob: &Knob, text: &str) -> bool {
+    if knob.boot_parameter().is_some() {
+        return false;
+    }
+    if knob.has_holes() {
+        return paths(text).any(|path| is_place(knob, &path));
+    }
+    let ends = |at: usize, name: &str| {
+        let next = text[at + name.len()..].chars().next();
+        !next.is_some_and(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+    };
+    let is_in = |name: &str| text.match_indices(name).any(|(at, _)| ends(at, name));
+    let sysctl = knob.path.strip_prefix("/proc/sys/");
+    is_in(&knob.path) || sysctl.is_some_and(|path| is_in(path) || is_in(&path.replace('/', ".")))
+}
+
+/// The files of the kernel that a text names, each as a pattern: of what a variable holds, anything may come.
+fn paths(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| c.is_whitespace() || "'\";&|<>()=`".contains(c));
+    words.filter(|word| word.starts_with("/sys/") || word.starts_with("/proc/")).map(|word| {
+        let mut pieces = word.split('$');
+        let mut pattern = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let rest = match piece.strip_prefix('{').and_then(|braced| braced.split_once('}')) {
+                Some((_, rest)) => rest,
+                None => piece.trim_start_matches(name),
+            };
+            pattern.push('*');
+            pattern.push_str(rest);
+        }
+        pattern
+    })
+}
+
+/// The knobs of a key of `sysctl`, which may hold wildcards.
+pub(super) fn of_sysctl(catalogue: &Catalogue, key: &str) -> Vec<KnobId> {
+    of_path(catalogue, &place::of_sysctl(key))
+}
+
+/// The knobs that have a place there.
+pub(super) fn of_path(catalogue: &Catalogue, path: &str) -> Vec<KnobId> {
+    catalogue.knobs().filter(|knob| is_place(knob, path)).map(|knob| knob.id.clone()).collect()
+}
+
+/// Whether a knob has a place there; a wildcard of the path stays within its component.
+fn is_place(knob: &Knob, path: &str) -> bool {
+    let (mut ours, mut theirs) = (knob.path.split('/'), path.split('/'));
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return true,
+            (Some(ours), Some(theirs)) => {
+                let (hole, wild) = (ours.contains('{'), theirs.contains(['*', '?', '[']));
+                let before = ours.split('{').next().unwrap_or_default();
+                let fits = match (hole, wild) {
+                    (false, false) => ours == theirs,
+                    (false, true) => place::matches(theirs, ours),
+                    (true, false) => place::captures(ours, theirs).is_some(),
+                    (true, true) => theirs.starts_with(before) || theirs.starts_with(['*', '?', '[']),
+                };
+                if !fits {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// Whether a path says which knob it is of: what it leaves open is which of its places.
+fn tells_knob(knob: &Knob, path: &str) -> bool {
+    let pairs = knob.path.split('/').zip(path.split('/'));
+    pairs.into_iter().all(|(ours, theirs)| ours.contains('{') || !theirs.contains(['*', '?', '[']))
+}
+
+/// The knobs that patterns of ids mean.
+pub(super) fn meant(catalogue: &Catalogue, patterns: &[String]) -> Vec<KnobId> {
+    let is_meant = |knob: &&Knob| patterns.iter().any(|pattern| place::matches(pattern, knob.id.as_str()));
+    catalogue.knobs().filter(is_meant).map(|knob| knob.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn ids(knobs: Vec<KnobId>) -> Vec<String> {
+        knobs.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_key_or_path_means_the_knobs_that_have_a_place_there() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        assert_eq!(ids(of_sysctl(&catalogue, "vm.swappiness")), ["vm.swappiness"]);
+        assert_eq!(ids(of_sysctl(&catalogue, "net/core/somaxconn")), ["net.core.somaxconn"]);
+        assert_eq!(ids(of_path(&catalogue, "/sys/block/sda/queue/scheduler")), ["block.scheduler"]);
+        assert_eq!(ids(of_path(&catalogue, "/sys/block/sd*/queue/scheduler")), ["block.scheduler"]);
+        assert_eq!(ids(of_path(&catalogue, "/sys/block/sd*/queue/sched")), Vec::<String>::new());
+        assert!(ids(of_path(&catalogue, "/proc/sys/vm/dirty_*")).contains(&"vm.dirty_bytes".to_owned()));
+    }
+
+    #[test]
+    fn a_text_that_only_begins_like_a_knob_does_not_name_it() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let knob = catalogue.knob(&KnobId::new("vm.overcommit_memory")).expect("a row");
+        for (text, mentions) in [
+            ("sysctl -w vm.overcommit_memory=1", true),
+            ("echo 1 > /proc/sys/vm/overcommit_memory", true),
+            ("vm.overcommit_memory_of_mine", false),
+            ("vm/overcommit_memory.bak", false),
+            ("", false),
+        ] {
+            assert_eq!(is_mentioned(knob, text), mentions, "{text}");
+        }
+        let knob = catalogue.knob(&KnobId::new("cpu.governor")).expect("a row");
+        let folder = "/sys/devices/system/cpu";
+        for (text, mentions) in [
+            (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor"), true),
+            (format!("echo performance >{folder}/cpu*/cpufreq/scaling_governor; true"), true),
+            (format!("echo performance | tee \"{folder}/cpu${{i}}/cpufreq/scaling_governor\""), true),
+            (format!("echo performance | tee {folder}/$cpu/cpufreq/scaling_governor"), true),
+            (format!("cat {folder}/cpu0/cpufreq/scaling_available_governors"), false),
+            (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor.bak"), false),
+            ("cpufreq-set -g performance".to_owned(), false),
+        ] {
+            assert_eq!(is_mentioned(knob, &text), mentions, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn odd_text_is_passed_over(text in "[\\PC\n\\[\\]=]{0,200}") {
+            let _ = of_path(&Catalogue::embedded().expect("sound"), &text);
+        }
+    }
+}
