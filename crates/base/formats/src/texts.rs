@@ -1,6 +1,6 @@
 //! Texts that hold commands among other things: tables of cron, and data that an instance is made from.
 
-use crate::shell::{Effect, Ran, Run, effects, effects_of, parse};
+use crate::shell::{Effect, Ran, Run, What, effects, effects_of, parse};
 
 /// Words in front of the command of a line: minute, hour, day, month and day of the week (`crontab(5)`).
 const TIMES: usize = 5;
@@ -37,6 +37,55 @@ pub fn effects_of_data(text: &str) -> Vec<Effect> {
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     effects_of(lines.flat_map(commands).map(|what| Run { what, is_sure: true }))
+}
+
+/// What the lines of `/etc/sysfs.conf` set: `kernel/mm/ksm/run = 1`, while `mode` and `owner` set no value.
+#[must_use]
+pub fn effects_of_sysfs(text: &str) -> Vec<Effect> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let set = lines.filter_map(|line| {
+        let (path, value) = line.split_once('=')?;
+        let path = path.trim().trim_start_matches('/');
+        let path = path.strip_prefix("sys/").unwrap_or(path);
+        let is_other = path.is_empty() || path.contains(char::is_whitespace);
+        (!is_other).then(|| written(format!("/sys/{path}"), value.trim()))
+    });
+    set.collect()
+}
+
+/// What variables of `cpufrequtils` and `cpupower` set: `GOVERNOR="performance"`, or options of `cpupower` such as
+/// `frequency-set -g performance`.
+#[must_use]
+pub fn effects_of_frequency(text: &str) -> Vec<Effect> {
+    let lines = text.lines().map(str::trim).filter_map(|line| line.split_once('='));
+    let mut words: Vec<(String, String)> = Vec::new();
+    for (name, value) in lines {
+        let value = unquoted(value.trim());
+        let mut options = value.split_whitespace().peekable();
+        while let Some(option) = options.next().filter(|_| name.ends_with("_OPTS")) {
+            let next = options.peek().map(|next| (*next).to_owned());
+            let joined = option.split_once('=').map(|(option, value)| (option.to_owned(), value.to_owned()));
+            words.extend(joined.or_else(|| Some((option.to_owned(), next?))));
+        }
+        words.push((name.to_ascii_uppercase(), value.to_owned()));
+    }
+    if words.iter().any(|(name, value)| name == "ENABLE" && value != "true") {
+        return Vec::new();
+    }
+    let file = |name: &str| match name {
+        "GOVERNOR" | "-g" | "--governor" => Some("cpufreq/scaling_governor"),
+        "MIN_SPEED" | "MIN_FREQ" | "-d" | "--min" => Some("cpufreq/scaling_min_freq"),
+        "MAX_SPEED" | "MAX_FREQ" | "-u" | "--max" => Some("cpufreq/scaling_max_freq"),
+        "PERF_BIAS" | "-b" | "--perf-bias" => Some("power/energy_perf_bias"),
+        _ => None,
+    };
+    let set = words.iter().filter(|(_, value)| !["", "0"].contains(&value.as_str()));
+    set.filter_map(|(name, value)| Some(written(format!("/sys/devices/system/cpu/*/{}", file(name)?), value)))
+        .collect()
+}
+
+fn written(path: String, value: &str) -> Effect {
+    Effect { what: What::File(path), says: value.to_owned(), is_sure: true }
 }
 
 /// The commands of a line of YAML.
@@ -104,7 +153,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::shell::What;
 
     fn told(effects: Vec<Effect>) -> Vec<String> {
         let one = |effect: Effect| match (effect.what, effect.is_sure) {
@@ -132,6 +180,22 @@ mod tests {
         assert_eq!(sure, ["a.b", "/proc/x", "c.d", "/proc/y"]);
         assert!(!may.iter().any(|line| line.contains("/proc/z")), "{may:?}");
         assert_eq!(told(effects_of_data("#!/bin/sh\nsysctl -w a.b=1\n")), ["a.b"]);
+    }
+
+    #[test]
+    fn values_of_other_boot_tools_are_found() {
+        let text = "# a = b\nkernel/mm/t/enabled = always\nmode kernel/x = 0660\n/sys/block/sda/y=1\n";
+        assert_eq!(told(effects_of_sysfs(text)), ["/sys/kernel/mm/t/enabled", "/sys/block/sda/y"]);
+        let governor = ["/sys/devices/system/cpu/*/cpufreq/scaling_governor"];
+        for text in [
+            "ENABLE=\"true\"\nGOVERNOR=\"performance\"\nMAX_SPEED=\"0\"\n",
+            "CPUPOWER_START_OPTS=\"frequency-set -g performance\"\n",
+            "CPUPOWER_START_OPTS='frequency-set --governor=performance'\n",
+            "governor='performance'\n#min_freq=1\n",
+        ] {
+            assert_eq!(told(effects_of_frequency(text)), governor, "{text}");
+        }
+        assert_eq!(told(effects_of_frequency("ENABLE=false\nGOVERNOR=x\n")), [""; 0]);
     }
 
     proptest! {

@@ -257,6 +257,10 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
         make_folders(&folder)?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(&fresh)?;
         file.write_all(content.as_bytes())?;
+        // Lines of others may stand in it, and who may read them is theirs to say.
+        if let Some(old) = fs::symlink_metadata(&target).ok().filter(fs::Metadata::is_file) {
+            return edit::take_place(&file, &fresh, &target, &old);
+        }
         file.set_permissions(fs::Permissions::from_mode(0o644))?;
         file.sync_all()?;
         fs::rename(&fresh, &target)?;
@@ -327,6 +331,23 @@ mod tests {
         let folder = root.path().join("etc/sysctl.d");
         assert_eq!(make_folders(&folder).expect("made"), [root.path().join("etc"), root.path().to_owned()]);
         assert_eq!(make_folders(&folder).expect("there"), Vec::<PathBuf>::new());
+    }
+
+    /// Lines of others may stand in a file of ours, and an undo leaves them.
+    #[test]
+    fn a_file_that_is_replaced_keeps_who_may_read_it() {
+        let root = tempfile::tempdir().expect("a folder");
+        let path = "/etc/sysctl.d/90-planish.conf";
+        let mode = || {
+            let real = root.path().join(path.trim_start_matches('/'));
+            fs::metadata(real).expect("there").permissions().mode() & 0o7777
+        };
+        replace_own(root.path(), path, Some("a = 1\n")).expect("ours");
+        assert_eq!(mode(), 0o644);
+        let real = root.path().join(path.trim_start_matches('/'));
+        fs::set_permissions(real, fs::Permissions::from_mode(0o600)).expect("ours");
+        replace_own(root.path(), path, Some("theirs = 1\n")).expect("ours");
+        assert_eq!(mode(), 0o600);
     }
 
     #[test]

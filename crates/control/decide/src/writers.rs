@@ -8,6 +8,9 @@ use planish_model::{
     Severity, Step, Writer, place, quoted,
 };
 
+/// The profile that is told to be made for another program, so that it leaves places alone.
+const OWN_PROFILE: &str = "planish";
+
 /// Knobs and places that are named before the others are only counted.
 const NAMED_MAX: usize = 3;
 
@@ -229,7 +232,13 @@ impl Holes {
             holes.push(("variable", arguments.variable.clone()));
             holes.push(("value", arguments.value.clone()));
         }
-        holes.extend(seen.and_then(|seen| Some(("profile", seen.profile.clone()?))));
+        // A profile that includes itself is none: where ours is active already, it is to leave out more.
+        holes.extend(seen.and_then(|seen| seen.profile.as_ref()).map(|profile| {
+            match profile.split_whitespace().any(|name| name == OWN_PROFILE) {
+                true => ("own_profile", "the tuned.conf of profile planish".to_owned()),
+                false => ("profile", profile.clone()),
+            }
+        }));
         let lines: BTreeSet<String> = lines.map(to_take_out).collect();
         let joined = |words: Vec<String>, with: &str| (!words.is_empty()).then(|| words.join(with));
         let irqs = steps.iter().filter_map(|step| irq(&step.place)).map(|irq| format!("--banirq={irq}"));

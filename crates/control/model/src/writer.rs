@@ -14,7 +14,8 @@ use crate::{Knob, KnobId, place};
 /// A program that sets knobs: a row of `catalogue/writers/*.toml`.
 ///
 /// Texts that are to be typed may hold `{file}`, `{variable}`, `{value}` (where its unit takes arguments from, and what
-/// they are), `{profile}` (its active one), and what a plan writes: `{irqs}` as options of irqbalance, `{cpus}` that
+/// they are), `{profile}` (its active one), `{own_profile}`
+/// (where that is the one made for planish), and what a plan writes: `{irqs}` as options of irqbalance, `{cpus}` that
 /// are to be kept free of interrupts, `{sysctls}` by name, `{lines}` of files. A text with a hole that cannot be filled
 /// is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +40,9 @@ pub struct Writer {
     /// What tells which of them it does set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<WriterScope>,
+    /// It counts only where a file of its own says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only_where: Option<WriterSays>,
     /// What comes of two writers.
     pub why: String,
     /// What to type so that it writes nothing any more and planish alone does.
@@ -84,6 +88,16 @@ pub enum WriterScope {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         executable: bool,
     },
+}
+
+/// A line of a program's own files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriterSays {
+    /// The files that may have it.
+    pub files: Vec<String>,
+    /// The line, without quotes, commas and blanks around it.
+    pub says: String,
 }
 
 impl Writer {

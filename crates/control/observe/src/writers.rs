@@ -97,6 +97,10 @@ fn seen(
     if evidence.is_empty() && !writer.is_told_by_texts() {
         return None;
     }
+    if let Some(only_where) = &writer.only_where {
+        let file = only_where.files.iter().find(|file| says(host, file, &only_where.says))?;
+        evidence.push(format!("{file} says {}", only_where.says));
+    }
     let scope = scope::of(host, catalogue, writer, units);
     // Of what is told by texts alone, a text that names no knob is no writer.
     if scope.knobs.as_ref().is_some_and(Vec::is_empty) {
@@ -115,6 +119,14 @@ fn seen(
         sources: scope.named.sources,
         maybe: scope.named.maybe,
     })
+}
+
+/// Whether a file has a line, be it one of YAML or of JSON.
+fn says(host: &Host, file: &str, wanted: &str) -> bool {
+    let text = unremembered(host, file).unwrap_or_default();
+    let plain =
+        |line: &str| line.replace(['"', '\'', ','], "").split_whitespace().collect::<Vec<_>>().join(" ");
+    text.lines().any(|line| plain(line) == wanted)
 }
 
 /// Whether a file shows that its program is at work. One that a killed program left behind names nobody any more; a

@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, KnobId,
     NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
-    VerdictKind, When, bootline, given_in_vain, pages_in_file, part_at, place,
+    VerdictKind, When, Writer, bootline, given_in_vain, pages_in_file, part_at, place,
 };
 
 use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
@@ -128,6 +128,13 @@ impl Bench<'_> {
             let is_untold = has_scope && seen.knobs.is_none() && self.catalogue.writes(seen, &knob.id);
             let files: Vec<&str> =
                 states_of(knob).filter_map(|id| seen.maybe.get(id)).flatten().map(String::as_str).collect();
+            // What it names by a pattern it may undo, as it sees need.
+            let is_row = |writer: &Writer| {
+                writer.scope.is_none() && !writer.writes.iter().any(|id| id == knob.id.as_str())
+            };
+            if self.catalogue.writer(&seen.id).is_some_and(is_row) && self.catalogue.writes(seen, &knob.id) {
+                return Some(format!("{} may undo it while it is at work", seen.id));
+            }
             let why = match (&seen.profile, files.as_slice()) {
                 (_, [_, ..]) => format!("what becomes of it there cannot be told ({})", unlike(files)),
                 (Some(profile), _) if is_untold => format!("what its profile {profile} sets cannot be read"),

@@ -5,7 +5,7 @@
 //! fstab with the units beside it. The last one wins; the others are kept as overridden, so that a user who edits the
 //! wrong file learns which one is right.
 //!
-//! What a rule may set, and nobody can decide, is kept apart. So is a line of tmpfiles.d or sysctl.d beside a rule for
+//! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot. So is a line of tmpfiles.d or sysctl.d beside a rule for
 //! the same place, or beside a line of the other: systemd runs their programs while udev goes through the devices, in
 //! no order. Where one of two such lines is ours, the other one counts: ours may lose.
 //!
@@ -34,6 +34,10 @@ use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
 use crate::tables;
 use crate::units;
+
+/// Folders whose files go with this boot.
+const RUN_SYSCTL: &str = "/run/sysctl.d";
+const RUN_TMPFILES: &str = "/run/tmpfiles.d";
 
 /// One line of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +140,9 @@ pub(crate) fn read(
             }
         }
     }
-    let undecided = undecided(&rules.undecided, &persisted, catalogue, observation);
+    let mut maybe = rules.undecided;
+    maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::of_this_boot(host)));
+    let undecided = undecided(&maybe, &persisted, catalogue, observation);
     ToCome { persisted, undecided, by_boot_line }
 }
 
@@ -328,6 +334,17 @@ fn twin_is_later(settings: &[Setting], knob: &Knob, place: &str, catalogue: &Cat
     // A zero sets nothing: it is what one twin shows when the other is set.
     let sets = |index: usize| settings[index].value.trim().parse() != Ok(0);
     of_twin > own && sets(of_twin) && sets(own)
+}
+
+/// The folders that a boot leaves as they are.
+fn kept<'a>(folders: &[&'a str]) -> Vec<&'a str> {
+    folders.iter().copied().filter(|folder| !folder.starts_with("/run/")).collect()
+}
+
+/// Files of /run that count now, with their text.
+fn of_run(host: &Host, folders: &[&str], extension: &str) -> Vec<(String, String)> {
+    let names = files(host, folders, extension).into_iter().filter(|name| name.starts_with("/run/"));
+    names.filter_map(|name| host.read(&name).ok().map(|text| (name, text))).collect()
 }
 
 /// Configuration files of a kind in the order in which they are applied: sorted by name over all folders, and

@@ -21,20 +21,27 @@ use super::{Setting, files};
 use crate::writers;
 
 const FOLDERS: [&str; 5] =
-    ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"];
+    ["/etc/sysctl.d", super::RUN_SYSCTL, "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"];
 /// What procps reads last.
 const LAST: &str = "/etc/sysctl.conf";
 
 /// The settings of all files, in the order in which they are applied.
 pub(crate) fn settings(host: &Host) -> Vec<Setting> {
     let is_systemd = writers::is_systemd(host);
-    let lines = sources(host, is_systemd).into_iter().flat_map(|(file, text)| parse(&text, &file));
+    let lines = sources(host, is_systemd, &super::kept(&FOLDERS))
+        .into_iter()
+        .flat_map(|(file, text)| parse(&text, &file));
     explicit_after_wild(if is_systemd { in_order_of_systemd(lines) } else { lines.collect() })
 }
 
+/// What the next boot may set besides: files of /run go with this one, and whoever wrote them may do so again.
+pub(crate) fn of_this_boot(host: &Host) -> Vec<Setting> {
+    super::of_run(host, &FOLDERS, ".conf").iter().flat_map(|(file, text)| parse(text, file)).collect()
+}
+
 /// The files that are read, with their text, in their order. A link to /dev/null has none, and masks.
-fn sources(host: &Host, is_systemd: bool) -> Vec<(String, String)> {
-    let mut names = files(host, &FOLDERS, ".conf");
+fn sources(host: &Host, is_systemd: bool, folders: &[&str]) -> Vec<(String, String)> {
+    let mut names = files(host, folders, ".conf");
     if !is_systemd {
         // What is read last wins: to read it through a link before changes nothing, and would be told twice.
         let last = host.canonical(LAST);
@@ -132,7 +139,13 @@ mod tests {
             ("/etc/sysctl.d/50-b.conf", ""),
         ];
         assert_eq!(winner(&files, PLACE), None);
-        assert_eq!(winner(&files[..2], PLACE).expect("set").0, "3");
+        // What lies in /run goes with this boot.
+        assert_eq!(winner(&files[..2], PLACE).expect("set").0, "2");
+        let (_folder, host) = host(&files[..2]);
+        let may: Vec<String> = of_this_boot(&host).into_iter().map(|line| line.value).collect();
+        assert_eq!(may, ["3"]);
+        let (_folder, host) = self::host(&files);
+        assert_eq!(of_this_boot(&host), [], "masked");
     }
 
     /// A link of the tree, as systemd and distributions make them.
@@ -254,7 +267,7 @@ mod tests {
             // It lists a mask as well, of which nothing is read.
             let is_mask = |name: &str| host.read_link(name).as_deref() == Some("/dev/null");
             let theirs = theirs.iter().map(|name| format!("/{name}")).filter(|name| !is_mask(name));
-            let ours = sources(&host, true).into_iter().map(|(name, _)| name);
+            let ours = sources(&host, true, &FOLDERS).into_iter().map(|(name, _)| name);
             assert_eq!(ours.collect::<Vec<_>>(), theirs.collect::<Vec<_>>(), "{}", root.display());
         }
     }

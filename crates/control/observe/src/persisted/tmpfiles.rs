@@ -11,7 +11,7 @@ use super::{Setting, files};
 
 const FOLDERS: [&str; 5] = [
     "/etc/tmpfiles.d",
-    "/run/tmpfiles.d",
+    super::RUN_TMPFILES,
     "/usr/local/lib/tmpfiles.d",
     "/usr/lib/tmpfiles.d",
     "/lib/tmpfiles.d",
@@ -21,11 +21,16 @@ const FOLDERS: [&str; 5] = [
 pub(crate) fn settings(host: &Host) -> Vec<Setting> {
     let mut seen = HashSet::new();
     let mut settings = Vec::new();
-    for file in files(host, &FOLDERS, ".conf") {
+    for file in files(host, &super::kept(&FOLDERS), ".conf") {
         let Ok(text) = host.read(&file) else { continue };
         settings.extend(parse(&text, &file).into_iter().filter(|setting| seen.insert(setting.path.clone())));
     }
     settings
+}
+
+/// What the next boot may set besides, as `sysctl::of_this_boot` has it.
+pub(crate) fn of_this_boot(host: &Host) -> Vec<Setting> {
+    super::of_run(host, &FOLDERS, ".conf").iter().flat_map(|(file, text)| parse(text, file)).collect()
 }
 
 /// Lines such as `w! /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`.

@@ -122,6 +122,8 @@ fn effects_in(path: &str, text: &str) -> Vec<Effect> {
     match () {
         () if is_below(&["/etc/crontab", "/etc/cron.d/"]) => formats::effects_of_table(text, true),
         () if is_below(&["/var/spool/cron/"]) => formats::effects_of_table(text, false),
+        () if is_below(&["/etc/sysfs.conf", "/etc/sysfs.d/"]) => formats::effects_of_sysfs(text),
+        () if is_below(&["/etc/default/cp", "/etc/sysconfig/cp"]) => formats::effects_of_frequency(text),
         () if is_below(&["/etc/cloud/", "/var/lib/cloud/"]) => formats::effects_of_data(text),
         () => effects(text),
     }

@@ -72,8 +72,33 @@ fn shown_by_texts() -> Vec<Shown> {
             wanted: ("vm.swappiness", Want::Int(1)),
             told: ["/etc/cron.daily/own names knobs", "chmod a-x", ""],
         },
+        Shown {
+            id: "sysfsutils",
+            files: &[("/etc/sysfs.conf", "devices/system/cpu/cpu0/cpufreq/scaling_governor = powersave\n")],
+            wanted: ("cpu.governor", word("performance")),
+            told: ["/etc/sysfs.conf names knobs", "/etc/sysfs.conf", ""],
+        },
+        Shown {
+            id: "cpufrequtils",
+            files: &[("/etc/default/cpufrequtils", "ENABLE=\"true\"\nGOVERNOR=\"powersave\"\n")],
+            wanted: ("cpu.governor", word("performance")),
+            told: ["/etc/default/cpufrequtils names knobs", "ENABLE=\"false\"", ""],
+        },
+        Shown {
+            id: "cpupower",
+            files: &[
+                ("/run/systemd/system/.keep", ""),
+                ("/etc/systemd/system/multi-user.target.wants/cpupower.service", ""),
+                ("/etc/sysconfig/cpupower", "CPUPOWER_START_OPTS=\"frequency-set -g powersave\"\n"),
+            ],
+            wanted: ("cpu.governor", word("performance")),
+            told: ["enabled for the next boot", "systemctl disable --now cpupower", ""],
+        },
     ]
 }
+
+/// What runs at a boot, and is gone afterwards.
+const OF_BOOT: [&str; 6] = ["rc.local", "init-scripts", "units", "sysfsutils", "cpufrequtils", "cpupower"];
 
 fn shown() -> Vec<Shown> {
     let others = vec![
@@ -167,8 +192,7 @@ fn each_second_writer_is_found_named_and_told_how_to_part_from() {
         let Some(writer) = plan.second_writers.iter().find(|writer| writer.id == id) else {
             panic!("{id} is not found: {:#?}", plan.second_writers);
         };
-        // What only texts tell of runs at a boot, and is gone afterwards.
-        assert_eq!(writer.running, !["rc.local", "init-scripts", "units"].contains(&id), "{id}");
+        assert_eq!(writer.running, !OF_BOOT.contains(&id), "{id}");
         assert!(writer.evidence.iter().any(|line| line.contains(evidence)), "{id}: {:?}", writer.evidence);
         let places: BTreeSet<&String> = plan.steps.iter().map(|step| &step.place).collect();
         assert_eq!(writer.places.iter().collect::<BTreeSet<_>>(), places, "{id}");
@@ -185,10 +209,13 @@ fn each_second_writer_is_found_named_and_told_how_to_part_from() {
 #[test]
 fn no_second_writer_of_the_catalogue_is_left_out() {
     let catalogue = planish_model::Catalogue::embedded().expect("sound");
-    // The other three are lines of files: tests of the next boot have them.
+    // Three others are lines of files, which tests of the next boot have; one is beside a placement.
     let all: BTreeSet<&str> = catalogue.writers().iter().map(|writer| writer.id.as_str()).collect();
-    let here: BTreeSet<&str> =
-        shown().iter().map(|shown| shown.id).chain(["sysctl.d", "tmpfiles.d", "udev"]).collect();
+    let here: BTreeSet<&str> = shown()
+        .iter()
+        .map(|shown| shown.id)
+        .chain(["sysctl.d", "tmpfiles.d", "udev", "kubelet-cpus"])
+        .collect();
     assert_eq!(all, here);
 }
 
@@ -438,4 +465,76 @@ fn who_writes_over_many_places_is_told_once() {
     assert_eq!(told.len(), 1, "{told:?}");
     let count = format!("cpu.governor x{}: ", plan.steps.len());
     assert!(told[0].starts_with(&count) && told[0].ends_with(".conf"), "{told:?}");
+}
+
+/// What planish advises counts once it is done: the profile that it has made leaves out what it was told to.
+#[test]
+fn a_profile_of_tuned_that_leaves_our_places_alone_is_no_second_writer() {
+    let base =
+        "[sysctl]\nvm.swappiness=60\nvm.dirty_bytes=1\n[cpu]\ngovernor=powersave\n[vm]\ndirty_ratio=9\n";
+    let of = |own: &str| {
+        let own = format!("[main]\ninclude=base\n{own}");
+        let tree = with_texts(&[
+            ("/proc/812/comm", "tuned\n"),
+            ("/etc/tuned/active_profile", "planish\n"),
+            ("/usr/lib/tuned/base/tuned.conf", base),
+        ]);
+        tree.put("/etc/tuned/profiles/planish/tuned.conf", &own);
+        tree
+    };
+    let tree = of("[sysctl]\ndrop=vm.swappiness,vm.dirty_bytes\n[cpu]\nenabled=false\n[vm]\nreplace=1\n");
+    let source = profile("own", &[("vm.swappiness", Want::Int(5)), ("cpu.governor", word("performance"))]);
+    assert_eq!(planned(&tree.session(), &source, &[]).second_writers, []);
+    assert_eq!(persisted_on(&tree), (Exit::Done, DriftState::Ok, String::new()));
+
+    let tree = of("[sysctl]\ndrop=vm.dirty_bytes\n");
+    assert_eq!(persisted_on(&tree).1, DriftState::OverwrittenAtBoot);
+    let writer =
+        planned(&tree.session(), &profile("own", &[("vm.swappiness", Want::Int(6))]), &[]).second_writers;
+    let [own] = writer[0].exclude.as_slice() else { panic!("{:?}", writer[0].exclude) };
+    assert!(own.contains("add vm.swappiness to drop=") && !own.contains("include=planish"), "{own}");
+    // Which options a pattern takes out is not known here.
+    let (exit, state, because) = persisted_on(&of("[sysctl]\ndrop=vm\\.swap.*\n"));
+    assert_eq!((exit, state), (Exit::Done, DriftState::Ok), "{because}");
+    assert!(because.starts_with("tuned may set it at the next boot"), "{because}");
+}
+
+/// Files of /run go with this boot, and whoever wrote them may do so again.
+#[test]
+fn a_line_in_run_may_be_set_at_the_next_boot() {
+    for (file, line) in [
+        ("/run/sysctl.d/99-x.conf", "vm.swappiness = 60\n"),
+        ("/run/tmpfiles.d/99-x.conf", "w /proc/sys/vm/swappiness - - - - 60\n"),
+    ] {
+        let (exit, state, because) = persisted_on(&with_texts(&[(file, line)]));
+        let told = format!("may be set to 60 at a boot by {file}:1");
+        assert_eq!((exit, state, because), (Exit::Done, DriftState::Ok, told));
+    }
+}
+
+/// Both move processes off the CPUs that a placement gives them.
+#[test]
+fn who_moves_processes_is_named_by_a_placement() {
+    let text = "name = \"x\"\nsummary = \"x\"\n[placement]\n[[placement.service]]\nunit = \"realtime.service\"\ncpus = \"1,5\"\n";
+    let catalogue = planish_model::Catalogue::embedded().expect("sound");
+    let source = Source::Inline(Box::new(catalogue.parse_profile("x.toml", text).expect("sound")));
+    let tree = Tree::copy_of("metal-2s");
+    let named = || {
+        let writers = planned(&tree.session(), &source, &[]).second_writers;
+        let of_units = |place: &String| place.ends_with("/zz-planish.conf");
+        let writers = writers.into_iter().filter(|writer| writer.places.iter().any(of_units));
+        writers.map(|writer| writer.id).collect::<Vec<_>>()
+    };
+    tree.put("/proc/817/comm", "kubelet\n");
+    tree.put("/var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\ncpuManagerPolicy: none\n");
+    assert_eq!(named(), [""; 0]);
+    tree.put("/proc/814/comm", "numad\n");
+    tree.put("/var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\ncpuManagerPolicy: \"static\"\n");
+    assert_eq!(named(), ["numad", "kubelet-cpus"]);
+    let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+    apply(&tree.session(), &planned(&tree.session(), &source, &[]), &persist).expect("applied");
+    let rows = check(&tree.session(), Some(&source)).expect("checked").drift.knobs;
+    let row = rows.iter().find(|row| row.knob.as_str() == "unit.placement").expect("a row");
+    assert_eq!(row.state, DriftState::Ok, "{row:?}");
+    assert_eq!(row.because.as_deref(), Some("numad may undo it while it is at work"));
 }
