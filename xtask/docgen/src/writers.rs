@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::Result;
-use planish_model::{Catalogue, Writer, WriterScope};
+use planish_model::{Catalogue, Writer, WriterSays, WriterScope};
 
 /// The whole reference.
 pub fn reference() -> Result<String> {
@@ -30,6 +30,11 @@ another one writes too, and `planish check` names it where a value has changed. 
   leaves a knob as it is; `planish check PROFILE` and `planish install check PROFILE` take the same `--exclude`.
   `planish export tuned PROFILE` gives tuned the values instead.
 
+A command of a text that writes a setting (`>`, `tee`, `sysctl NAME=VALUE`, `sysctl -p FILE`) sets it, one that only reads
+it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told, and makes
+no exit code 1. Conditions are taken to hold, and variables and loops are followed as far as the text tells. Profiles of
+tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
+
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.
 ";
@@ -46,14 +51,17 @@ fn section(text: &mut String, writer: &Writer) -> Result<()> {
         Some(WriterScope::Names { folders, .. }) => format!("the names of the files in {}", code(folders)),
         Some(WriterScope::Mentioned { files, executable }) => {
             let where_run = if *executable { ", where it may be executed" } else { "" };
-            format!("what these name: {}{where_run}", code(files))
+            format!("what the commands of these write: {}{where_run}", code(files))
         }
     };
+    let said = |only: &WriterSays| format!("`{}` stands in one of {}", only.says, code(&only.files));
+    let only_where = writer.only_where.as_ref().map(said).unwrap_or_default();
     for (name, value) in [
         ("process", code(&writer.programs)),
         ("file", code(&writer.files)),
         ("unit", code(&unit)),
         ("lines of", code(&writer.lines_of)),
+        ("only where", only_where),
         ("may set", code(&writer.writes)),
         ("which of them", told_by),
         ("hand over", code(&writer.hand_over)),
