@@ -85,8 +85,8 @@ pub use once::{
 };
 pub use persist::{Persist, PersistFile};
 pub use placement::{
-    FarDevice, Interrupts, Isolation, MemoryPolicy, Others, PlacedCache, PlacedIrq, PlacedPartition,
-    PlacedService, Placement, PlacementRequest, ServiceRequest,
+    FarDevice, Interrupts, Isolation, MOVED_WITH_A_SERVICE, MemoryPolicy, NO_SERVICE, Others, PlacedCache,
+    PlacedIrq, PlacedPartition, PlacedService, Placement, PlacementRequest, ServiceRequest,
 };
 pub use plan::{
     Allowed, Coupled, Coupling, Instead, Overlay, Part, Plan, PlanHash, PoolGoing, PoolUse, Skipped, Step,

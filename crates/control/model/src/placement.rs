@@ -11,6 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cpus, KnobId};
 
+/// The knob of interrupts, which are moved with the service that they belong to and no other way: no plan is made of a
+/// profile that wants it and places none.
+pub const MOVED_WITH_A_SERVICE: &str = "irq.affinity";
+
+/// What is said of it, behind its name.
+pub const NO_SERVICE: &str = "is wanted without the service that the interrupts belong to: moved away from it they \
+                              cost several times what they cost now";
+
 /// The table `[placement]` of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

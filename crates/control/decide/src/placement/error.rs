@@ -1,6 +1,6 @@
 //! Why a placement is refused: before anything is written, and whole.
 
-use planish_model::{Cpus, KnobId, UnitLimit, units::bytes};
+use planish_model::{Cpus, KnobId, NO_SERVICE, UnitLimit, units::bytes};
 use thiserror::Error;
 
 /// Why services and interrupts cannot be placed as asked.
@@ -315,10 +315,7 @@ pub enum PlacementError {
         cpus: Cpus,
     },
     /// Interrupts are moved, and nobody says where the service is that they belong to.
-    #[error(
-        "{knob} is wanted without the service that the interrupts belong to: moved away from it they cost several \
-         times what they cost now"
-    )]
+    #[error("{knob} {NO_SERVICE}")]
     Unpinned {
         /// The knob.
         knob: KnobId,

@@ -23,9 +23,9 @@ mod units;
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Cpus, Entry, EntryId, Isolation, Knob, KnobId, Machine, MemoryPolicy, Observation, Others, Persisted,
-    PlacedService, Placement, PlacementRequest, Plan, Skipped, Undo, UnitLine, VerdictKind, overridden,
-    place,
+    Cpus, Entry, EntryId, Isolation, Knob, KnobId, MOVED_WITH_A_SERVICE, Machine, MemoryPolicy, Observation,
+    Others, Persisted, PlacedService, Placement, PlacementRequest, Plan, Skipped, Undo, UnitLine,
+    VerdictKind, overridden, place,
 };
 
 pub use error::PlacementError;
@@ -244,7 +244,7 @@ fn whereabouts(service: &PlacedService) -> String {
 
 /// Refuses a plan that moves interrupts and pins no service: half of a placement.
 pub(crate) fn refuse_unpinned(plan: &Plan) -> Result<(), PlacementError> {
-    let moved = plan.steps.iter().find(|step| step.knob.as_str() == "irq.affinity");
+    let moved = plan.steps.iter().find(|step| step.knob.as_str() == MOVED_WITH_A_SERVICE);
     moved.map_or(Ok(()), |step| Err(PlacementError::Unpinned { knob: step.knob.clone() }))
 }
 

@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::cards::{self, Said};
-use planish_model::{Case, Catalogue, Conditions, Knob, KnobId, Nodes, Profile, Want, is_by_size, place};
+use planish_model::{
+    Case, Catalogue, Conditions, Knob, KnobId, MOVED_WITH_A_SERVICE, NO_SERVICE, Nodes, Profile, Want,
+    is_by_size, place,
+};
 
 use crate::address::{self, Address};
 use crate::import::ImportedLine;
@@ -299,6 +302,9 @@ impl<'a> Collector<'a> {
             });
             let pinned = || self.catalogue.pinned_otherwise(&profile.want);
             let broken = broken.or_else(|| pinned().map(|pinned| (pinned.knob.clone(), pinned.to_string())));
+            let moved = || profile.want.keys().find(|id| id.as_str() == MOVED_WITH_A_SERVICE);
+            let broken =
+                broken.or_else(|| moved().map(|id| (id.clone(), format!("{id} {NO_SERVICE}; {PLACE}"))));
             let Some((id, why)) = broken else { return };
             for value in self.values.remove(&id).into_iter().flatten() {
                 let row = &mut self.lines[value.row];
@@ -320,6 +326,9 @@ impl<'a> Collector<'a> {
         (want, lines)
     }
 }
+
+/// What a profile says of interrupts.
+const PLACE: &str = "a profile moves them by its table [placement]";
 
 /// Words apart at blanks outside of double quotes, which fall away.
 fn words(text: &str) -> Vec<String> {
