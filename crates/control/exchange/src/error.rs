@@ -41,6 +41,12 @@ pub enum ExchangeError {
         /// What to do instead.
         cure: &'static str,
     },
+    /// Files of different formats, one behind the other, as `planish export` prints them.
+    #[error("it is several files of different formats, each behind a comment with its path: {}", paths.join(", "))]
+    Several {
+        /// Where their tools look for them.
+        paths: Vec<String>,
+    },
     /// A script that says by its first line that no shell runs it which is read.
     #[error("by its first line {interpreter} runs it, whose language is not read")]
     OtherLanguage {
@@ -101,6 +107,9 @@ impl ExchangeError {
                 "mend that line; of anchors and deep nesting write out what they come to".to_owned()
             }
             Self::OtherKind { cure, .. } => (*cure).to_owned(),
+            Self::Several { .. } => {
+                "import each by itself: planish export FORMAT PROFILE --output DIR saves them one by one".to_owned()
+            }
             Self::OtherLanguage { .. } => {
                 "read are scripts of sh, ash, dash, ksh and bash; of another import what it writes, such as a file of \
                  sysctl.d"

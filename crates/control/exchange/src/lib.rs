@@ -33,5 +33,6 @@ pub use error::ExchangeError;
 pub use export::{ExportFormat, ExportedFile, beyond, export};
 pub use import::{
     Asked, Files, ImportFormat, Imported, ImportedLine, import, import_with, recognise, recognise_file,
+    text_of,
 };
 pub use item::Item;

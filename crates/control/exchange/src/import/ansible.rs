@@ -3,8 +3,9 @@
 
 use super::ansible_tasks::{TEMPLATE, Task};
 use super::collect::Collector;
+use super::written::Reader;
 use super::yaml::{Kind, Node};
-use super::{script, sysctl, tmpfiles, unit, written};
+use super::{arguments, script, sysctl, tmpfiles, unit, written};
 
 pub(super) use super::ansible_tasks::tasks;
 
@@ -133,27 +134,16 @@ fn copied(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut Co
     if arguments.says("force", NO) {
         return collector.refuse(line, told, "writes the file only where there is none, which a host tells");
     }
-    if is_in("sysctl.d", &path) || path == "/etc/sysctl.conf" {
-        sysctl::read(&content.numbered(), collector);
-    } else if is_in("tmpfiles.d", &path) {
-        tmpfiles::read(&content.numbered(), collector);
-    } else if written::is_one(&path) {
-        unit::read(&content.numbered(), Some(&path), collector);
-    } else {
-        collector.refuse(
+    match written::reader_of(&path) {
+        Some(Reader::Sysctl) => sysctl::read(&content.numbered(), collector),
+        Some(Reader::Tmpfiles) => tmpfiles::read(&content.numbered(), collector),
+        Some(Reader::Systemd) => unit::read(&content.numbered(), Some(&path), collector),
+        None => collector.refuse(
             line,
             told,
             "writes a file that sets nothing of the kernel, as far as planish knows",
-        );
+        ),
     }
-}
-
-/// Whether a file is one of those that are read of a folder (`sysctl.d(5)`, `tmpfiles.d(5)`).
-fn is_in(folder: &str, path: &str) -> bool {
-    let above = ["/etc/", "/run/", "/usr/local/lib/", "/usr/lib/", "/lib/"];
-    let name =
-        above.iter().find_map(|above| path.strip_prefix(above)?.strip_prefix(folder)?.strip_prefix('/'));
-    name.is_some_and(|name| name.ends_with(".conf") && !name.contains('/'))
 }
 
 /// Why a command is done under a condition, or in another way than a shell does it.
@@ -191,7 +181,7 @@ fn commanded(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut
         return collector.refuse(line, told, "sets nothing");
     }
     if words[0].rsplit('/').next() == Some("grubby") {
-        return grubby(&words, line, told, collector);
+        return arguments::grubby(&words, line, told, collector);
     }
     let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     script::read(&("\n".repeat(line.saturating_sub(1)) + &quoted.join(" ")), collector);
@@ -204,39 +194,7 @@ fn in_shell(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut 
     let is_plain = !command.contains(['&', '|', ';', '<', '>', '$', '`', '\\', '\n', '#']);
     match words.first().and_then(|first| first.rsplit('/').next()) {
         None => collector.refuse(line, told, "sets nothing"),
-        Some("grubby") if is_plain => grubby(&words, line, told, collector),
+        Some("grubby") if is_plain => arguments::grubby(&words, line, told, collector),
         Some(_) => script::read(&("\n".repeat(line.saturating_sub(1)) + command), collector),
-    }
-}
-
-/// `grubby --update-kernel=ALL --args="isolcpus=2-3"`.
-fn grubby(words: &[String], line: usize, told: &str, collector: &mut Collector<'_>) {
-    let (mut kernels, mut given, mut rest) = (None, Vec::new(), words.iter().skip(1));
-    while let Some(word) = rest.next() {
-        let (option, value) = match word.split_once('=') {
-            Some((option, value)) => (option, Some(value.to_owned())),
-            None => (word.as_str(), rest.next().cloned()),
-        };
-        let value = value.unwrap_or_default();
-        match option {
-            "--update-kernel" => kernels = Some(value),
-            "--args" => given.push(value),
-            "--remove-args" => {
-                let why = "takes arguments off the command line: a profile gives some, and takes none away";
-                collector.refuse(line, &format!("grubby --remove-args=\"{value}\""), why);
-            }
-            other => {
-                return collector.refuse(
-                    line,
-                    told,
-                    format!("an option of grubby that is not read: {other}"),
-                );
-            }
-        }
-    }
-    match kernels.as_deref() {
-        Some("ALL" | "DEFAULT") => given.iter().for_each(|given| collector.arguments(line, given)),
-        _ if given.is_empty() => {}
-        _ => collector.refuse(line, told, "of some kernel alone: read is --update-kernel=ALL or DEFAULT"),
     }
 }

@@ -11,3 +11,35 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     let joined: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
     collector.arguments(1, &joined.join(" "));
 }
+
+/// `grubby --update-kernel=ALL --args="isolcpus=2-3"`.
+pub(super) fn grubby(words: &[String], line: usize, told: &str, collector: &mut Collector<'_>) {
+    let (mut kernels, mut given, mut rest) = (None, Vec::new(), words.iter().skip(1));
+    while let Some(word) = rest.next() {
+        let (option, value) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value.to_owned())),
+            None => (word.as_str(), rest.next().cloned()),
+        };
+        let value = value.unwrap_or_default();
+        match option {
+            "--update-kernel" => kernels = Some(value),
+            "--args" => given.push(value),
+            "--remove-args" => {
+                let why = "takes arguments off the command line: a profile gives some, and takes none away";
+                collector.refuse(line, &format!("grubby --remove-args=\"{value}\""), why);
+            }
+            other => {
+                return collector.refuse(
+                    line,
+                    told,
+                    format!("an option of grubby that is not read: {other}"),
+                );
+            }
+        }
+    }
+    match kernels.as_deref() {
+        Some("ALL" | "DEFAULT") => given.iter().for_each(|given| collector.arguments(line, given)),
+        _ if given.is_empty() => {}
+        _ => collector.refuse(line, told, "of some kernel alone: read is --update-kernel=ALL or DEFAULT"),
+    }
+}

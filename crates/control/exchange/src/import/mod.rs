@@ -177,6 +177,14 @@ pub struct Imported {
     pub lines: Vec<ImportedLine>,
 }
 
+/// The text of a foreign file: what is no UTF-8 is marked, and a byte order mark, which editors put in front, is no part
+/// of its first line.
+#[must_use]
+pub fn text_of(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned()
+}
+
 /// Reads a foreign file as the profile `name`, and nothing that it includes.
 #[must_use]
 pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportFormat) -> Imported {
@@ -204,7 +212,7 @@ pub fn import_with(
         ImportFormat::Saptune => saptune::read(text, &mut collector),
         ImportFormat::KernelArgs => arguments::read(text, &mut collector),
         ImportFormat::Udev => udev::read(text, &mut collector),
-        ImportFormat::Unit => unit::read(text, path, &mut collector),
+        ImportFormat::Unit => unit::read_alone(text, path, &mut collector),
         ImportFormat::Ansible | ImportFormat::NodeTuning => match yaml::read(text) {
             Ok(documents) if format == ImportFormat::Ansible => ansible::read(&documents, &mut collector),
             Ok(documents) => node_tuning::read(&documents, files, &mut collector),

@@ -72,6 +72,9 @@ pub fn recognise(text: &str, format: ImportFormat) -> Result<(), ExchangeError> 
         return Err(ExchangeError::NotText);
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if let Some(paths) = several(&lines) {
+        return Err(ExchangeError::Several { paths });
+    }
     if let ImportFormat::Ansible | ImportFormat::NodeTuning = format {
         return of_yaml(text, format, lines.is_empty());
     }
@@ -128,6 +131,16 @@ pub fn recognise_file(text: &str, path: &str) -> Result<ImportFormat, ExchangeEr
         }
         Err(error) => Err(error),
     }
+}
+
+/// The paths of files that stand one behind the other in a text, where they are of different formats: an export that was
+/// printed. Files of one format are one text, as `systemctl cat` prints them.
+fn several(lines: &[&str]) -> Option<Vec<String>> {
+    let paths = lines.iter().filter_map(|line| line.strip_prefix("# ").filter(|path| path.starts_with('/')));
+    let named: Vec<(&str, ImportFormat)> =
+        paths.filter_map(|path| Some((path, ImportFormat::of_name(path)?))).collect();
+    let is_mixed = named.iter().any(|(_, format)| *format != named[0].1);
+    is_mixed.then(|| named.iter().map(|(path, _)| (*path).to_owned()).collect())
 }
 
 /// A comment in an old encoding is text still; what is full of characters that nobody reads is none.

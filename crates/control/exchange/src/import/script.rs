@@ -3,7 +3,7 @@
 
 use super::collect::Collector;
 use super::shell::{Field, Place, Plain, walk};
-use super::written;
+use super::{arguments, written};
 use crate::threads;
 use planish_model::{cards, mounts, place};
 
@@ -13,12 +13,13 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
 }
 
 /// Programs whose lines are read, or refused for what they are known to do.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "blockdev",
     "chrt",
     "cpupower",
     "echo",
     "ethtool",
+    "grubby",
     "ip",
     "mkdir",
     "mount",
@@ -160,7 +161,7 @@ pub(super) fn bare(mut words: Vec<Field>) -> Vec<Field> {
 
 /// Whether a program sets or does something, and asks nothing: a script is written for it to succeed.
 pub(super) fn is_doing(words: &[&str]) -> bool {
-    const DOING: [&str; 34] = [
+    const DOING: [&str; 36] = [
         "awk",
         "basename",
         "cat",
@@ -174,6 +175,7 @@ pub(super) fn is_doing(words: &[&str]) -> bool {
         "echo",
         "free",
         "getconf",
+        "grubby",
         "hostname",
         "id",
         "ln",
@@ -191,6 +193,7 @@ pub(super) fn is_doing(words: &[&str]) -> bool {
         "swapoff",
         "swapon",
         "sync",
+        "systemd-tmpfiles",
         "touch",
         "tuned-adm",
         "udevadm",
@@ -234,7 +237,15 @@ pub(super) fn places(plain: &Plain<'_>) -> Option<Vec<Place>> {
             let keys = words.iter().filter_map(|word| word.split_once('='));
             keys.map(|(key, _)| path(&place::of_sysctl(key.trim()))).collect()
         }
-        "cat" | "echo" | "printf" => plain.to.iter().map(|to| path(&to.text)).collect(),
+        // A file that is not there is made: who asks whether it is asks for more than the folder.
+        "cat" | "echo" | "printf" => {
+            let above = |to: &'_ str| to.rsplit_once('/').map_or("/", |(above, _)| above).to_owned();
+            let place = |to: &str| match written::reader_of(to) {
+                Some(_) => Place::File(above(to)),
+                None => path(to),
+            };
+            plain.to.iter().map(|to| place(&to.text)).collect()
+        }
         "ethtool" => vec![path(&format!("/sys/class/net/{}/device", words.get(2)?))],
         "blockdev" => words.iter().skip(3).map(|device| path(device)).collect(),
         "chrt" => vec![path(words.last()?)],
@@ -250,6 +261,17 @@ pub(super) fn places(plain: &Plain<'_>) -> Option<Vec<Place>> {
 
 /// Reads one command; whether all of it became values.
 pub(super) fn program_line(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) -> bool {
+    let words: Vec<String> = plain.words.iter().map(|word| word.text.clone()).collect();
+    if plain.document.is_some() {
+        return document(plain, collector);
+    }
+    if let ("echo" | "printf", [to]) = (words[0].as_str(), plain.to.as_slice())
+        && written::reader_of(&to.text).is_some()
+    {
+        let is_named = plain.words.iter().any(names_files);
+        let said = if is_named { Err(NAMES) } else { written::said(plain.line, &words) };
+        return written::write(plain.line, &to.text, said, plain.appends, collector);
+    }
     let before = collector.count();
     single(plain, is_bash, collector);
     collector.all_accepted(before)
@@ -260,11 +282,12 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     let words: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
     match words.first().copied().unwrap_or_default() {
         "echo" | "printf" => echo(plain, is_bash, collector),
-        "cat" if plain.document.is_some() => document(plain, collector),
         // What they say goes to a place in another form than the words have.
         _ if plain.to.iter().any(|to| is_of_kernel(&to.text) && to.text != "/dev/null") => {
             collector.refuse(line, text, "writes what it says to a place: only a shell can tell")
         }
+        _ if written::reloads(&words, &collector.written) => {}
+        "systemd-tmpfiles" => collector.refuse(line, text, OTHER_FILES),
         "sysctl" => sysctl(plain, collector),
         "cpupower" if words.get(1) == Some(&"frequency-set") => match words.as_slice() {
             [_, _, "-g" | "--governor", governor] => {
@@ -273,13 +296,17 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
             _ => collector.refuse(line, text, "only cpupower frequency-set -g GOVERNOR is known"),
         },
         "ethtool" => ethtool(plain, collector),
+        "grubby" if plain.words.iter().any(names_files) => collector.refuse(line, text, NAMES),
+        "grubby" => {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            arguments::grubby(&words, line, text, collector);
+        }
         "chrt" => match threads::of_chrt(&words) {
             Ok((id, only, value)) => collector.knob(line, text, id, only.as_deref(), &value),
             Err(why) => collector.refuse(line, text, why),
         },
         "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
         "mkdir" if written::makes_folder(&words) => {}
-        "systemctl" if written::reloads(&words) => {}
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
         "mount" => mount(line, text, &words, collector),
         "swapoff" | "swapon" => collector.refuse(line, text, "turns swap on or off"),
@@ -293,6 +320,9 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     }
 }
 
+/// Why a program is refused that sets what stands in files.
+pub(super) const OTHER_FILES: &str = "reads other files: import those";
+
 /// Why a program is refused that nothing is known of.
 fn unknown(program: &str) -> String {
     if program.contains('/') {
@@ -300,7 +330,7 @@ fn unknown(program: &str) -> String {
     }
     format!(
         "of `{program}` planish does not know what it sets; read are sysctl, echo, tee, printf, ethtool, blockdev, \
-             chrt, cpupower and mount -o remount"
+         chrt, cpupower, grubby and mount -o remount"
     )
 }
 
@@ -358,7 +388,7 @@ fn sysctl(plain: &Plain<'_>, collector: &mut Collector<'_>) {
     for word in words.iter().filter(|word| word.text.starts_with('-')) {
         let option = word.text.as_str();
         if ["-p", "--load", "--system", "-f"].iter().any(|load| option.starts_with(load)) {
-            return collector.refuse(line, text, "reads other files: import those");
+            return collector.refuse(line, text, OTHER_FILES);
         }
         if ["--dry-run", "--help", "--version", "-h", "-V", "-r", "--pattern"].contains(&option) {
             return collector.refuse(line, text, format!("sets nothing, or other places: {option}"));
@@ -438,20 +468,13 @@ fn mount(line: usize, text: &str, words: &[&str], collector: &mut Collector<'_>)
 fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     let (line, text) = (plain.line, plain.text);
     let words: Vec<String> = plain.words.iter().map(|word| word.text.clone()).collect();
-    if let [to] = plain.to.as_slice()
-        && written::is_one(&to.text)
-    {
-        let said = written::said(line, &words);
-        return written::write(line, &to.text, said, plain.appends, collector);
-    }
     if plain.appends {
         return collector.refuse(line, text, "appends to a file: import that one");
     }
     let Some(value) = said(&words, is_bash) else {
         return collector.refuse(line, text, "says signs that shells do not agree about");
     };
-    let is_name = |word: &Field| word.is_glob || word.is_pattern && word.text.contains(['*', '?', '[']);
-    let is_named = plain.words.iter().any(is_name);
+    let is_named = plain.words.iter().any(names_files);
     for to in &plain.to {
         let path = to.text.as_str();
         if !is_of_kernel(path) {
@@ -477,14 +500,20 @@ fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     }
 }
 
-/// `cat > FILE <<END`, of a file that is read when the script has ended.
-fn document(plain: &Plain<'_>, collector: &mut Collector<'_>) {
+/// Whether a word may stand for several names of files.
+fn names_files(word: &Field) -> bool {
+    word.is_glob || word.is_pattern && word.text.contains(['*', '?', '['])
+}
+
+/// `cat > FILE <<END`, of a file that is read when the script has ended; whether it is followed.
+fn document(plain: &Plain<'_>, collector: &mut Collector<'_>) -> bool {
     let Some((Some(document), to)) = plain.document.as_ref().map(|document| (document.lines(), &plain.to[0]))
     else {
-        return refuse_document(plain, "holds what only a shell can put in", collector);
+        refuse_document(plain, "holds what only a shell can put in", collector);
+        return false;
     };
     let text = written::Text { lines: document, is_ended: true };
-    written::write(plain.line, &to.text, Ok(text), plain.appends, collector);
+    written::write(plain.line, &to.text, Ok(text), plain.appends, collector)
 }
 
 /// Refuses a here-document line by line.

@@ -3,8 +3,12 @@
 use super::collect::Collector;
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
-    for (index, line) in text.lines().enumerate() {
-        let (number, line) = (index + 1, line.trim());
+    read_lines(text.lines().enumerate().map(|(index, line)| (index + 1, line)), collector);
+}
+
+/// Reads lines with their numbers.
+pub(super) fn read_lines<'l>(lines: impl Iterator<Item = (usize, &'l str)>, collector: &mut Collector<'_>) {
+    for (number, line) in lines.map(|(number, line)| (number, line.trim())) {
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }

@@ -637,3 +637,34 @@ fn pages_of_a_pool_without_a_size_are_told_to_be_of_the_default_size() {
     let sized = "echo 16 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\n";
     assert!(!told(&read(sized, ImportFormat::Script))[0].contains("default size"));
 }
+
+/// Interrupts move with the service that they belong to: a profile of them alone has no plan.
+#[test]
+fn interrupts_without_their_service_are_refused_at_their_line() {
+    let script = "for i in /proc/irq/*/smp_affinity_list; do echo 0 > $i; done\nsysctl -w vm.swappiness=1\n";
+    let imported = read(script, ImportFormat::Script);
+    let found = told(&imported);
+    assert!(found[0].starts_with("1 - irq.affinity is wanted without the service"), "{found:?}");
+    assert_eq!(found[1..], ["2 vm.swappiness"]);
+    assert_eq!(imported.profile.want.len(), 1);
+}
+
+#[test]
+fn files_of_several_formats_in_one_text_are_told_as_such() {
+    let sysctl = "# /etc/sysctl.d/90-x.conf\nvm.swappiness = 1\n";
+    let unit =
+        "# /etc/systemd/system/x-settings.service\n[Service]\nExecStart=/usr/bin/systemd-tmpfiles --create\n";
+    let all = format!("{sysctl}{unit}");
+    let error = recognise_file(&all, "-").expect_err("two formats");
+    assert!(
+        error.to_string().contains("/etc/sysctl.d/90-x.conf, /etc/systemd/system/x-settings.service"),
+        "{error}"
+    );
+    assert!(error.cure().contains("--output DIR"), "{}", error.cure());
+    assert_eq!(recognise_file(sysctl, "-"), Ok(ImportFormat::Sysctl));
+    let cat = "# /usr/lib/systemd/system/a.service\n[Service]\nNice=1\n# /etc/systemd/system/a.service.d/b.conf\n\
+               [Service]\nNice=2\n";
+    assert_eq!(recognise_file(cat, "-"), Ok(ImportFormat::Unit));
+    // What an editor puts in front is no part of the first key.
+    assert_eq!(text_of(b"\xef\xbb\xbfvm.swappiness = 1\n"), "vm.swappiness = 1\n");
+}

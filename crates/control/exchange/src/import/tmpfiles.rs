@@ -5,9 +5,17 @@ use std::collections::BTreeMap;
 use super::collect::Collector;
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
-    let mut seen = BTreeMap::new();
-    for (index, line) in text.lines().enumerate() {
-        let (number, line) = (index + 1, line.trim());
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    read_lines(lines, &mut BTreeMap::new(), collector);
+}
+
+/// Reads lines with their numbers; `seen` are paths of the lines before them, with the numbers of those.
+pub(super) fn read_lines<'l>(
+    lines: impl Iterator<Item = (usize, &'l str)>,
+    seen: &mut BTreeMap<String, usize>,
+    collector: &mut Collector<'_>,
+) {
+    for (number, line) in lines.map(|(number, line)| (number, line.trim())) {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
@@ -28,7 +36,7 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
             collector.pass_over(number, line, *first, &reason);
             continue;
         }
-        seen.insert(path, number);
+        seen.insert(path.to_owned(), number);
         collector.path(number, path, &value.replace("%%", "%"));
     }
 }

@@ -91,8 +91,22 @@ pub(super) fn fits(text: &str) -> Vec<bool> {
 
 /// Reads a unit or a drop-in; `path` is where it lies, as far as that is known.
 pub(super) fn read(text: &str, path: Option<&str>, collector: &mut Collector<'_>) {
-    read_lines(&lines(text, path), collector);
+    read_lines(&lines(text, path), false, collector);
 }
+
+/// The same of the file that is imported: that it has other files read is told, since nobody else brings them.
+pub(super) fn read_alone(text: &str, path: Option<&str>, collector: &mut Collector<'_>) {
+    read_lines(&lines(text, path), true, collector);
+}
+
+/// Whether it is a program that sets what stands in files of its own.
+fn has_files_read(words: &[String]) -> bool {
+    let program = words.first().and_then(|word| word.rsplit('/').next());
+    program.is_some_and(|program| ["systemd-sysctl", "systemd-tmpfiles"].contains(&program))
+}
+
+/// Signs before a command that say how it is run.
+const PREFIXES: [char; 5] = ['@', '-', ':', '+', '!'];
 
 /// Reads the lines of a file that a script writes, each as of the line of the script that says it.
 pub(super) fn read_at(said: &[(usize, String)], path: &str, collector: &mut Collector<'_>) {
@@ -100,10 +114,10 @@ pub(super) fn read_at(said: &[(usize, String)], path: &str, collector: &mut Coll
     let text = text.join("\n");
     let mut all = lines(&text, Some(path));
     all.iter_mut().for_each(|line| line.number = said[line.number - 1].0);
-    read_lines(&all, collector);
+    read_lines(&all, false, collector);
 }
 
-fn read_lines(all: &[Line<'_>], collector: &mut Collector<'_>) {
+fn read_lines(all: &[Line<'_>], is_alone: bool, collector: &mut Collector<'_>) {
     let is_condition = |line: &&Line<'_>| {
         line.section == "Unit" && (line.key.starts_with("Condition") || line.key.starts_with("Assert"))
     };
@@ -125,7 +139,7 @@ fn read_lines(all: &[Line<'_>], collector: &mut Collector<'_>) {
                 None if line.value.is_empty() && all[..index].iter().any(|before| is_same(before, line)) => {}
                 None => match never_started(all, index) {
                     Some(why) => collector.refuse(line.number, &told, why),
-                    None => start(line, &told, collector),
+                    None => start(line, &told, is_alone, collector),
                 },
             },
             // An empty value takes back what was said before; of lists a new one begins so.
@@ -221,8 +235,8 @@ fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
 }
 
 /// What a unit runs: a shell whose words stand here, or a program that sets what other files say.
-fn start(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
-    let command = line.value.trim_start_matches(['@', '-', ':', '+', '!']).trim();
+fn start(line: &Line<'_>, told: &str, is_alone: bool, collector: &mut Collector<'_>) {
+    let command = line.value.trim_start_matches(PREFIXES).trim();
     let prefix = &line.value[..line.value.len() - command.len()];
     let Some(mut words) = words(command) else {
         return collector.refuse(line.number, told, "has variables that only systemd puts in");
@@ -235,10 +249,15 @@ fn start(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
         let why = "runs several commands: read are those that stand in a line each";
         return collector.refuse(line.number, told, why);
     }
+    if has_files_read(&words) {
+        if is_alone {
+            collector.refuse(line.number, told, script::OTHER_FILES);
+        }
+        return;
+    }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let program = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
     let text = match words.as_slice() {
-        _ if ["systemd-sysctl", "systemd-tmpfiles"].contains(&program) => return,
         [_, "-c", text] if ["sh", "bash", "dash"].contains(&program) => (*text).to_owned(),
         _ if ["sysctl", "ethtool", "cpupower", "blockdev", "mount", "chrt"].contains(&program) => {
             // No shell reads it: `&&`, `>` and `*` are words as others are.

@@ -1,25 +1,88 @@
-//! Drop-ins of units that a script writes, as they are when it has ended: by echo and printf, further lines by `>>`, a
-//! here-document, the folder that is made for it, and the reload of systemd behind.
+//! Files of settings that a script writes, as they are when it has ended: drop-ins of units, files of `sysctl.d` and
+//! `tmpfiles.d`. By echo and printf, further lines by `>>`, a here-document, the folder that is made for it, and what
+//! has them read behind.
+//!
+//! What such a file says counts behind all that the script sets at once, since the next boot has it so.
 
 use std::collections::BTreeMap;
 
 use super::collect::Collector;
-use super::unit;
+use super::{sysctl, tmpfiles, unit};
 
-/// Whether a path is that of a drop-in, or of a unit.
-pub(super) fn is_one(path: &str) -> bool {
-    path.starts_with("/etc/systemd/system/") && unit::unit_of(path).is_some()
+/// What reads a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    Systemd,
+    Sysctl,
+    Tmpfiles,
 }
 
-/// `mkdir -p FOLDER` for drop-ins alone: it sets nothing by itself.
+/// What reads the file at a path, where that is followed.
+pub(super) fn reader_of(path: &str) -> Option<Reader> {
+    // A name that a shell fills in is one of several files, or none.
+    if path.contains(['*', '?', '[']) {
+        None
+    } else if is_in("sysctl.d", path) || path == SYSCTL_CONF {
+        Some(Reader::Sysctl)
+    } else if is_in("tmpfiles.d", path) {
+        Some(Reader::Tmpfiles)
+    } else {
+        (path.starts_with("/etc/systemd/system/") && unit::unit_of(path).is_some()).then_some(Reader::Systemd)
+    }
+}
+
+/// Which `sysctl -p` reads, and systemd under the name below.
+const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+const SYSCTL_CONF_OF_SYSTEMD: &str = "99-sysctl.conf";
+
+/// Whether a file is one of those that are read of a folder (`sysctl.d(5)`, `tmpfiles.d(5)`).
+fn is_in(folder: &str, path: &str) -> bool {
+    let above = ["/etc/", "/run/", "/usr/local/lib/", "/usr/lib/", "/lib/"];
+    let name =
+        above.iter().find_map(|above| path.strip_prefix(above)?.strip_prefix(folder)?.strip_prefix('/'));
+    name.is_some_and(|name| name.ends_with(".conf") && !name.contains('/'))
+}
+
+/// `mkdir -p FOLDER` for such files alone: it sets nothing by itself.
 pub(super) fn makes_folder(words: &[&str]) -> bool {
+    let is_one = |folder: &&str| {
+        unit::is_folder(folder) || reader_of(&format!("{}/x.conf", folder.trim_end_matches('/'))).is_some()
+    };
     let mut folders = words.iter().skip(1).filter(|word| !word.starts_with('-')).peekable();
-    folders.peek().is_some() && folders.all(|folder| unit::is_folder(folder))
+    folders.peek().is_some() && folders.all(|folder| is_one(&folder))
 }
 
-/// `systemctl daemon-reload`, which has systemd read what was written.
-pub(super) fn reloads(words: &[&str]) -> bool {
-    words == ["systemctl", "daemon-reload"]
+/// Whether a command has no other files read than those that the script wrote, and sets nothing by itself: `sysctl -p`,
+/// `systemctl daemon-reload`. What such a folder holds besides was there before the script, and is none of its doing.
+pub(super) fn reloads(words: &[&str], written: &Written) -> bool {
+    let names = |words: &[&str]| words.iter().all(|file| written.is_sure(file));
+    match words {
+        ["systemctl", "daemon-reload"] => true,
+        ["systemctl", "restart" | "start", "systemd-sysctl" | "systemd-sysctl.service"] => {
+            written.any(Reader::Sysctl)
+        }
+        ["systemd-tmpfiles", options @ .., last] => {
+            let (files, options): (Vec<&str>, Vec<&str>) =
+                options.iter().chain([last]).partition(|word| word.starts_with('/'));
+            options == ["--create"]
+                && if files.is_empty() { written.any(Reader::Tmpfiles) } else { names(&files) }
+        }
+        ["sysctl", rest @ ..] => {
+            let silent = ["-e", "--ignore", "-q", "--quiet"];
+            let mut rest = rest.iter().copied().filter(|word| !silent.contains(word));
+            let (option, files) = (rest.next().unwrap_or_default(), rest.collect::<Vec<_>>());
+            match option {
+                "--system" => files.is_empty() && written.any(Reader::Sysctl),
+                "-p" | "--load" | "-f" if files.is_empty() => written.is_sure(SYSCTL_CONF),
+                "-p" | "--load" | "-f" => names(&files),
+                option => {
+                    let file = option.strip_prefix("--load=").or_else(|| option.strip_prefix("-p"));
+                    files.is_empty() && file.is_some_and(|file| written.is_sure(file))
+                }
+            }
+        }
+        _ => false,
+    }
 }
 
 /// Lines of a text, and whether the last of them has its end.
@@ -33,6 +96,14 @@ struct File {
     text: Text,
     /// The line that may have changed it, or taken it away, in a way that is not followed.
     changed_by: Option<usize>,
+    /// Lines that may have been changed before what the file holds now was added, each with the line that may have.
+    doubted: Vec<(usize, String, usize)>,
+}
+
+impl File {
+    fn of(text: Text) -> Self {
+        Self { text, changed_by: None, doubted: Vec::new() }
+    }
 }
 
 /// The files that a script wrote so far, by their paths: systemd reads those of a unit in the order of their names.
@@ -40,23 +111,40 @@ struct File {
 pub(crate) struct Written(BTreeMap<String, File>);
 
 impl Written {
-    /// Lines that the line `by` of the script writes to a file, or adds to it. A file of which it is not sure what it
-    /// held before cannot be added to.
+    /// Lines that are written to a file, or added to it; those that it held before and lost. Of a file of which it is
+    /// not sure what it held before, what is added counts where the last line for a setting does: of `sysctl.d`.
     fn write(&mut self, path: &str, text: Text, appends: bool) -> Result<Vec<(usize, String)>, &'static str> {
-        let file = self.0.get_mut(path);
         if !appends {
-            let before = self.0.insert(path.to_owned(), File { text, changed_by: None });
+            let before = self.0.insert(path.to_owned(), File::of(text));
             return Ok(before.map_or_else(Vec::new, |file| file.text.lines));
         }
-        match file.filter(|file| file.changed_by.is_none()) {
-            Some(file) if file.text.is_ended => {
+        let wins_at_the_end = reader_of(path) == Some(Reader::Sysctl);
+        match self.0.get_mut(path) {
+            Some(file) if file.changed_by.is_none() && file.text.is_ended => {
                 file.text.lines.extend(text.lines);
                 file.text.is_ended = text.is_ended;
-                Ok(Vec::new())
             }
-            Some(_) => Err("adds to a line that has no end yet"),
-            None => Err("adds to a file of which only a host can tell what it holds: import that one"),
+            Some(file) if file.changed_by.is_none() => return Err("adds to a line that has no end yet"),
+            Some(file) if wins_at_the_end => {
+                let by = file.changed_by.take().expect("looked at above");
+                let before = std::mem::replace(&mut file.text, text);
+                file.doubted.extend(before.lines.into_iter().map(|(number, line)| (number, line, by)));
+            }
+            None if wins_at_the_end => drop(self.0.insert(path.to_owned(), File::of(text))),
+            _ => return Err("adds to a file of which only a host can tell what it holds: import that one"),
         }
+        Ok(Vec::new())
+    }
+
+    /// Whether a file is one that the script wrote, and holds what it wrote.
+    fn is_sure(&self, path: &str) -> bool {
+        self.0.get(path).is_some_and(|file| file.changed_by.is_none())
+    }
+
+    /// Whether there is one of a kind, and nothing may have changed any of them.
+    fn any(&self, reader: Reader) -> bool {
+        let mut paths = self.0.keys().filter(|path| reader_of(path) == Some(reader)).peekable();
+        paths.peek().is_some() && paths.all(|path| self.is_sure(path))
     }
 
     /// A command that is not followed has words that name files, or folders of them: those may be changed by it.
@@ -91,35 +179,51 @@ pub(super) fn leaves(words: &[&str]) -> bool {
     let is_of_systemd =
         words[0] == "systemctl" && !words.iter().any(|word| ["edit", "revert"].contains(word));
     is_of_systemd
-        || ["[", "cat", "chgrp", "chmod", "chown", "grep", "ls", "mkdir", "restorecon", "stat"]
-            .contains(&words[0])
+        || [
+            "[",
+            "cat",
+            "chgrp",
+            "chmod",
+            "chown",
+            "grep",
+            "ls",
+            "mkdir",
+            "restorecon",
+            "stat",
+            "sysctl",
+            "systemd-tmpfiles",
+        ]
+        .contains(&words[0])
 }
 
 /// A file in the words of echo or printf, or in a here-document; every line of it is told at its line of the script.
+/// Whether it is followed what the file holds then.
 pub(super) fn write(
     line: usize,
     path: &str,
     text: Result<Text, &'static str>,
     appends: bool,
     collector: &mut Collector<'_>,
-) {
+) -> bool {
     let written = text.and_then(|text| collector.written.write(path, text, appends));
     match written {
         Ok(lost) => {
             for (number, text) in lost.into_iter().filter(|(number, _)| *number != line) {
                 collector.pass_over(number, &text, line, &format!("line {line} writes the file anew"));
             }
+            true
         }
         Err(why) => {
             collector.written.doubt(line, std::iter::once(path));
             collector.refuse(line, path, why);
+            false
         }
     }
 }
 
 /// The lines that echo or printf says.
 pub(super) fn said(line: usize, words: &[String]) -> Result<Text, &'static str> {
-    const UNCLEAR: &str = "writes a unit in words that are not one line each: printf '%s\\n' LINE ...";
+    const UNCLEAR: &str = "writes a file in words that are not one line each: printf '%s\\n' LINE ...";
     let text = |lines: Vec<&str>, is_ended| {
         let lines = lines.into_iter().flat_map(str::lines).map(|text| (line, text.to_owned())).collect();
         Ok(Text { lines, is_ended })
@@ -129,8 +233,12 @@ pub(super) fn said(line: usize, words: &[String]) -> Result<Text, &'static str> 
             text(lines.iter().map(String::as_str).collect(), true)
         }
         // With -e, and in some shells without, backslashes stand for other characters.
-        [program, one] if program == "echo" && !one.contains('\\') && !one.starts_with('-') => {
-            text(vec![one], true)
+        [program, rest @ ..]
+            if program == "echo"
+                && !rest.iter().any(|word| word.contains('\\'))
+                && !rest.first().is_some_and(|word| word.starts_with('-')) =>
+        {
+            text(vec![&rest.join(" ")], true)
         }
         [program, said] if program == "printf" && !said.contains('%') => {
             let (bare, is_ended) =
@@ -145,18 +253,45 @@ pub(super) fn said(line: usize, words: &[String]) -> Result<Text, &'static str> 
     }
 }
 
-/// Reads every file as the script leaves it.
+/// Reads every file as the script leaves it: those of a kind in the order in which their reader does.
 pub(super) fn read(collector: &mut Collector<'_>) {
-    for (path, file) in std::mem::take(&mut collector.written).0 {
-        match file.changed_by {
-            None => unit::read_at(&file.text.lines, &path, collector),
-            Some(by) => {
-                let why = format!("line {by} may change {path}, or take it away");
-                for (number, text) in &file.text.lines {
-                    collector.refuse(*number, text, why.clone());
-                }
+    let files = std::mem::take(&mut collector.written).0;
+    let mut files: Vec<(Reader, String, File)> =
+        files.into_iter().filter_map(|(path, file)| Some((reader_of(&path)?, path, file))).collect();
+    files.sort_by_key(|(reader, path, _)| order(*reader, path).to_owned());
+    let (mut seen, mut names) = (BTreeMap::new(), BTreeMap::new());
+    for (reader, path, file) in files {
+        for (number, text, by) in &file.doubted {
+            collector.refuse(*number, text, format!("line {by} may change {path}, or take it away"));
+        }
+        let lines = &file.text.lines;
+        let mut refuse =
+            |why: &str| lines.iter().for_each(|(number, text)| collector.refuse(*number, text, why));
+        if let Some(by) = file.changed_by {
+            refuse(&format!("line {by} may change {path}, or take it away"));
+        } else if let Some(first) = names.get(order(reader, &path)).filter(|_| reader != Reader::Systemd) {
+            refuse(&format!("a file of this name is written as {first}, too, and one of both is read"));
+        } else {
+            names.insert(order(reader, &path).to_owned(), path.clone());
+            match reader {
+                Reader::Systemd => unit::read_at(lines, &path, collector),
+                Reader::Sysctl => sysctl::read_lines(numbered(lines), collector),
+                Reader::Tmpfiles => tmpfiles::read_lines(numbered(lines), &mut seen, collector),
             }
         }
+    }
+}
+
+fn numbered(lines: &[(usize, String)]) -> impl Iterator<Item = (usize, &str)> {
+    lines.iter().map(|(number, text)| (*number, text.as_str()))
+}
+
+/// What orders the files of one reader: their names, whatever folder they are in; of units it is told by both.
+fn order(reader: Reader, path: &str) -> &str {
+    match reader {
+        Reader::Systemd => path,
+        _ if path == SYSCTL_CONF => SYSCTL_CONF_OF_SYSTEMD,
+        _ => path.rsplit('/').next().unwrap_or(path),
     }
 }
 

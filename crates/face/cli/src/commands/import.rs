@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{Asked, ImportFormat, ImportedLine, import_with, recognise, recognise_file};
+use planish_exchange::{Asked, ImportFormat, ImportedLine, import_with, recognise, recognise_file, text_of};
 use planish_model::{Exit, Profile, quoted};
 use planish_pipeline::Session;
 use planish_report::{ImportReport, ImportRow};
@@ -82,7 +82,7 @@ impl From {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let catalogue = session.sound_catalogue()?;
-    let text = String::from_utf8_lossy(&read_file(&args.file)?).into_owned();
+    let text = text_of(&read_file(&args.file)?);
     let name = args.name.clone().unwrap_or_else(|| name_of(&args.file));
     Profile::check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
     // A drop-in does not say of which unit it is; where it lies does, wherever that is looked at from.
@@ -145,7 +145,7 @@ fn included(file: &Path, asked: Asked<'_>, session: &Session) -> Option<String> 
         Asked::Profile(name) => {
             let beside = file.parent().map(|folder| folder.join("..").join(name).join("tuned.conf"));
             let beside = beside.and_then(|path| read_file(&path).ok());
-            let text = beside.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let text = beside.map(|bytes| text_of(&bytes));
             text.or_else(|| TUNED.iter().find_map(|folder| on_host(&format!("{folder}/{name}/tuned.conf"))))
         }
         // Its lines come back in what is refused: a file of anybody else's is not tuned's to show.

@@ -80,7 +80,8 @@ impl Report for ExportReport {
         let several = self.files.len() > 1;
         for file in &self.files {
             if several {
-                page.heading(&file.path);
+                // A comment in all formats: what is printed is no less a file of them.
+                page.heading(&format!("# {}", file.path));
             }
             file.text.lines().for_each(|line| page.line(line));
         }

@@ -467,7 +467,7 @@ impl<'t> Walker<'t, '_, '_> {
 
 /// Whether a word is a file that is read when the script has ended.
 pub(super) fn is_followed(file: &Field) -> bool {
-    file.is_known && !file.is_glob && !file.is_pattern && written::is_one(&file.text)
+    file.is_known && !file.is_glob && !file.is_pattern && written::reader_of(&file.text).is_some()
 }
 
 /// Whether a program says its words, and what it writes to a file is followed.

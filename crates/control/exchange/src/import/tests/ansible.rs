@@ -73,7 +73,7 @@ fn a_command_that_has_files_read_says_nothing_for_the_one_behind_it() {
         "  - shell: |\n      systemd-tmpfiles --create /etc/tmpfiles.d/x.conf\n      \
          echo never > /sys/kernel/mm/transparent_hugepage/enabled\n",
     );
-    assert!(rows[0].starts_with("4 - of `systemd-tmpfiles`"), "{rows:?}");
+    assert!(rows[0].starts_with("4 - reads other files"), "{rows:?}");
     assert_eq!(rows[1..], ["5 thp.enabled"], "{rows:?}");
     for applies in
         ["systemd-tmpfiles --create /etc/tmpfiles.d/x.conf", "sysctl --system", "systemctl daemon-reload"]

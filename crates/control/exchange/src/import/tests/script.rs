@@ -11,7 +11,7 @@ fn a_script_is_read_line_by_line() {
         [
             "5 cpu.governor",
             "7 hugepages.2m a pool: raised to this size, and never lowered; pages of the default size, taken for 2M",
-            "8 vm.swappiness",
+            "8 - line 16 sets it to 0",
             "8 net.ipv4.tcp_rmem",
             "9 - no knob has this place; the nearest is /proc/sys/kernel/numa_balancing",
             "10 thp.enabled",
@@ -19,7 +19,7 @@ fn a_script_is_read_line_by_line() {
             "12 - inside a loop over what only a shell can tell: take it by hand if it is meant",
             "14 - acts when written and has no old value to put back",
             "15 - starts or stops a service",
-            "16 - appends to a file: import that one",
+            "16 vm.swappiness",
         ]
     );
     assert_eq!(*want(&imported, "cpu.governor"), Want::Text("performance".to_owned()));
@@ -443,4 +443,77 @@ fn a_name_behind_a_change_of_folder_is_not_called_another_file() {
         told(&read(text, ImportFormat::Script)),
         [why, "2 - writes to a file that is none of the kernel's"]
     );
+}
+
+/// The files of settings that a script writes are its settings, and what has them read is nothing to be told of.
+#[test]
+fn a_script_that_writes_files_of_sysctl_and_tmpfiles_is_read_line_by_line() {
+    let conf = "/etc/sysctl.conf";
+    let here = "cat >> /etc/sysctl.conf <<EOF\n# Ours\nvm.swappiness = 10\nEOF\n";
+    for (script, taken) in [
+        (format!("{here}sysctl -p\n"), "3 vm.swappiness"),
+        (format!("{here}sysctl -q -p {conf} > /dev/null || true\n"), "3 vm.swappiness"),
+        (format!("{here}sysctl --system && sysctl -w vm.stat_interval=3\n"), "3 vm.swappiness|5 - runs only if"),
+        (format!("{here}systemctl restart systemd-sysctl\n"), "3 vm.swappiness"),
+        (format!("sudo tee -a {conf} <<EOF > /dev/null\nvm.swappiness=10\nEOF\nsudo sysctl -p\n"), "2 vm.swappiness"),
+        (format!("cat <<'E' | sudo tee -a {conf}\nvm.swappiness=10\nE\n"), "2 vm.swappiness"),
+        (format!("echo 'vm.swappiness = 10' >> {conf} && sysctl -p\n"), "1 vm.swappiness"),
+        (format!("echo vm.swappiness = 10 | sudo tee -a {conf}\n"), "1 vm.swappiness"),
+        (format!("printf 'vm.swappiness=10\\n' >> {conf}\n"), "1 vm.swappiness"),
+        (format!("sed -i /swap/d {conf}\necho vm.swappiness=10 >> {conf}\n"), "1 - of `sed`|2 vm.swappiness"),
+        (
+            format!("echo vm.swappiness=9 >> {conf}\nsed -i /x/d {conf}\necho vm.stat_interval=3 >> {conf}\n"),
+            "1 - line 2 may change|2 - of `sed`|3 vm.stat_interval",
+        ),
+        ("mkdir -p /etc/sysctl.d\necho vm.swappiness=10 > /etc/sysctl.d/90-x.conf\nsysctl -p /etc/sysctl.d/90-x.conf\n".to_owned(), "2 vm.swappiness"),
+        ("for k in swappiness stat_interval; do echo vm.$k=7 >> /etc/sysctl.d/x.conf; done\n".to_owned(), "1 vm.swappiness|1 vm.stat_interval"),
+        // The file counts as the next boot reads it, behind what is set at once; and files by their names.
+        (format!("{here}sysctl -w vm.swappiness=60\n"), "3 vm.swappiness|5 - line 3 sets it to 10"),
+        (format!("echo vm.swappiness=9 > /etc/sysctl.d/z.conf\n{here}"), "1 vm.swappiness|4 - line 1 sets it to 9"),
+        (format!("echo vm.swappiness=9 > /etc/sysctl.d/10-z.conf\n{here}"), "1 - line 4 sets it to 10|4 vm.swappiness"),
+        ("echo vm.swappiness=9 > /etc/sysctl.d/a.conf\necho vm.swappiness=8 > /run/sysctl.d/a.conf\n".to_owned(), "1 vm.swappiness|2 - a file of this name"),
+        (
+            "cat > /etc/tmpfiles.d/t.conf <<E\nw /sys/kernel/mm/ksm/run - - - - 0\nE\nsystemd-tmpfiles --create\n".to_owned(),
+            "2 mm.ksm_run",
+        ),
+        // What nobody can tell.
+        ("echo 'w /sys/kernel/mm/ksm/run - - - - 0' >> /etc/tmpfiles.d/t.conf\n".to_owned(), "1 - adds to a file"),
+        ("sysctl -p\necho vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(), "1 - reads other files|2 vm.swappiness"),
+        ("echo vm.swappiness=10 >> /etc/sysctl.conf\nsysctl -p /etc/x\n".to_owned(), "1 vm.swappiness|2 - reads other files"),
+        ("[ -f /etc/sysctl.conf ] && echo vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(), "1 - runs only if"),
+        ("[ -d /etc/sysctl.d ] && echo vm.swappiness=10 > /etc/sysctl.d/x.conf\n".to_owned(), "1 vm.swappiness"),
+        ("grep -q swap /etc/sysctl.conf || echo vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(), "1 - of `grep`|1 - runs only if"),
+        ("echo vm.swappiness=10 > /etc/sysctl.d/x.conf.off\n".to_owned(), "1 - writes to a file that is none"),
+        (format!("cat >> {conf} <<EOF\nvm.swappiness=$N\nEOF\n"), "2 - holds what only a shell"),
+        (format!("for f in /sys/block/*; do echo vm.swappiness=$f >> {conf}; done\n"), "1 - the names of files"),
+    ] {
+        let found = told(&read(&script, ImportFormat::Script));
+        let taken: Vec<&str> = taken.split('|').collect();
+        let fits = |(found, taken): (&String, &&str)| found.starts_with(taken);
+        assert!(
+            found.len() == taken.len() && found.iter().zip(&taken).all(fits),
+            "{script}{found:#?}, not {taken:#?}"
+        );
+    }
+}
+
+#[test]
+fn grubby_gives_arguments_in_a_script_as_in_a_task() {
+    let given =
+        read("sudo grubby --update-kernel=ALL --args=\"isolcpus=1-3 nohz_full=1-3\"\n", ImportFormat::Script);
+    assert_eq!(want(&given, "boot.isolcpus"), &Want::Text("1-3".to_owned()), "{:?}", told(&given));
+    let lines: Vec<_> = given.lines.iter().filter_map(|row| row.knob.as_ref()).map(KnobId::as_str).collect();
+    assert_eq!(lines, ["boot.isolcpus", "boot.nohz_full"]);
+    for (script, why) in [
+        ("grubby --update-kernel=/boot/vmlinuz-5 --args=isolcpus=1\n", "of some kernel alone"),
+        ("grubby --update-kernel=ALL --remove-args=quiet\n", "takes arguments off"),
+        ("grubby --update-kernel=ALL --args=\"isolcpus=$N\"\n", "a variable"),
+        ("[ -f /x ] && grubby --update-kernel=ALL --args=isolcpus=1\n", "runs only if"),
+    ] {
+        let found = told(&read(script, ImportFormat::Script));
+        assert!(
+            found.len() == 1 && found[0].contains(why) && found[0].starts_with("1 - "),
+            "{script}{found:?}"
+        );
+    }
 }

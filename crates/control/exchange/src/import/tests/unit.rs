@@ -62,7 +62,8 @@ fn what_a_unit_has_a_shell_set_is_read_and_nothing_that_is_conditional_or_elsewh
     let lines = |imported: &Imported| -> Vec<(usize, bool)> {
         imported.lines.iter().map(|row| (row.line, row.is_accepted())).collect()
     };
-    assert_eq!(lines(&imported), [(8, true), (9, true), (11, false), (12, false)]);
+    assert_eq!(lines(&imported), [(8, true), (9, true), (10, false), (11, false), (12, false)]);
+    assert_eq!(told(&imported)[2], "10 - reads other files: import those");
     let some = text.replace("After=y", "ConditionPathExists=/x");
     let imported = read(&some, ImportFormat::Unit);
     assert_eq!(lines(&imported), [(8, false), (9, false), (10, false), (11, false), (12, false)]);
