@@ -25,6 +25,7 @@ use conflict::Laid;
 use position::{located, of_name, of_parent, of_row, of_want, point};
 use writers::WriterFile;
 
+pub use conflict::Conflict;
 pub use rules::PinnedOtherwise;
 
 mod embedded {
@@ -64,6 +65,16 @@ pub enum CatalogueError {
         /// The nearest valid name.
         nearest: Option<String>,
     },
+    /// What is to be left out is neither a knob nor a program that sets some.
+    #[error("no knob and no other program `{name}`{}", hint(nearest.as_ref()))]
+    UnknownExclude {
+        /// The name.
+        name: String,
+        /// The nearest valid name.
+        nearest: Option<String>,
+        /// The programs.
+        writers: Vec<String>,
+    },
     /// No such profile.
     #[error("{}no profile `{name}`{}", place(file.as_ref()), hint(nearest.as_ref()))]
     UnknownProfile {
@@ -75,6 +86,8 @@ pub enum CatalogueError {
         nearest: Option<String>,
         /// The names of all profiles.
         known: Vec<String>,
+        /// A file of the user that is called so, and the name that its profile has.
+        other: Option<(String, String)>,
     },
     /// A profile inherits itself.
     #[error("{}profile `{name}` inherits itself", place(file.as_ref()))]
@@ -92,15 +105,14 @@ pub enum CatalogueError {
         /// The profile that would be one too many.
         name: String,
     },
-    /// Two parents of a profile that want one thing otherwise, which the profile itself does not settle.
-    #[error("{file}: {knob} is wanted otherwise by two parents: {} and {}", parents[0], parents[1])]
+    /// Parents of a profile that want some things otherwise, which the profile itself does not settle: all of them, so
+    /// that they are settled at once.
+    #[error("{file}: {} otherwise by two parents: {}", are_wanted(conflicts), listed(conflicts))]
     Conflict {
-        /// Where the second of them is inherited, with line and column.
+        /// Where the second parent of the first of them is inherited, with line and column.
         file: String,
-        /// The knob, or the table that both have.
-        knob: String,
-        /// Each parent, with what it wants and the line that says so.
-        parents: Box<[String; 2]>,
+        /// Each thing, and how either parent wants it.
+        conflicts: Vec<Conflict>,
     },
     /// A wanted value that the knob cannot have.
     #[error("{file}: {knob}")]
@@ -162,14 +174,29 @@ impl CatalogueError {
     pub fn cure(&self) -> String {
         match self {
             Self::UnknownKnob { .. } => "list the knobs: planish knobs".to_owned(),
+            Self::UnknownExclude { writers, .. } => {
+                format!("list the knobs: planish knobs; the programs are {}", writers.join(", "))
+            }
+            Self::UnknownProfile { name, other: Some((file, called)), .. } => {
+                format!(
+                    "{file} is there, and the profile in it is called {called}: name that, or write name = \"{name}\" there"
+                )
+            }
             Self::UnknownProfile { file, known, .. } => {
-                let own = "; one in a file is named with a slash: ./mine.toml";
-                let own = if file.is_none() { own } else { "" };
-                format!("the profiles are {}{own}", known.join(", "))
+                let own = match file {
+                    None => "one in a file is named with a slash: ./mine.toml",
+                    Some(_) => {
+                        "to be inherited, one of yours lies in the folder of your profiles and not beside this file \
+                         (docs/profiles.md)"
+                    }
+                };
+                format!("the profiles are {}; {own}", known.join(", "))
             }
             Self::BadValue { knob, .. } => format!("see what it may be: planish knobs {knob}"),
-            Self::Conflict { knob, .. } => {
-                format!("say in the profile itself which it is to be: {knob}, in its own table")
+            Self::Conflict { conflicts, .. } => {
+                let knobs = named(conflicts);
+                let which = if conflicts.len() == 1 { "which it is" } else { "which they are" };
+                format!("say in the profile itself {which} to be: {knobs}, in its own table")
             }
             Self::TooMany { .. } => "say in one profile what these want together".to_owned(),
             Self::Cycle { .. } => "take one of the names out of `inherits`".to_owned(),
@@ -190,14 +217,26 @@ impl CatalogueError {
     /// The same with the place at which a profile names its parent, unless it has one already.
     fn inherited_at(self, at: impl FnOnce() -> String) -> Self {
         match self {
-            Self::UnknownProfile { file: None, name, nearest, known } => {
-                Self::UnknownProfile { file: Some(at()), name, nearest, known }
+            Self::UnknownProfile { file: None, name, nearest, known, other } => {
+                Self::UnknownProfile { file: Some(at()), name, nearest, known, other }
             }
             Self::Cycle { file: None, name } => Self::Cycle { file: Some(at()), name },
             Self::TooMany { file: None, name } => Self::TooMany { file: Some(at()), name },
             other => other,
         }
     }
+}
+
+fn named(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(|conflict| conflict.knob.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn are_wanted(conflicts: &[Conflict]) -> String {
+    format!("{} {} wanted", named(conflicts), if conflicts.len() == 1 { "is" } else { "are" })
+}
+
+fn listed(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(Conflict::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn place(file: Option<&String>) -> String {
@@ -540,6 +579,34 @@ impl Catalogue {
         self.profiles.keys().map(String::as_str)
     }
 
+    /// The file of a profile whose own name is another one than this, and that name.
+    fn in_file_called(&self, stem: &str) -> Option<(String, String)> {
+        let is_called = |found: &&ProfileFile| {
+            Path::new(&found.file).file_stem().is_some_and(|own| own == stem) && found.profile.name != stem
+        };
+        let found = self.profiles.values().find(is_called)?;
+        Some((found.file.clone(), found.profile.name.clone()))
+    }
+
+    /// A profile as it stands, without what it inherits, and its file where that is a file of the user.
+    #[must_use]
+    pub fn profile_as_written(&self, name: &str) -> Option<(&Profile, Option<&str>)> {
+        let found = self.profiles.get(name)?;
+        let is_shipped = self.shipped.get(name).is_some_and(|shipped| shipped.file == found.file);
+        Some((&found.profile, (!is_shipped).then_some(found.file.as_str())))
+    }
+
+    /// The name of the profile that a wanted value of this one stands in: its own, or that of one that it inherits.
+    #[must_use]
+    pub fn wanted_in<'a>(&'a self, profile: &'a Profile, id: &KnobId, want: &Want) -> &'a str {
+        if profile.want.get(id) == Some(want) {
+            return &profile.name;
+        }
+        let parents = profile.inherits.iter().rev();
+        let found = parents.into_iter().find_map(|parent| self.wanted_by(parent, id, want));
+        found.map_or(profile.name.as_str(), |found| found.profile.name.as_str())
+    }
+
     /// A profile with everything that it inherits, checked.
     ///
     /// # Errors
@@ -598,6 +665,7 @@ impl Catalogue {
                 name: name.to_owned(),
                 nearest: nearest(name, self.profile_names()).map(str::to_owned),
                 known: self.profile_names().map(str::to_owned).collect(),
+                other: self.in_file_called(name),
             });
         };
         if shipped.is_some_and(|shipped| shipped.file == *file) {
@@ -620,16 +688,21 @@ impl Catalogue {
     ) -> Result<Profile, CatalogueError> {
         let mut want = BTreeMap::new();
         let mut placement = None;
+        let (mut conflicts, mut first_at) = (Vec::new(), None);
         for parent in &profile.inherits {
             let at = || located(file, text, of_parent(text, parent));
             let inherited = self.flatten(parent, path, by_us).map_err(|error| error.inherited_at(at))?;
             // A trial puts profiles of its arms together in the order in which they were kept, and has no file.
             if !text.is_empty() {
                 let laid = Laid { want: &want, placement: placement.as_ref() };
-                self.refuse_conflict(&at, profile, &laid, parent, &inherited)?;
+                conflicts.extend(self.conflicts(profile, &laid, parent, &inherited));
+                first_at = first_at.or_else(|| (!conflicts.is_empty()).then(at));
             }
             self.lay_over(&mut want, inherited.want);
             placement = inherited.placement.or(placement);
+        }
+        if let Some(file) = first_at {
+            return Err(CatalogueError::Conflict { file, conflicts });
         }
         for (id, wanted) in &profile.want {
             let at = || located(file, text, of_want(text, id.as_str()));
@@ -731,8 +804,8 @@ fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, Ca
     toml::from_str(text).map_err(|error| {
         let (line, column) = point(text, error.span().map_or(0, |span| span.start));
         let meant = nearest_listed(error.message()).map(str::to_owned);
-        let message =
-            format!("{}{}", in_words::of(error.message(), text, error.span()), hint(meant.as_ref()));
+        let message = in_words::of(error.message(), text, error.span());
+        let message = in_words::without_quotes(text).unwrap_or_else(|| message + &hint(meant.as_ref()));
         CatalogueError::Malformed { file: file.to_owned(), line, column, message }
     })
 }

@@ -52,7 +52,7 @@ mod writer;
 pub use boot::{Astray, BootFile, BootFiles, BootFormat, BootLoader, Generator};
 pub use bound::{Bound, Demand};
 pub use cache::{CacheControl, CacheResource, OtherGroup};
-pub use catalogue::{Catalogue, CatalogueError, PinnedOtherwise};
+pub use catalogue::{Catalogue, CatalogueError, Conflict, PinnedOtherwise};
 pub use cpus::Cpus;
 pub use device::DeviceId;
 pub use drift::{BootValue, Drift, DriftState, KnobCheck, Overwriter};

@@ -747,6 +747,7 @@ mod tests {
             name: "x".to_owned(),
             nearest: None,
             known: vec!["series".to_owned()],
+            other: None,
         };
         let service = || "x".to_owned();
         let place = || "/proc/sys/vm/swappiness".to_owned();

@@ -103,8 +103,12 @@ pub(crate) enum Command {
     WatchConfirm(commands::watch::Args),
     #[command(hide = true)]
     Hold(commands::hold::Args),
+    // Other programs have these words for it.
+    #[command(alias = "history")]
     Log(commands::log::Args),
+    #[command(alias = "explain")]
     Knobs(commands::knobs::Args),
+    Profiles(commands::profiles::Args),
     Import(commands::import::Args),
     Export(commands::export::Args),
     Size(commands::size::Args),

@@ -16,9 +16,9 @@ use crate::failure::{Failure, chain};
 use crate::output;
 
 /// Commands that mean the host of `--root` and the journal of `--state`. The others measure this machine, or record it.
-const OF_A_HOST: [&str; 14] = [
-    "doctor", "plan", "apply", "confirm", "check", "undo", "log", "knobs", "size", "topo", "export",
-    "import", "install", "move",
+const OF_A_HOST: [&str; 15] = [
+    "doctor", "plan", "apply", "confirm", "check", "undo", "log", "knobs", "profiles", "size", "topo",
+    "export", "import", "install", "move",
 ];
 
 /// The surroundings of a running command.

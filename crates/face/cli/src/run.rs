@@ -165,7 +165,7 @@ fn named_command(typed: &[OsString]) -> String {
         } else if !std::mem::take(&mut is_value)
             && let Some(found) = at.find_subcommand(word.as_ref())
         {
-            words.push(word.into_owned());
+            words.push(found.get_name().to_owned());
             at = found;
         }
     }
@@ -196,6 +196,7 @@ mod tests {
         let name = |line: &str| named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(name("--json --root hosts/x version --bogus"), "version");
         assert_eq!(name("--json dotcor"), "usage");
+        assert_eq!((name("history --bogus"), name("explain -x")), ("log".to_owned(), "knobs".to_owned()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::commands::{
     ApplyReport, C2cReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport,
     HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport,
-    LatencyReport, LogReport, MapReport, MoveReport, ProveConnReport, ProveReport, RunReport,
+    LatencyReport, LogReport, MapReport, MoveReport, ProfilesReport, ProveConnReport, ProveReport, RunReport,
     SelfCheckReport, TextCheckReport, TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
     TextOrderReport, TextRecordReport, TextShowReport, TextVerifyReport, TopReport, TopoReport,
     TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport,
@@ -38,6 +38,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<MapReport>(),
         of::<MoveReport>(),
         of::<Plan>(),
+        of::<ProfilesReport>(),
         of::<ProveReport>(),
         of::<ProveConnReport>(),
         of::<RunReport>(),

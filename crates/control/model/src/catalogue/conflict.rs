@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::position::{located, of_want};
-use super::{Catalogue, CatalogueError, ProfileFile};
+use super::{Catalogue, ProfileFile};
 use crate::{KnobId, PlacementRequest, Profile, Want, toml_value};
 
 /// What the parents before one have laid down.
@@ -15,23 +15,33 @@ pub(super) struct Laid<'a> {
     pub placement: Option<&'a PlacementRequest>,
 }
 
+/// A setting of which two parents do not agree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The knob, or the table that both have.
+    pub knob: String,
+    /// Each parent, with what it wants.
+    pub parents: [String; 2],
+}
+
+impl std::fmt::Display for Conflict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} and {}", self.parents[0], self.parents[1])
+    }
+}
+
 impl Catalogue {
-    /// Refuses a parent that wants otherwise than those before it, where the profile itself does not say what it is.
-    pub(super) fn refuse_conflict(
+    /// What a parent wants otherwise than those before it, where the profile itself does not say what it is.
+    pub(super) fn conflicts(
         &self,
-        at: &dyn Fn() -> String,
         profile: &Profile,
         laid: &Laid<'_>,
         parent: &str,
         inherited: &Profile,
-    ) -> Result<(), CatalogueError> {
+    ) -> Vec<Conflict> {
         let before = profile.inherits.iter().take_while(|name| *name != parent);
         let before: Vec<&str> = before.map(String::as_str).collect();
-        let conflict = |knob: &str, parents: [String; 2]| CatalogueError::Conflict {
-            file: at(),
-            knob: knob.to_string(),
-            parents: Box::new(parents),
-        };
+        let mut found = Vec::new();
         for (id, want) in &inherited.want {
             let twin = self.knobs.get(id).and_then(|knob| knob.twin.as_ref());
             let settled =
@@ -43,27 +53,41 @@ impl Catalogue {
             let first = before.iter().rev().find_map(|name| self.says(name, other, theirs));
             let first = first.unwrap_or_else(|| format!("{other} = {}", toml_value(theirs)));
             let second = self.says(parent, id, want).unwrap_or_else(|| format!("`{parent}`"));
-            return Err(conflict(id.as_str(), [first, second]));
+            found.push(Conflict { knob: id.to_string(), parents: [first, second] });
         }
         let unsettled = profile.placement.is_none();
-        match (laid.placement, &inherited.placement) {
-            (Some(first), Some(second)) if unsettled && first != second => {
-                let parents = [format!("`{}`", before.join("`, `")), format!("`{parent}`")];
-                Err(conflict("placement", parents))
-            }
-            _ => Ok(()),
+        if let (Some(first), Some(second)) = (laid.placement, &inherited.placement)
+            && unsettled
+            && first != second
+        {
+            let parents = [format!("`{}`", before.join("`, `")), format!("`{parent}`")];
+            found.push(Conflict { knob: "placement".to_owned(), parents });
         }
+        found
     }
 
-    /// The line with which a profile, or the one it has that from, wants a value.
+    /// How a parent wants a value: by itself or by way of one that it inherits; of a user's own file, in which line.
     fn says(&self, name: &str, id: &KnobId, want: &Want) -> Option<String> {
-        let ProfileFile { file, text, profile } =
-            self.profiles.get(name).or_else(|| self.shipped.get(name))?;
-        if profile.want.get(id) == Some(want) {
-            let place = located(file, text, of_want(text, id.as_str()));
-            return Some(format!("`{name}` wants {id} = {} ({place})", toml_value(want)));
+        let ProfileFile { file, text, profile } = self.wanted_by(name, id, want)?;
+        let by = match profile.name == name {
+            true => format!("`{name}`"),
+            false => format!("`{name}`, by way of `{}`,", profile.name),
+        };
+        // What is shipped is in no file of the host.
+        let place = match text.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", located(file, text, of_want(text, id.as_str()))),
+        };
+        Some(format!("{by} wants {id} = {}{place}", toml_value(want)))
+    }
+
+    /// The profile that wants a value: this one, or the one that it has that from.
+    pub(super) fn wanted_by(&self, name: &str, id: &KnobId, want: &Want) -> Option<&ProfileFile> {
+        let found = self.profiles.get(name).or_else(|| self.shipped.get(name))?;
+        if found.profile.want.get(id) == Some(want) {
+            return Some(found);
         }
         // No cycle: the profile was laid out whole before.
-        profile.inherits.iter().rev().find_map(|parent| self.says(parent, id, want))
+        found.profile.inherits.iter().rev().find_map(|parent| self.wanted_by(parent, id, want))
     }
 }

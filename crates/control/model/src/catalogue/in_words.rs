@@ -38,6 +38,30 @@ pub(super) fn of(message: &str, text: &str, span: Option<Range<usize>>) -> Strin
     }
 }
 
+/// What is wrong with a knob of `[want]` whose name has no quotes: to TOML its dots are tables within tables.
+pub(super) fn without_quotes(text: &str) -> Option<String> {
+    let table: toml::Table = toml::from_str(text).ok()?;
+    let (first, mut value) = table.get("want")?.as_table()?.iter().find(|(key, value)| {
+        // A name in quotes has its dots, and is no table of tables.
+        !key.contains('.') && value.is_table()
+    })?;
+    let mut name = first.clone();
+    while let Some((key, inner)) = value.as_table().and_then(|table| table.iter().next()) {
+        if OF_WANT.contains(&key.as_str()) {
+            break;
+        }
+        (name, value) = (format!("{name}.{key}"), inner);
+    }
+    let is_bare = text.contains(&name) || text.contains(&format!("[want.{first}"));
+    (is_bare && name.contains('.')).then(|| {
+        let said = if value.is_table() { "{ ... }".to_owned() } else { value.to_string() };
+        format!("a knob's name stands in quotes, as its dots are part of it: \"{name}\" = {said}")
+    })
+}
+
+/// Keys of a wanted value that is a table.
+const OF_WANT: [&str; 7] = ["value", "only", "needs", "need_bytes", "total_bytes", "nodes", "from"];
+
 /// A key that stands twice, with the line where it stands first.
 fn twice(text: &str, span: Option<Range<usize>>) -> String {
     let Some((key, at)) = span.and_then(|span| Some((text.get(span.clone())?.trim(), span.start))) else {

@@ -37,7 +37,7 @@ fn broken_rule(service: &ServiceRequest) -> Option<&'static str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@:_.-".contains(c);
     let name = service.unit.strip_suffix(".service").unwrap_or_default();
     if name.is_empty() || !service.unit.chars().all(plain) || name.starts_with('.') {
-        return Some("a unit is named in full, without escapes: postgresql.service");
+        return Some("a unit is named in full, with .service behind its name and without escapes");
     }
     if name.ends_with('@') {
         return Some("a template runs nothing by itself: name an instance of it, NAME@INSTANCE.service");

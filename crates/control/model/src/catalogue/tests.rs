@@ -382,7 +382,10 @@ fn parents_that_do_not_agree_are_refused_with_both_lines_unless_the_child_settle
          (calm.toml:4:1) and `lively` wants vm.swappiness = 10 (lively.toml:4:1)"
     );
     let through = child("\"grand\", \"lively\"", "").expect_err("inherited through another");
-    assert!(through.contains("`calm` wants vm.swappiness = 1 (calm.toml:4:1)"), "{through}");
+    assert!(
+        through.contains("`grand`, by way of `calm`, wants vm.swappiness = 1 (calm.toml:4:1)"),
+        "{through}"
+    );
     let twins = child("\"bytes\", \"ratio\"", "").expect_err("one clears the other");
     assert!(
         twins.contains("vm.dirty_bytes = 8192 (bytes.toml:4:1)") && twins.contains("(ratio.toml:4:1)"),
@@ -549,7 +552,7 @@ fn a_parent_that_does_not_exist_is_pointed_at() {
     let text = "name = \"x\"\nsummary = \"s\"\ninherits = [\"bse\"]\n";
     let error = catalogue.parse_profile("own.toml", text).expect_err("no such parent");
     assert_eq!(error.to_string(), "own.toml:3:13: no profile `bse`; did you mean `base`?");
-    assert_eq!(error.cure(), "the profiles are base");
+    assert!(error.cure().starts_with("the profiles are base; to be inherited, "), "{}", error.cure());
 }
 
 #[test]
@@ -771,4 +774,72 @@ fn parents_in_conflict_are_told_with_what_they_say_alone() {
     let text = "name = \"own\"\nsummary = \"s\"\ninherits = [\"old\", \"new\"]\n[want]\n";
     let error = catalogue.parse_profile("own.toml", text).expect_err("which of them?").to_string();
     assert!(error.contains("{ value = \"1\", needs = { kernel_gone = \"6.0\" } }"), "{error}");
+}
+
+/// Told one at a time, each mending brings the next: `series` and `realtime` had a dozen of them.
+#[test]
+fn all_that_parents_do_not_agree_about_is_told_at_once() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let text = "name = \"own\"\nsummary = \"s\"\ninherits = [\"series\", \"realtime\"]\n";
+    let error = catalogue.parse_profile("own.toml", text).expect_err("they do not agree");
+    let told = error.to_string();
+    assert!(
+        told.starts_with("own.toml:3:23: ") && told.contains(" are wanted otherwise by two parents: "),
+        "{told}"
+    );
+    assert!(
+        told.contains("`realtime`, by way of `low-latency`, wants thp.defrag")
+            && !told.contains("catalogue/"),
+        "{told}"
+    );
+    let CatalogueError::Conflict { conflicts, .. } = error else { panic!("{told}") };
+    let both = |name: &str| catalogue.profile(name).expect("shipped").want;
+    let (series, realtime) = (both("series"), both("realtime"));
+    let differ: Vec<&str> = realtime
+        .iter()
+        .filter(|(id, want)| series.get(id).is_some_and(|other| other != *want))
+        .map(|(id, _)| id.as_str())
+        .collect();
+    assert!(
+        differ.len() > 1 && differ.iter().all(|id| conflicts.iter().any(|one| one.knob == *id)),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_name_without_quotes_is_told_as_such() {
+    for (text, told) in [
+        ("[want]\nvm.swappiness = 10\n", "\"vm.swappiness\" = 10"),
+        ("[want]\nnet.ipv4.tcp_rmem = \"1 2 3\"\n", "\"net.ipv4.tcp_rmem\" = \"1 2 3\""),
+        ("[want]\nhugepages.2m = { need_bytes = 9 }\n", "\"hugepages.2m\" = { ... }"),
+        ("[want.vm]\nswappiness = 10\n", "\"vm.swappiness\" = 10"),
+    ] {
+        let text = format!("name = \"own\"\nsummary = \"s\"\n{text}");
+        let error = parse_profile("own.toml", &text).expect_err("no such table").to_string();
+        let wanted = format!("a knob's name stands in quotes, as its dots are part of it: {told}");
+        assert!(error.starts_with("own.toml:") && error.ends_with(&wanted), "{error}");
+    }
+    let error =
+        parse_profile("own.toml", "name = \"own\"\nsummary = \"s\"\n[want]\n\"a.b\" = { valeu = 1 }\n");
+    assert!(error.expect_err("a typing error").to_string().ends_with("did you mean `value`?"));
+}
+
+#[test]
+fn a_size_with_a_unit_is_refused_in_one_line() {
+    let text = "name = \"own\"\nsummary = \"s\"\n[want]\n\"hugepages.2m\" = { need_bytes = \"24G\" }\n";
+    let error = parse_profile("own.toml", text).expect_err("a unit").to_string();
+    assert!(!error.contains('\n') && error.contains(": bytes are written without a unit"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_called_otherwise_than_its_profile_is_told_of() {
+    let mut catalogue = Catalogue::embedded().expect("sound");
+    catalogue.add_profile("p/nm2.toml", "name = \"other\"\nsummary = \"s\"\n").expect("well formed");
+    let cure = catalogue.profile("nm2").expect_err("no such name").cure();
+    assert!(cure.starts_with("p/nm2.toml is there, and the profile in it is called other"), "{cure}");
+    let child = "name = \"child\"\nsummary = \"s\"\ninherits = [\"mine\"]\n";
+    let cure = catalogue.parse_profile("./p/child.toml", child).expect_err("no parent").cure();
+    assert!(cure.contains("to be inherited, one of yours lies in the folder of your profiles"), "{cure}");
+    let cure = catalogue.knob_or_writer("foo").expect_err("neither").cure();
+    assert!(cure.contains("planish knobs") && cure.contains("irqbalance"), "{cure}");
 }

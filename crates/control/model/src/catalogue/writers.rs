@@ -73,14 +73,14 @@ impl Catalogue {
         if self.writer(name).is_some() {
             return Ok(());
         }
+        if self.knobs.contains_key(&KnobId::new(name)) {
+            return Ok(());
+        }
         let writers = self.writers.iter().map(|writer| writer.id.as_str());
-        self.knob(&KnobId::new(name)).map(|_| ()).map_err(|error| match nearest(name, writers) {
-            Some(writer) => CatalogueError::UnknownKnob {
-                file: "command line".to_owned(),
-                id: name.to_owned(),
-                nearest: Some(writer.to_owned()),
-            },
-            None => error,
+        Err(CatalogueError::UnknownExclude {
+            name: name.to_owned(),
+            nearest: nearest(name, writers.clone()).or_else(|| self.meant(name)).map(str::to_owned),
+            writers: writers.map(str::to_owned).collect(),
         })
     }
 

@@ -41,8 +41,14 @@ enum Bytes {
 
 /// Bytes as a number or a list; who writes `"64M"`, as on the command line, is told what is read here.
 fn plain_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Bytes>, D::Error> {
-    let plain =
-        |error| D::Error::custom(format!("{error}: bytes are written without a unit, 67108864 for 64 MiB"));
+    // The reader of TOML ends its message with the end of a line.
+    let plain = |error: D::Error| {
+        let error = error.to_string();
+        D::Error::custom(format!(
+            "{}: bytes are written without a unit, 67108864 for 64 MiB",
+            error.trim_end()
+        ))
+    };
     deserializer.deserialize_any(BytesReader).map(Some).map_err(plain)
 }
 

@@ -92,7 +92,8 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Ok::<_, Failure>(stuck.unwrap_or(line))
     };
     let (text, code) = match looked() {
-        Ok((text, level)) => (text, level as u8),
+        // Of a recorded host the line to type names it, as everywhere.
+        Ok((text, level)) => (context.here(&text), level as u8),
         Err(failure) => (monitor::unknown(&failure.message("", "").text), monitor::Level::Unknown as u8),
     };
     Ok(Answer { body: Body::Text(text), ..Answer::printed("check") }.code(code))

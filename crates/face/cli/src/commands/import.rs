@@ -29,7 +29,8 @@ pub(crate) struct Args {
     /// The format, where the text does not tell
     #[arg(long, value_name = "FORMAT")]
     from: Option<From>,
-    /// The name of the profile; without it the file's own without its ending, or that of the folder of a tuned.conf
+    /// The name of the profile; without it that of the --output file, or of F, without its ending, or that of the folder
+    /// of a tuned.conf
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Save the profile to F, which must not be there yet
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let catalogue = session.sound_catalogue()?;
     let text = text_of(&read_file(&args.file)?);
-    let name = args.name.clone().unwrap_or_else(|| name_of(&args.file));
+    let name = args.name.clone().unwrap_or_else(|| name_of(&args.file, args.output.as_deref()));
     Profile::check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
     // A drop-in does not say of which unit it is; where it lies does, wherever that is looked at from.
     let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
@@ -163,8 +164,13 @@ fn row(line: ImportedLine) -> ImportRow {
     ImportRow { line, text, knob, overridden_by, reason }
 }
 
-/// The name of a profile that was not given one. All profiles of tuned are a `tuned.conf` in a folder of their name.
-fn name_of(file: &Path) -> String {
+/// The name of a profile that was not given one: that of its own file, by which it will be looked for, else that of the
+/// file that it is made of. All profiles of tuned are a `tuned.conf` in a folder of their name.
+fn name_of(file: &Path, output: Option<&Path>) -> String {
+    let of_output = output.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+    if let Some(name) = of_output.filter(|name| Profile::check_name(name).is_ok()) {
+        return name;
+    }
     let folder = || file.parent().and_then(Path::file_name);
     let named = match file.file_name() {
         Some(name) if name == "tuned.conf" => folder().or_else(|| file.file_stem()),

@@ -17,6 +17,7 @@ pub(crate) mod map;
 mod monitor;
 mod once;
 pub(crate) mod plan;
+pub(crate) mod profiles;
 pub(crate) mod prove;
 pub(crate) mod relocate;
 pub(crate) mod run;
@@ -66,6 +67,7 @@ impl Command {
             Self::Undo(_) | Self::WatchConfirm(_) => "undo",
             Self::Log(_) => "log",
             Self::Knobs(_) => "knobs",
+            Self::Profiles(_) => "profiles",
             Self::Import(_) => "import",
             Self::Export(_) => "export",
             Self::Size(_) => "size",
@@ -100,6 +102,7 @@ impl Command {
             Self::Hold(args) => hold::run(args),
             Self::Log(_) => log::run(context),
             Self::Knobs(args) => knobs::run(args, context),
+            Self::Profiles(args) => profiles::run(args, context),
             Self::Import(args) => import::run(args, context),
             Self::Export(args) => export::run(args, context),
             Self::Size(args) => size::run(args, context),
@@ -179,7 +182,16 @@ pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
     planish_sys::file::read_handed(path, SAMPLES_MAX)
         .map_err(|source| Failure::usage(UnreadFile { path: path.to_owned(), source }))
-        .map_err(|failure| failure.hint("name a file that you may read"))
+        .map_err(|failure| {
+            failure.hint(of_folder(path).unwrap_or_else(|| "name a file that you may read".to_owned()))
+        })
+}
+
+/// Which file of a folder was meant: tuned has each profile in a folder of its own.
+fn of_folder(path: &Path) -> Option<String> {
+    let inner = path.join("tuned.conf");
+    let named = || format!("name the file in it: {}", inner.display());
+    path.is_dir().then(|| if inner.is_file() { named() } else { "name a file of it".to_owned() })
 }
 
 /// Why it was not written.

@@ -136,7 +136,10 @@ fn run_new(args: &New, context: &Context) -> Result<Answer, Failure> {
     // As the file that the last line proposes: it is named in the text, too.
     let name = stem.map_or_else(|| "trial".to_owned(), |stem| stem.into_owned());
     let worth = args.profile.as_deref().map(|named| worth(named, &session)).transpose()?;
-    let wanted = NewTrial { name, command: args.cmd.clone(), worth };
+    // With a slash, as everywhere else a file is told from a profile.
+    let file = args.output.as_ref().map(|path| path.display().to_string());
+    let file = file.map(|path| if path.contains('/') { path } else { format!("./{path}") });
+    let wanted = NewTrial { name, file, command: args.cmd.clone(), worth };
     let text = planish_trial::new(&wanted, session.catalogue())?;
     let Some(path) = &args.output else {
         let report = TrialNewReport { file: None, text };

@@ -20,6 +20,8 @@ const COMMANDS: &[&[&str]] = &[
     &["top"],
     &["top", "--sort", "remote", "--verbose"],
     &["knobs", "vm.swappiness"],
+    &["profiles"],
+    &["profiles", "low-latency"],
     &["size", "--bytes", "8G"],
     &["plan", "low-latency", "--persist"],
     &["plan", "realtime", "--persist", "--allow", "availability"],

@@ -18,6 +18,7 @@ mod mounts;
 mod nobody;
 mod persist;
 mod planish;
+mod profiles;
 mod prove;
 mod readonly;
 mod record;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 12] = [
     &["doctor"],
     &["check"],
     &["size", "--bytes", "64M"],
@@ -10,6 +10,7 @@ const COMMANDS: [&[&str]; 11] = [
     &["plan", "series"],
     &["check", "low-latency"],
     &["knobs"],
+    &["profiles", "series"],
     &["topo"],
     &["top", "--interval", "0.1"],
     &["latency", "--rounds", "6"],

@@ -57,7 +57,7 @@ impl Report for KnobsReport {
             };
             table.row([
                 knob.id.as_str().into(),
-                knob.now(page).into(),
+                now(&knob.id, &knob.readings, page).into(),
                 page.legal(&knob.id).into(),
                 risk(knob.class, knob.when),
                 why,
@@ -67,23 +67,23 @@ impl Report for KnobsReport {
     }
 }
 
-impl KnobRow {
-    /// The values of all places, each once, in the order of the places.
-    fn now(&self, page: &Page<'_>) -> String {
-        let mut values: Vec<String> = Vec::new();
-        for reading in &self.readings {
-            let value = reading.value.as_deref().map_or("?".to_owned(), |raw| page.value(&self.id, raw));
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        match values.len() {
-            0 => "-".to_owned(),
-            1..=3 => values.join(", "),
-            more => format!("{more} values"),
+/// The values of all places of a knob, each once, in the order of the places.
+pub(super) fn now(id: &KnobId, readings: &[Reading], page: &Page<'_>) -> String {
+    let mut values: Vec<String> = Vec::new();
+    for reading in readings {
+        let value = reading.value.as_deref().map_or("?".to_owned(), |raw| page.value(id, raw));
+        if !values.contains(&value) {
+            values.push(value);
         }
     }
+    match values.len() {
+        0 => "-".to_owned(),
+        1..=3 => values.join(", "),
+        more => format!("{more} values"),
+    }
+}
 
+impl KnobRow {
     fn details(&self, page: &mut Page<'_>) {
         let when = match self.when {
             When::Now => "at the write",

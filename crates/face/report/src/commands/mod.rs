@@ -16,6 +16,7 @@ mod log;
 mod map;
 mod placement;
 mod plan;
+mod profiles;
 mod relocate;
 mod run;
 mod service;
@@ -55,6 +56,7 @@ pub use map::{
     MapPostgres, MapPrivate, MapProcess, MapQuery, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals,
     MapUnseen,
 };
+pub use profiles::{ProfileRow, ProfileWant, ProfilesReport};
 pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};
 pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunText, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};

@@ -9,6 +9,8 @@ use crate::error::TrialError;
 pub struct NewTrial {
     /// Name of the trial.
     pub name: String,
+    /// Its file as it will be typed; without it that of its name in the folder at hand.
+    pub file: Option<String>,
     /// The command to be measured, as one line of a shell.
     pub command: String,
     /// What is asked for the worth of.
@@ -39,7 +41,8 @@ pub fn new(wanted: &NewTrial, catalogue: &Catalogue) -> Result<String, TrialErro
             .to_owned(),
     };
     // As it is typed; a name with a line break would end the comment.
-    let file = quoted(&format!("./{}.toml", wanted.name)).replace(char::is_control, "?");
+    let file = wanted.file.clone().unwrap_or_else(|| format!("./{}.toml", wanted.name));
+    let file = quoted(&file).replace(char::is_control, "?");
     let name = toml_value(&wanted.name);
     let command = toml_value(&wanted.command);
     Ok(format!(
@@ -122,6 +125,7 @@ mod tests {
     fn wanted(profile: Option<&str>) -> NewTrial {
         NewTrial {
             name: "my-app".to_owned(),
+            file: None,
             command: "./app --say \"hello\\n\" | tail -1".to_owned(),
             worth: profile.map(|name| Worth::Profile(name.to_owned())),
         }
@@ -178,6 +182,9 @@ mod tests {
         let text = new(&wanted(Some("postgres")), &catalogue()).expect("a known profile");
         let trial = TrialFile::parse_with("my-app.toml", &text, &catalogue()).expect("a good file");
         assert!(text.starts_with("# A trial: planish trial run ./my-app.toml\n"), "{text}");
+        let elsewhere = NewTrial { file: Some("s/t.toml".to_owned()), ..wanted(None) };
+        let text = new(&elsewhere, &catalogue()).expect("no profile");
+        assert!(text.starts_with("# A trial: planish trial run s/t.toml\n"), "{text}");
         assert_eq!(trial.workload.command[2], wanted(None).command);
         assert_eq!(trial.rung[0].profile.as_ref().map(|name| name.get_ref().as_str()), Some("postgres"));
     }
@@ -186,7 +193,7 @@ mod tests {
     fn odd_names_and_commands_are_kept_to_the_letter_too() {
         let catalogue = Catalogue::embedded().expect("sound");
         for odd in ["two\nlines", "\u{7f}\u{7}", "it's \"both\"", "'''\r\n\"\"\"", "\\", "\u{1f600}\t;id"] {
-            let wanted = NewTrial { name: odd.to_owned(), command: odd.to_owned(), worth: None };
+            let wanted = NewTrial { name: odd.to_owned(), file: None, command: odd.to_owned(), worth: None };
             let text = new(&wanted, &catalogue).expect("no profile");
             let trial =
                 TrialFile::parse("my-app.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
