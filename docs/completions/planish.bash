@@ -64,6 +64,9 @@ _planish() {
             planish,plan)
                 cmd="planish__subcmd__plan"
                 ;;
+            planish,profiles)
+                cmd="planish__subcmd__profiles"
+                ;;
             planish,prove)
                 cmd="planish__subcmd__prove"
                 ;;
@@ -141,6 +144,9 @@ _planish() {
                 ;;
             planish__subcmd__help,plan)
                 cmd="planish__subcmd__help__subcmd__plan"
+                ;;
+            planish__subcmd__help,profiles)
+                cmd="planish__subcmd__help__subcmd__profiles"
                 ;;
             planish__subcmd__help,prove)
                 cmd="planish__subcmd__help__subcmd__prove"
@@ -449,7 +455,7 @@ _planish() {
 
     case "${cmd}" in
         planish)
-            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --help --version doctor plan apply confirm check undo log knobs import export size map top move topo latency run host diff install text trial prove workload version help"
+            opts="-q -v -h -V --json --root --state --color --quiet --verbose --timings --help --version doctor plan apply confirm check undo log knobs profiles import export size map top move topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -637,7 +643,8 @@ _planish() {
             return 0
             ;;
         planish__subcmd__export)
-            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --help script sysctl tuned ansible kernel-args node-tuning clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
+            opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
+            [[ ${prev} != export ]] || opts="-o -q -v -h --output --allow --allow-knob --service --exclude --json --root --state --color --quiet --verbose --timings --help script sysctl tuned ansible kernel-args node-tuning"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -687,7 +694,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help)
-            opts="doctor plan apply confirm check undo log knobs import export size map top move topo latency run host diff install text trial prove workload version help"
+            opts="doctor plan apply confirm check undo log knobs profiles import export size map top move topo latency run host diff install text trial prove workload version help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -953,6 +960,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__plan)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__profiles)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1931,6 +1952,32 @@ _planish() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__profiles)
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -86,11 +86,36 @@ fn page(command: &Command) -> Result<(String, String)> {
     let mut text = String::from_utf8(roff).context("a page is text")?;
     // What stands behind the options: of the program itself its exit codes, of commands what else is to know.
     let is_program = command.get_name() == "planish";
+    text = with_values(&text, command);
     text = text.replace(".SH EXTRA\n", if is_program { ".SH \"EXIT STATUS\"\n" } else { ".SH NOTES\n" });
     if !is_program {
         text.push_str(".SH \"SEE ALSO\"\nplanish(1), which tells the exit codes.\n");
     }
     Ok((name, text))
+}
+
+/// The page with the value of each option in its synopsis: the generator tells options there as if none took any.
+fn with_values(page: &str, command: &Command) -> String {
+    const HEADING: &str = ".SH SYNOPSIS\n";
+    let Some((before, (synopsis, after))) =
+        page.split_once(HEADING).and_then(|(before, rest)| Some((before, rest.split_once('\n')?)))
+    else {
+        return page.to_owned();
+    };
+    let mut synopsis = synopsis.to_owned();
+    for option in command.get_arguments().filter(|arg| arg.get_action().takes_values()) {
+        let (Some(long), Some(values)) = (option.get_long(), option.get_value_names()) else { continue };
+        let roff = |text: &str| text.replace('-', "\\-");
+        let name = format!("\\fB{}\\fR", roff(&format!("--{long}")));
+        let values: Vec<String> = values.iter().map(|value| format!("\\fI{}\\fR", roff(value))).collect();
+        // One that is needed has no brackets.
+        if let Some(end) = ["]", " ", ">"].into_iter().find(|end| synopsis.contains(&format!("{name}{end}")))
+        {
+            let told = format!("{name} {}{end}", values.join(" "));
+            synopsis = synopsis.replacen(&format!("{name}{end}"), &told, 1);
+        }
+    }
+    format!("{before}{HEADING}{synopsis}\n{after}")
 }
 
 /// Words that are known when the completions are made. Own profiles and entries of the journal are not.
@@ -148,17 +173,67 @@ impl Words {
 pub fn completions(command: &Command, folder: &Path) -> Result<()> {
     let mut command = Words::read()?.shown(command);
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut command, "planish", folder)
+        let file = clap_complete::generate_to(shell, &mut command, "planish", folder)
             .with_context(|| format!("write {shell} completions to {}", folder.display()))?;
+        if shell == Shell::Bash {
+            let script = std::fs::read_to_string(&file).context("read what was written")?;
+            std::fs::write(&file, by_position(&script, &command)).context("write it again")?;
+        }
     }
     Ok(())
+}
+
+/// The completions for bash with the words of a first argument where that stands, and those of the next ones behind it:
+/// the generator offers all of them at each place.
+fn by_position(script: &str, command: &Command) -> String {
+    let mut script = script.to_owned();
+    for below in command.get_subcommands() {
+        let words = below.get_positionals().map(|arg| {
+            let values = arg.get_possible_values();
+            values.iter().map(|value| value.get_name().to_owned()).collect::<Vec<_>>()
+        });
+        let [first, second] = words.collect::<Vec<_>>().try_into().unwrap_or_default();
+        if first.is_empty() || second.is_empty() {
+            continue;
+        }
+        let head = format!("        planish__subcmd__{})\n            opts=\"", below.get_name());
+        let Some((before, (opts, after))) =
+            script.split_once(&head).and_then(|(before, rest)| Some((before, rest.split_once("\"\n")?)))
+        else {
+            continue;
+        };
+        let of = |others: &[String]| {
+            let kept = opts.split(' ').filter(|word| !others.iter().any(|other| other == word));
+            kept.collect::<Vec<_>>().join(" ")
+        };
+        script = format!(
+            "{before}{head}{}\"\n            [[ ${{prev}} != {} ]] || opts=\"{}\"\n{after}",
+            of(&first),
+            below.get_name(),
+            of(&second)
+        );
+    }
+    script
 }
 
 #[cfg(test)]
 mod tests {
     use clap_complete::Shell;
 
-    use super::{GLOBALS, WIDTH_COLUMNS, Words, own, page, reference};
+    use super::{GLOBALS, WIDTH_COLUMNS, Words, by_position, own, page, reference};
+
+    #[test]
+    fn a_first_argument_is_not_completed_by_the_words_of_the_second() {
+        let mut command = Words::read().expect("a catalogue").shown(&planish_cli::command());
+        let mut script = Vec::new();
+        clap_complete::generate(Shell::Bash, &mut command, "planish", &mut script);
+        let script = by_position(&String::from_utf8(script).expect("text"), &command);
+        let (_, of_export) = script.split_once("\n        planish__subcmd__export)\n").expect("a case");
+        let lines: Vec<&str> = of_export.lines().take(2).collect();
+        assert!(lines[0].contains(" throughput ") && !lines[0].contains(" tuned "), "{}", lines[0]);
+        assert!(lines[1].contains("!= export") && lines[1].contains(" tuned "), "{}", lines[1]);
+        assert!(!lines[1].contains(" throughput "), "{}", lines[1]);
+    }
 
     #[test]
     fn completions_offer_what_the_help_shows_and_the_words_that_are_known() {
@@ -186,6 +261,8 @@ mod tests {
         let (name, plan) = page(command.find_subcommand("plan").expect("a command")).expect("a page");
         assert_eq!(name, "planish-plan.1");
         assert!(plan.contains("\n.TH planish-plan 1  planish \"Commands of planish\"\n"), "{plan}");
+        assert!(plan.contains("[\\fB\\-\\-root\\fR \\fIDIR\\fR]"), "{plan}");
+        assert!(plan.contains("[\\fB\\-o\\fR|\\fB\\-\\-output\\fR \\fIF\\fR]"), "{plan}");
         assert!(plan.ends_with(".SH \"SEE ALSO\"\nplanish(1), which tells the exit codes.\n"), "{plan}");
     }
 

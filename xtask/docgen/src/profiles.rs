@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 /// How to have a profile of one's own, around an example that is checked when this page is made.
 const OWN: [&str; 2] = [
     "
-A profile is named wanted values, and nothing else. Those that planish brings along are below; `planish knobs` lists
-what can be wanted.
+A profile is named wanted values, and nothing else. Those that planish brings along are below; `planish profiles` lists
+them with your own, `planish profiles NAME` tells what one wants and what this host has, `planish knobs` what can be
+wanted.
 
 ## Profiles of your own
 
@@ -27,13 +28,18 @@ what can be wanted.
   front.
 - One of yours takes the place of ours of the same name. A file that is wrong is told by every command, with line and
   column; it stops those that name its profile, and no other.
+- A knob's name stands in quotes, as its dots are part of it: `\"vm.swappiness\" = 1`.
+- A profile is found by the `name` in it. Call its file so, too: where `nm2.toml` has `name = \"other\"`, `planish plan
+  nm2` finds none and says so. `import -o` names a profile as its file.
+- `inherits` takes profiles that have a name, and no file: a parent of your own lies in the folder above, and not beside
+  its child.
 - What `[want]` and `[placement]` may say: [schema/profile-file.json](schema/profile-file.json),
   [placement.md](placement.md). Rows of your own for settings that planish does not know yet go into a folder `knobs`
   beside `profiles`, written as those of `catalogue/knobs`. A row for a place or an argument of the kernel that a row of
   ours has is refused, since it would have another class and other bounds; so is one that calls an order (`.../remove`,
   `/sys/power/state`) anything but an `action`, which no plan writes.
 - Of two parents neither wins: where they want one thing otherwise, the profile says it in its own `[want]`, or is
-  refused with the lines of both.
+  refused with all that they do not agree about.
 - What would ruin the host, or what it cannot have, is refused with exit 3 by `plan` and `apply`: a row with a *bound*
   in [knobs.md](knobs.md) is held against the memory, the CPUs and the threads of the moment.
 - `need_bytes` is what is reserved, in whole pages over the nodes with CPUs; no headroom is added.
