@@ -186,7 +186,7 @@ impl CatalogueError {
                 let own = match file {
                     None => "one in a file is named with a slash: ./mine.toml",
                     Some(_) => {
-                        "to be inherited, one of yours lies in the folder of your profiles and not beside this file \
+                        "a parent of yours lies in the folder of your profiles, wherever its child lies \
                          (docs/profiles.md)"
                     }
                 };

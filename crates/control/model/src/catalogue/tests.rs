@@ -552,7 +552,7 @@ fn a_parent_that_does_not_exist_is_pointed_at() {
     let text = "name = \"x\"\nsummary = \"s\"\ninherits = [\"bse\"]\n";
     let error = catalogue.parse_profile("own.toml", text).expect_err("no such parent");
     assert_eq!(error.to_string(), "own.toml:3:13: no profile `bse`; did you mean `base`?");
-    assert!(error.cure().starts_with("the profiles are base; to be inherited, "), "{}", error.cure());
+    assert!(error.cure().starts_with("the profiles are base; a parent of yours "), "{}", error.cure());
 }
 
 #[test]
@@ -839,7 +839,7 @@ fn a_file_that_is_called_otherwise_than_its_profile_is_told_of() {
     assert!(cure.starts_with("p/nm2.toml is there, and the profile in it is called other"), "{cure}");
     let child = "name = \"child\"\nsummary = \"s\"\ninherits = [\"mine\"]\n";
     let cure = catalogue.parse_profile("./p/child.toml", child).expect_err("no parent").cure();
-    assert!(cure.contains("to be inherited, one of yours lies in the folder of your profiles"), "{cure}");
+    assert!(cure.contains("a parent of yours lies in the folder of your profiles"), "{cure}");
     let cure = catalogue.knob_or_writer("foo").expect_err("neither").cure();
     assert!(cure.contains("planish knobs") && cure.contains("irqbalance"), "{cure}");
 }
