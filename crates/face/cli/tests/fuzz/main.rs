@@ -36,6 +36,8 @@ mod documents;
 mod elf;
 #[path = "../../../../../fuzz/targets/host.rs"]
 mod host;
+#[path = "../../../../../fuzz/targets/image.rs"]
+mod image;
 #[path = "../../../../../fuzz/targets/import.rs"]
 mod import;
 #[path = "../../../../../fuzz/targets/journal.rs"]
@@ -132,6 +134,7 @@ mod seeds {
         documents,
         elf,
         host,
+        image,
         import,
         journal,
         loader,
