@@ -2648,7 +2648,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__huge)
-            opts="-q -v -h --route --packaged --least --max --dry-run --reason --json --root --state --color --quiet --verbose --timings --help"
+            opts="-q -v -h --route --packaged --least --max --prepare --dry-run --reason --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2664,6 +2664,10 @@ _planish() {
                     ;;
                 --max)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prepare)
+                    COMPREPLY=($(compgen -W "compact drop-caches" -- "${cur}"))
                     return 0
                     ;;
                 --reason)

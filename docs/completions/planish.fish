@@ -2309,6 +2309,8 @@ copy\t'Replace the file by a copy that is written in huge pieces'
 collapse\t'Have the kernel collapse what the page cache has'"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l least -d 'Of what can lie on huge pages so much must, in percent, for a route to win' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l max -d 'Leave files alone that are longer than this' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l prepare -d 'Where it is not on huge pages yet, first have the kernel move memory together, for this alone. With =drop-caches its page cache is emptied before that, everybody\'s. Neither can be undone, nor has to be' -r -f -a "compact\t'The kernel moves memory together'
+drop-caches\t'It empties its caches first, of everybody\'s files'"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l reason -d 'Why, for the journal' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F

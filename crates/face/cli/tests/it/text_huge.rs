@@ -178,6 +178,50 @@ fn a_file_that_fits_already_is_only_read_anew() {
 }
 
 #[test]
+fn memory_is_prepared_once_where_it_is_asked_for_and_the_journal_says_so() {
+    let test = "memory_is_prepared_once_where_it_is_asked_for_and_the_journal_says_so";
+    let Some(here) = Here::new(test, &["-O1", "-no-pie"]) else { return };
+    let line = "text huge engine --route warm --prepare";
+    let looked = here.planish(&format!("{line}=drop-caches --dry-run"));
+    if looked.exit == 3 {
+        return skip(test, looked.stdout);
+    }
+    let prepared = looked.envelope()["result"]["prepared"].clone();
+    let actions = |prepared: &serde_json::Value| -> Vec<(String, serde_json::Value)> {
+        let rows = prepared["actions"].as_array().expect("rows").clone();
+        rows.into_iter()
+            .map(|row| (row["knob"].as_str().expect("text").to_owned(), row["entry"].clone()))
+            .collect()
+    };
+    let none = serde_json::Value::Null;
+    let wanted =
+        [("vm.drop_caches".to_owned(), none.clone()), ("vm.compact_memory".to_owned(), none.clone())];
+    assert_eq!(actions(&prepared), wanted, "{}", looked.stdout);
+    assert!(!here.at("state").exists(), "a dry run writes nothing");
+
+    // Nobody named the caches: they are everybody's, and stay.
+    let run = here.planish(line);
+    let prepared = run.envelope()["result"]["prepared"].clone();
+    assert_eq!(actions(&prepared), [("vm.compact_memory".to_owned(), 1.into())], "{}", run.stdout);
+    let (before, after) = (&prepared["before"], &prepared["after"]);
+    let zones = |rows: &serde_json::Value| rows.as_array().map_or(0, Vec::len);
+    assert!(zones(before) > 0 && zones(before) == zones(after), "{prepared}");
+    assert!(prepared["pages_after"].is_u64(), "{prepared}");
+    let log = here.planish("log").envelope()["result"]["entries"].clone();
+    assert_eq!((&log[0]["id"], &log[0]["state"]["closed"]), (&1.into(), &"acted".into()), "{log}");
+    let undone = here.planish("undo");
+    assert_eq!((undone.exit, undone.stdout.contains("nothing to undo")), (0, true), "{}", undone.stdout);
+    if works(test, &run) {
+        let again = here.planish(line).envelope()["result"].clone();
+        assert_eq!(
+            (&again["route"], &again["prepared"]),
+            (&"already".into(), &none),
+            "room is not needed twice"
+        );
+    }
+}
+
+#[test]
 fn a_program_that_nobody_may_change_is_started_as_a_copy_and_stays() {
     let test = "a_program_that_nobody_may_change_is_started_as_a_copy_and_stays";
     let Some(here) = Here::new(test, &["-O1"]) else { return };

@@ -60,7 +60,7 @@ pub use profiles::{ProfileRow, ProfileWant, ProfilesReport};
 pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};
 pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunText, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
-pub use text_huge::{TextCacheRow, TextHugeReport, TextRouteRow, TextRunnerRow};
+pub use text_huge::{TextActionRow, TextCacheRow, TextHugeReport, TextPrepared, TextRouteRow, TextRunnerRow};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
 pub use text_record::{TextRecordReport, TextRecordSource};

@@ -1,6 +1,6 @@
 //! `planish text huge`: what a program's text lay on, what it lies on now, and by which route.
 
-use planish_model::EntryId;
+use planish_model::{BuddyRow, EntryId, KnobId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -55,6 +55,45 @@ pub struct TextRunnerRow {
     pub now_bytes: u64,
 }
 
+/// Something that the kernel did once, and that nothing takes back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TextActionRow {
+    /// The action.
+    pub knob: KnobId,
+    /// What was written for it.
+    pub value: String,
+    /// Its entry in the journal; null on a dry run.
+    pub entry: Option<EntryId>,
+}
+
+/// How room was made for huge pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TextPrepared {
+    /// What was done, in its order.
+    pub actions: Vec<TextActionRow>,
+    /// Free blocks before.
+    pub before: Vec<BuddyRow>,
+    /// Free blocks afterwards; on a dry run the same.
+    pub after: Vec<BuddyRow>,
+    /// Huge pages that lay whole in free blocks before; null where blocks cannot tell.
+    pub pages_before: Option<u64>,
+    /// The same afterwards.
+    pub pages_after: Option<u64>,
+}
+
+impl TextPrepared {
+    fn told(&self) -> String {
+        let action = |row: &TextActionRow| match row.entry {
+            Some(entry) => format!("{} (entry {entry})", row.knob),
+            None => format!("{} (not done)", row.knob),
+        };
+        let actions: Vec<String> = self.actions.iter().map(action).collect();
+        let pages = |pages: Option<u64>| pages.map_or("unknown".to_owned(), |pages| pages.to_string());
+        let (before, after) = (pages(self.pages_before), pages(self.pages_after));
+        format!("{}: free huge pages {before} before, {after} now", actions.join(", "))
+    }
+}
+
 /// What `text huge` did.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TextHugeReport {
@@ -78,6 +117,8 @@ pub struct TextHugeReport {
     pub original: Option<String>,
     /// Processes that run it.
     pub running: Vec<TextRunnerRow>,
+    /// How room was made before; null where nobody asked for it, and where it was not needed.
+    pub prepared: Option<TextPrepared>,
     /// Whether it only looked.
     pub dry_run: bool,
 }
@@ -99,6 +140,9 @@ impl Report for TextHugeReport {
         page.fact("before", &self.before.told());
         if let Some(after) = &self.after {
             page.fact("now", &after.told());
+        }
+        if let Some(prepared) = &self.prepared {
+            page.fact("prepared", &prepared.told());
         }
         page.fact("original", &self.original.clone().unwrap_or_default());
         self.changes.iter().for_each(|change| page.fact("a copy has", change));
@@ -157,6 +201,17 @@ mod tests {
             entry: Some(EntryId(3)),
             original: Some("/srv/.engine.planish".to_owned()),
             running: vec![TextRunnerRow { pid: 77, before_bytes: 0, now_bytes: 0 }],
+            prepared: Some(TextPrepared {
+                actions: vec![TextActionRow {
+                    knob: KnobId::new("vm.compact_memory"),
+                    value: "1".to_owned(),
+                    entry: Some(EntryId(2)),
+                }],
+                before: Vec::new(),
+                after: Vec::new(),
+                pages_before: Some(28),
+                pages_after: Some(412),
+            }),
             dry_run: false,
         };
         let catalogue = Catalogue::default();
@@ -170,6 +225,7 @@ mod tests {
             "it runs",
             "p_align of a huge page",
             "/srv/.engine.planish",
+            "vm.compact_memory (entry 2): free huge pages 28 before, 412 now",
         ] {
             assert!(told.contains(words), "{words} in {told}");
         }

@@ -1,5 +1,6 @@
 //! `planish text huge`
 
+mod prepare;
 mod routes;
 mod subject;
 
@@ -11,6 +12,7 @@ use planish_workload::parse_bytes;
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
+use prepare::Prepare;
 use routes::Attempt;
 use subject::{Subject, refused};
 
@@ -37,6 +39,10 @@ pub(crate) struct Args {
     /// Leave files alone that are longer than this
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_bytes)]
     max: usize,
+    /// Where it is not on huge pages yet, first have the kernel move memory together, for this alone. With =drop-caches
+    /// its page cache is emptied before that, everybody's. Neither can be undone, nor has to be
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "compact")]
+    prepare: Option<Prepare>,
     /// Look and tell what would be tried; change nothing
     #[arg(long)]
     dry_run: bool,
@@ -81,7 +87,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let has_it = |(_, huge): &(u32, u64)| *huge as f64 >= before.whole_bytes as f64 * args.least / 100.0;
     let ready = subject.remake.image().is_ready(subject.huge_bytes) || running.iter().any(has_it);
     let mut attempt = Attempt::new(&subject, args, context);
-    if ready && before.is_at_least(args.least) {
+    let is_there = ready && before.is_at_least(args.least);
+    let how = (args.reason.as_deref(), args.dry_run);
+    let prepared = args.prepare.filter(|_| !is_there);
+    let prepared =
+        prepared.map(|wanted| prepare::prepare(wanted, subject.huge_bytes, how, context)).transpose()?;
+    if is_there {
         attempt.told("already", "won", None);
     } else {
         let chosen = if args.route.is_empty() { Route::ALL.to_vec() } else { args.route.clone() };
@@ -107,6 +118,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         entry: attempt.entry,
         original: attempt.original,
         running: running.into_iter().map(now).collect(),
+        prepared,
         dry_run: args.dry_run,
     };
     Ok(answer(&report, args, context))
