@@ -187,6 +187,9 @@ _planish() {
             planish__subcmd__help__subcmd__install,check)
                 cmd="planish__subcmd__help__subcmd__install__subcmd__check"
                 ;;
+            planish__subcmd__help__subcmd__install,warm)
+                cmd="planish__subcmd__help__subcmd__install__subcmd__warm"
+                ;;
             planish__subcmd__help__subcmd__prove,numa)
                 cmd="planish__subcmd__help__subcmd__prove__subcmd__numa"
                 ;;
@@ -280,11 +283,17 @@ _planish() {
             planish__subcmd__install,help)
                 cmd="planish__subcmd__install__subcmd__help"
                 ;;
+            planish__subcmd__install,warm)
+                cmd="planish__subcmd__install__subcmd__warm"
+                ;;
             planish__subcmd__install__subcmd__help,check)
                 cmd="planish__subcmd__install__subcmd__help__subcmd__check"
                 ;;
             planish__subcmd__install__subcmd__help,help)
                 cmd="planish__subcmd__install__subcmd__help__subcmd__help"
+                ;;
+            planish__subcmd__install__subcmd__help,warm)
+                cmd="planish__subcmd__install__subcmd__help__subcmd__warm"
                 ;;
             planish__subcmd__prove,help)
                 cmd="planish__subcmd__prove__subcmd__help"
@@ -862,7 +871,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__install)
-            opts="check"
+            opts="check warm"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -876,6 +885,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__install__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__install__subcmd__warm)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1630,7 +1653,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help check help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help check warm help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1690,7 +1713,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install__subcmd__help)
-            opts="check help"
+            opts="check warm help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1724,6 +1747,58 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__help__subcmd__warm)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__warm)
+            opts="-q -v -h --unit --every --program --yes --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --unit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --program)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

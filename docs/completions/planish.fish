@@ -2084,18 +2084,19 @@ complete -c planish -n "__fish_planish_using_subcommand diff" -s q -l quiet -d '
 complete -c planish -n "__fish_planish_using_subcommand diff" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand diff" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l every -d 'When: a calendar event of systemd, such as hourly, *:0/15 or Mon..Fri 02:30' -r
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l program -d 'Start this program; without it, the one that runs (with --root: /usr/bin/planish)' -r
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
@@ -2109,7 +2110,22 @@ complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l unit -d 'The service that starts it' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l every -d 'When the timer asks: a calendar event of systemd' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l program -d 'Start this program; without it, the one that runs (with --root: /usr/bin/planish)' -r
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l yes -d 'Write without asking'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -2920,6 +2936,7 @@ complete -c planish -n "__fish_planish_using_subcommand help; and not __fish_see
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "record" -d 'Copy exactly the files that planish reads, without serial numbers, addresses and names'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts, knobs and settings of the next boot two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from install" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from install" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'

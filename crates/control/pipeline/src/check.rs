@@ -17,6 +17,7 @@ use crate::plan::{PlanOptions, plan_and_look};
 use crate::pools;
 use crate::session::Session;
 use crate::source::{Named, Source};
+use crate::texts::{self, HeldText};
 use crate::transition::{self, Unfinished};
 use crate::unconfirmed::{self, Unconfirmed};
 
@@ -50,6 +51,8 @@ pub struct Checked {
     /// Lines of the boot loader's files that give the arguments of a trial boot, or of an entry that is undone, to
     /// later boots.
     pub carried_over: Vec<CarriedOver>,
+    /// Programs whose text open entries see to, and whether their files are the ones that were put there.
+    pub texts: Vec<HeldText>,
     /// What open entries hold of pools of huge pages, and whether anybody uses it; oldest first.
     pub pools: Vec<PoolUse>,
     /// Done, or findings.
@@ -106,7 +109,9 @@ pub fn check_without(
     let interrupted = interrupted::all(session, &entries);
     let changed_units = install::changed(session, &entries);
     let unconfirmed = unconfirmed::all(session, &entries);
+    let texts = texts::held(session, &entries);
     let is_clean = drift.is_clean()
+        && !texts.iter().any(HeldText::is_overtaken)
         && changed_units.is_empty()
         && carried_over.is_empty()
         && unfinished.is_empty()
@@ -131,6 +136,7 @@ pub fn check_without(
         changed_units,
         trial_boots,
         carried_over,
+        texts,
         pools,
         exit,
     })

@@ -16,7 +16,7 @@ use crate::carry_out::{self, PutBack};
 use crate::contents::{self, Contents};
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{gone, intent};
+use crate::{gone, intent, warm};
 
 /// The unit that compares.
 const SERVICE: &str = "/etc/systemd/system/planish-check.service";
@@ -47,7 +47,7 @@ pub struct InstallCheck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitFile {
     /// Where.
-    pub path: &'static str,
+    pub path: String,
     /// What it says.
     pub text: String,
 }
@@ -88,7 +88,7 @@ pub fn check_units(session: &Session, wanted: &InstallCheck) -> Result<Vec<UnitF
         refuse_unless(profile.chars().all(is_plain) && !profile.starts_with('-'), "profile", profile)?;
     }
     let texts = [(SERVICE, service(wanted)), (TIMER, timer(wanted)), (PULLED_IN, pulled_in())];
-    Ok(texts.into_iter().map(|(path, text)| UnitFile { path, text }).collect())
+    Ok(texts.into_iter().map(|(path, text)| UnitFile { path: path.to_owned(), text }).collect())
 }
 
 /// Whether a character of a word means itself on a command line of systemd.
@@ -236,7 +236,8 @@ impl fmt::Display for ChangedUnit {
 
 /// The files of open installations that are no longer as they were written.
 pub(crate) fn changed(session: &Session, entries: &[Entry]) -> Vec<ChangedUnit> {
-    let open = entries.iter().filter(|entry| entry.is_open() && entry.profile == NAME);
+    let is_installed = |entry: &&Entry| [NAME, warm::NAME].contains(&entry.profile.as_str());
+    let open = entries.iter().filter(|entry| entry.is_open()).filter(is_installed);
     let steps = open.flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
     let installed = steps.filter(|(_, step)| step.is_in_file() && !step.is_undone());
     let changed = installed.filter_map(|(entry, step)| {
@@ -257,6 +258,7 @@ pub(crate) fn after_undo(session: &Session, outcomes: &[Outcome]) -> Option<Stri
     let taken = outcomes.iter().any(|outcome| outcome.place == TIMER && outcome.outcome == OutcomeKind::Done);
     let told = session.host().is_live() && taken;
     told.then(|| "tell systemd so: systemctl stop planish-check.timer; systemctl daemon-reload".to_owned())
+        .or_else(|| warm::after_undo(session, outcomes))
 }
 
 /// The steps that are still to be done: none where all of it is there.
@@ -268,21 +270,21 @@ fn steps(
 ) -> Result<Vec<EntryStep>, PipelineError> {
     let mut steps = Vec::new();
     for (name, UnitFile { path, text }) in files {
-        let step = EntryStep::new(KnobId::new(name), path.to_owned(), text, Class::Safe, Undo::File);
+        let step = EntryStep::new(KnobId::new(name), path.clone(), text, Class::Safe, Undo::File);
         let there = |other: &&EntryStep| other.place == step.place && !other.is_undone();
         let of_others = entries.iter().filter(|entry| entry.is_open());
         let earlier =
             of_others.filter_map(|entry| Some((entry.id, entry.steps.iter().find(there)?))).next_back();
         if let Some((id, earlier)) = earlier {
-            let now = sink.read_file(path).map_err(PipelineError::Before)?;
+            let now = sink.read_file(&path).map_err(PipelineError::Before)?;
             if earlier.wanted != step.wanted || now != contents::alone(&step) {
-                return Err(PipelineError::Installed { entry: id, path: path.to_owned() });
+                return Err(PipelineError::Installed { entry: id, path });
             }
             continue;
         }
         let contents = Contents::of(EntryId(0), &step, entries);
-        contents.refuse_foreign(path, sink)?;
-        let folders = contents.folders(path, session);
+        contents.refuse_foreign(&path, sink)?;
+        let folders = contents.folders(&path, session);
         steps.push(EntryStep { folders, ..step });
     }
     Ok(steps)

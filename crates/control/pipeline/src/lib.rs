@@ -52,11 +52,13 @@ mod settle;
 mod size;
 mod source;
 mod state;
+mod texts;
 mod transition;
 mod unconfirmed;
 mod undo;
 mod units;
 mod until_reboot;
+mod warm;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
@@ -73,7 +75,7 @@ pub use log::{in_force, log};
 pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};
 pub use preview::{Preview, persisted, preview, refuse_moved};
-pub use program::{NewProgram, ReplacedProgram, kept_original, replace_program};
+pub use program::{NewProgram, ReplacedProgram, kept_original, replace_program, replaced_before};
 pub use relocate::{MOVE_RATE, MoveRequest, MovedProcess, MovedThreads, Relocated, relocate, told_end};
 pub use resume::{
     ResumeUnit, can_resume, end_boots, install_resume, reboot, remove_resume, resume_units, stop_resume,
@@ -81,9 +83,11 @@ pub use resume::{
 pub use session::{Seams, Session, SessionOptions, TrialAtWork};
 pub use size::{Service, SizeRequest, size};
 pub use source::Source;
+pub use texts::{HeldText, TextFile};
 pub use transition::Unfinished;
 pub use unconfirmed::{Unconfirmed, all as unconfirmed};
 pub use undo::{Target, Undone, undo};
+pub use warm::{InstallWarm, install_warm, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};

@@ -19,6 +19,7 @@ use tracing::info_span;
 
 use crate::error::PipelineError;
 use crate::session::Session;
+use crate::texts::{self, TextFile};
 use crate::{gone, intent};
 
 /// How long another planish may take that is at work.
@@ -55,6 +56,25 @@ pub struct ReplacedProgram {
 /// A journal that cannot be read.
 pub fn kept_original(session: &Session, path: &str) -> Result<Option<(EntryId, String)>, PipelineError> {
     Ok(open_entry(&session.ledger()?.entries, path).map(|id| (id, beside(path))))
+}
+
+/// What stands in the way of replacing a program that an open entry has replaced, and what to type first; `None` where
+/// none has.
+///
+/// # Errors
+/// A journal that cannot be read.
+pub fn replaced_before(session: &Session, path: &str) -> Result<Option<String>, PipelineError> {
+    let held = texts::held(session, &session.ledger()?.entries);
+    let replaced = held.into_iter().filter(|text| text.program == path).find_map(|text| text.replaced);
+    Ok(replaced.map(|(entry, file)| match file {
+        TextFile::Overtaken | TextFile::Removed => format!(
+            "entry {entry} replaced it, and somebody has replaced that since; undo leaves theirs, and comes first: \
+             planish undo {entry}"
+        ),
+        TextFile::Ours | TextFile::Unknown => {
+            format!("entry {entry} replaced it already, and undo comes first: planish undo {entry}")
+        }
+    }))
 }
 
 fn open_entry(entries: &[Entry], path: &str) -> Option<EntryId> {

@@ -93,7 +93,7 @@ pub fn resume_units(wanted: &ResumeUnit) -> Result<Vec<UnitFile>, PipelineError>
         (SERVICE, service(wanted)),
         (PULLED_IN, pulled_in),
     ];
-    Ok(texts.into_iter().map(|(path, text)| UnitFile { path, text }).collect())
+    Ok(texts.into_iter().map(|(path, text)| UnitFile { path: path.to_owned(), text }).collect())
 }
 
 /// Once all that a boot starts has started: what is measured must not share the machine with its boot. No fences

@@ -5,6 +5,8 @@ use planish_act::{Sink, groups};
 use planish_host::Host;
 use planish_model::{Cpus, Entry, Outcome, OutcomeKind, Persisted, Plan, Undo, ValueType, part_at};
 
+use crate::warm;
+
 /// Where drop-ins of the administrator are.
 const FOLDER: &str = "/etc/systemd/system/";
 
@@ -20,7 +22,9 @@ fn unit_of(place: &str) -> Option<&str> {
 /// What makes drop-ins count that were written or taken out, if there are any.
 pub(crate) fn to_restart(outcomes: &[Outcome]) -> Option<String> {
     let done = outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Done);
-    told(done.filter_map(|outcome| unit_of(&outcome.place)).collect())
+    // What is done before a start needs none.
+    let others = done.filter(|outcome| !warm::is_own(&outcome.place));
+    told(others.filter_map(|outcome| unit_of(&outcome.place)).collect())
         .map(|command| format!("a unit that runs takes it up by: {command}"))
 }
 

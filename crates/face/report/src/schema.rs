@@ -8,8 +8,7 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, C2cReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport,
-    HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, JitterReport, KnobsReport,
-    LatencyReport, LogReport, MapReport, MoveReport, ProfilesReport, ProveConnReport, ProveReport, RunReport,
+    HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, InstallWarmReport, JitterReport, KnobsReport, LatencyReport, LogReport, MapReport, MoveReport, ProfilesReport, ProveConnReport, ProveReport, RunReport,
     SelfCheckReport, TextCheckReport, TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
     TextOrderReport, TextRecordReport, TextShowReport, TextVerifyReport, TopReport, TopoReport,
     TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport,
@@ -31,6 +30,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<HostRecordReport>(),
         of::<ImportReport>(),
         of::<InstallCheckReport>(),
+        of::<InstallWarmReport>(),
         of::<KnobsReport>(),
         of::<LatencyReport>(),
         of::<JitterReport>(),

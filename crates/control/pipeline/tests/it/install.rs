@@ -4,8 +4,8 @@ use std::process::Command;
 
 use planish_model::{EntryState, Exit};
 use planish_pipeline::{
-    InstallCheck, PipelineError, ResumeUnit, Session, Target, check, check_units, install_check,
-    resume_units, undo,
+    InstallCheck, InstallWarm, PipelineError, ResumeUnit, Session, Target, check, check_units, install_check,
+    install_warm, resume_units, undo, warm_units,
 };
 
 use crate::crash::kill_everywhere;
@@ -130,6 +130,107 @@ fn words_that_systemd_would_take_apart_are_refused_and_nothing_is_written() {
     assert!(units[0].text.contains("ExecStart=/usr/bin/planish --state /srv/p check series --monitor\n"));
 }
 
+fn warm(unit: Option<&str>) -> InstallWarm {
+    InstallWarm {
+        program: "/usr/bin/planish".to_owned(),
+        binary: "/srv/engine-2".to_owned(),
+        unit: unit.map(str::to_owned),
+        every: "*:0/15".to_owned(),
+    }
+}
+
+#[test]
+fn text_is_warmed_before_a_service_starts_or_by_a_timer_until_that_is_undone() {
+    const LINE: &str = "/usr/bin/planish text huge /srv/engine-2 --route warm\n";
+    for unit in [Some("engine@.service"), None] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let session = tree.session();
+        let first = install_warm(&session, &warm(unit)).expect("installed");
+        assert_eq!((first.exit, first.outcomes.len()), (Exit::Done, if unit.is_some() { 1 } else { 3 }));
+        if unit.is_some() {
+            let text = tree.get("/etc/systemd/system/engine@.service.d/90-planish-warm-srv-engine_2d2.conf");
+            assert!(text.ends_with(&format!("[Service]\nExecStartPre=-+{LINE}")), "{text}");
+        } else {
+            let text = tree.get("/etc/systemd/system/planish-warm-srv-engine_2d2.service");
+            assert!(text.contains(&format!("\nExecStart={LINE}")), "{text}");
+            let target = tree.get("/etc/systemd/system/timers.target.d/90-planish-warm-srv-engine_2d2.conf");
+            assert!(target.ends_with("[Unit]\nWants=planish-warm-srv-engine_2d2.timer\n"), "{target}");
+            let timer = tree.get("/etc/systemd/system/planish-warm-srv-engine_2d2.timer");
+            assert!(timer.contains("\nOnBootSec=") && timer.contains("\nOnCalendar=*:0/15\n"), "{timer}");
+        }
+        assert_eq!(install_warm(&session, &warm(unit)).expect("nothing to do").entry, None);
+        let checked = check(&session, None).expect("checked");
+        assert_eq!((checked.exit, checked.texts.len()), (Exit::Done, 1));
+        let text = &checked.texts[0];
+        assert_eq!((text.program.as_str(), text.warmed, text.replaced), ("/srv/engine-2", first.entry, None));
+        // Another program has an entry of its own.
+        let other = InstallWarm { binary: "/srv/other".to_owned(), ..warm(unit) };
+        assert!(install_warm(&session, &other).expect("installed").entry.is_some());
+        assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+        assert!(check(&session, None).expect("checked").texts.is_empty());
+    }
+}
+
+#[test]
+fn words_that_are_no_program_or_no_service_warm_nothing() {
+    let word = |text: &str| text.to_owned();
+    for wrong in [
+        InstallWarm { program: word("planish"), ..warm(None) },
+        InstallWarm { binary: word("engine"), ..warm(None) },
+        InstallWarm { binary: word("/srv/my engine"), ..warm(None) },
+        InstallWarm { binary: format!("/srv/{}", "a".repeat(250)), ..warm(None) },
+        InstallWarm { every: word("never"), ..warm(None) },
+        warm(Some("engine")),
+        warm(Some("../engine.service")),
+        warm(Some(".service")),
+        warm(Some("a.service\nExecStart=b.service")),
+    ] {
+        assert_eq!(warm_units(&wrong).expect_err("refused").exit(), Exit::Usage, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_kill_while_warming_is_installed_is_undone() {
+    let install = |session: &Session| {
+        install_warm(session, &warm(None)).expect("installed");
+    };
+    kill_everywhere(&Tree::new, &|_| {}, &install);
+    kill_everywhere(&Tree::without_folders, &install, &crate::crash::undo_everything);
+}
+
+#[test]
+fn systemd_takes_what_warms_a_program() {
+    const NAME: &str = "systemd_takes_what_warms_a_program";
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = std::env::current_exe().expect("this test").to_str().expect("a path").to_owned();
+    let units = warm_units(&InstallWarm { program: program.clone(), ..warm(None) }).expect("sound words");
+    let name = |path: &str| path.rsplit('/').next().expect("a name").to_owned();
+    let paths: Vec<_> = units[..2].iter().map(|unit| folder.path().join(name(&unit.path))).collect();
+    units.iter().zip(&paths).for_each(|(unit, path)| put(path, &unit.text));
+    let drop_in = warm_units(&InstallWarm { program, ..warm(Some("own.service")) }).expect("sound words");
+    let own = folder.path().join("own.service");
+    put(&own, &format!("{}Type=oneshot\nExecStart=/bin/true\n", drop_in[0].text));
+    let verify = ["verify", "--man=no"];
+    let mut analyze = Command::new("systemd-analyze");
+    let Ok(told) = analyze.args(verify).args(&paths).arg(&own).current_dir(folder.path()).output() else {
+        return planish_skip::skip(NAME, "no systemd-analyze here");
+    };
+    let said = String::from_utf8_lossy(&told.stderr);
+    let is_ours = |line: &&str| line.contains("planish-warm") || line.contains("own.service");
+    let of_ours: Vec<&str> = said.lines().filter(is_ours).collect();
+    assert!(of_ours.is_empty(), "{of_ours:?}");
+    let service = name(&units[0].path);
+    let security = ["security", "--offline=true", "--threshold=35", &format!("./{service}")];
+    let output =
+        Command::new("systemd-analyze").args(security).current_dir(folder.path()).output().expect("it ran");
+    let told = String::from_utf8_lossy(&output.stderr);
+    if !told.contains("unrecognized option") {
+        assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
 #[test]
 fn a_kill_at_any_write_is_undone() {
     kill_everywhere(&Tree::new, &|_| {}, &install);
@@ -207,7 +308,7 @@ fn systemd_takes_the_units_that_go_on_with_a_trial() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = |path: &str| path.rsplit('/').next().expect("a name").to_owned();
     let verified = [back, timer, service];
-    let paths = verified.map(|unit| folder.path().join(name(unit.path)));
+    let paths = verified.map(|unit| folder.path().join(name(&unit.path)));
     for (path, unit) in paths.iter().zip(verified) {
         put(path, &unit.text);
     }

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use planish_model::{Closure, EntryState, Exit, OutcomeKind};
 use planish_pipeline::{
-    NewProgram, PipelineError, ReplacedProgram, Session, Target, kept_original, replace_program, undo,
+    NewProgram, PipelineError, ReplacedProgram, Session, Target, TextFile, check, kept_original,
+    replace_program, undo,
 };
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
@@ -78,6 +79,11 @@ fn a_program_is_replaced_with_all_that_lies_with_it_and_put_back() {
     }
     let kept = kept_original(&tree.session(), PATH).expect("readable");
     assert_eq!(kept, Some((entry, "/usr/local/bin/.engine.planish".to_owned())));
+    let file = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("checked");
+        (checked.exit, checked.texts[0].replaced)
+    };
+    assert_eq!(file(&tree), (Exit::Done, Some((entry, TextFile::Ours))));
     // A second time it is refused, and the first entry named.
     let again = replaced(&tree.session()).expect_err("it is replaced already");
     assert!(again.hints()[0].contains("planish undo 1"), "{:?}", again.hints());
@@ -169,8 +175,14 @@ fn what_changes_while_it_is_tried_is_not_lost() {
 fn what_others_put_there_since_is_kept_unless_forced() {
     let tree = host();
     done(&tree);
+    let file = || {
+        let checked = check(&tree.session(), None).expect("checked");
+        (checked.exit, checked.texts[0].replaced.map(|(_, file)| file))
+    };
     tree.remove(PATH);
+    assert_eq!(file(), (Exit::Findings, Some(TextFile::Removed)));
     tree.put(PATH, "the next version");
+    assert_eq!(file(), (Exit::Findings, Some(TextFile::Overtaken)));
     let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
     assert_eq!((undone.exit, content(&tree)), (Exit::Findings, b"the next version".to_vec()));
     assert!(undone.hints.iter().any(|hint| hint.contains("rm /usr/local/bin/.engine.planish")), "{undone:?}");

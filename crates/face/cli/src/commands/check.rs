@@ -6,13 +6,13 @@ use planish_model::{
     Allowed, BootValue, Catalogue, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted,
     TrialBootState, Unpersisted, gone_at_boot, quoted,
 };
-use planish_pipeline::{self as pipeline, Checked, Half, Session, Source, Unconfirmed};
-use planish_report::{CheckReport, units};
+use planish_pipeline::{self as pipeline, Checked, Half, HeldText, Session, Source, TextFile, Unconfirmed};
+use planish_report::{CheckReport, CheckTextRow, units};
 
 use crate::answer::{Answer, Body};
 use crate::commands::apply::named as knobs_named;
 use crate::commands::plan::{allowing, excluding};
-use crate::commands::{monitor, once};
+use crate::commands::{monitor, once, text};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -72,10 +72,12 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             changed_units,
             interrupted,
             unconfirmed,
+            texts,
             ..
         } = checked;
         let against = args.source.clone();
-        let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over, pools };
+        let texts = on_huge_pages(texts, &session);
+        let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over, pools, texts };
         // Of a named profile, too: what its entry was granted, and what is on trial, is in the journal.
         let hidden = session.hidden_state().is_some();
         let line = monitor::line(&report, session.catalogue(), hidden, interrupted.first());
@@ -88,7 +90,8 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let stuck = stuck.map(|told| monitor::critical(&told));
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
-        let line = left.or_else(changed).filter(|_| is_ok).unwrap_or(line);
+        let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
+        let line = left.or_else(changed).or_else(short).filter(|_| is_ok).unwrap_or(line);
         Ok::<_, Failure>(stuck.unwrap_or(line))
     };
     let (text, code) = match looked() {
@@ -108,8 +111,14 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         trial_boots: std::mem::take(&mut checked.trial_boots),
         carried_over: std::mem::take(&mut checked.carried_over),
         pools: std::mem::take(&mut checked.pools),
+        texts: on_huge_pages(std::mem::take(&mut checked.texts), &session),
     };
+    let short: Vec<String> = report.texts.iter().filter_map(CheckTextRow::finding).collect();
+    if checked.exit == Exit::Done && !short.is_empty() {
+        checked.exit = Exit::Findings;
+    }
     let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
+    answer = short.into_iter().fold(answer, Answer::note);
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
     }
@@ -161,6 +170,28 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// What the page cache has of the programs whose text open entries see to. Nothing is read for that, and a recorded host
+/// has none.
+fn on_huge_pages(texts: Vec<HeldText>, session: &Session) -> Vec<CheckTextRow> {
+    let row = |text: HeldText| {
+        let cache = || text::cached(std::path::Path::new(&text.program));
+        let file = text.replaced.map(|(_, file)| match file {
+            TextFile::Ours => "ours",
+            TextFile::Overtaken => "overtaken",
+            TextFile::Removed => "removed",
+            TextFile::Unknown => "unknown",
+        });
+        CheckTextRow {
+            cache: session.host().is_live().then(cache).flatten(),
+            entry: text.replaced.map(|(entry, _)| entry),
+            file: file.map(str::to_owned),
+            warmed_by: text.warmed,
+            program: text.program,
+        }
+    };
+    texts.into_iter().map(row).collect()
 }
 
 /// What the open entries of the profile were allowed, as it is typed: without it a plan would leave out what they set.

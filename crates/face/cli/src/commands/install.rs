@@ -3,12 +3,15 @@
 use std::env;
 
 use clap::Subcommand;
+use planish_hugify::Image;
 use planish_model::Exit;
-use planish_pipeline::{self as pipeline, InstallCheck, UnitFile};
-use planish_report::{InstallCheckReport, InstallFile, Level, Message, units};
+use planish_pipeline::{self as pipeline, InstallCheck, InstallWarm, Installed, UnitFile};
+use planish_report::{InstallCheckReport, InstallFile, InstallWarmReport, Level, Message, units};
 
 use crate::answer::Answer;
 use crate::commands::apply::agreed_to;
+use crate::commands::read_file;
+use crate::commands::text::huge_bytes;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::{output, signals};
@@ -26,6 +29,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Check(Check),
+    Warm(Warm),
 }
 
 /// Put `planish check --monitor` on a timer of systemd
@@ -53,10 +57,36 @@ pub(crate) struct Check {
     yes: bool,
 }
 
+/// Have a program's text read into huge pages again, after each boot and when memory ran short
+///
+/// What `planish text huge` put on huge pages goes with the page cache. With --unit it is read anew before each start of
+/// that service, when nobody runs the program; without it by a timer, soon after each boot and again and again, as long
+/// as nobody runs it. Files below /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes
+/// them out again. Nothing is started. `planish check` tells what is on huge pages now.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Warm {
+    /// The program, or the shared library: one that fits huge pages, as `planish text huge` makes it
+    #[arg(value_name = "BIN")]
+    binary: String,
+    /// The service that starts it
+    #[arg(long, value_name = "NAME.service", conflicts_with = "every")]
+    unit: Option<String>,
+    /// When the timer asks: a calendar event of systemd
+    #[arg(long, value_name = "TIME", default_value = "*:0/15")]
+    every: String,
+    /// Start this program; without it, the one that runs (with --root: /usr/bin/planish)
+    #[arg(long, value_name = "PATH")]
+    program: Option<String>,
+    /// Write without asking
+    #[arg(long)]
+    yes: bool,
+}
+
 impl Args {
     pub fn name(&self) -> &'static str {
         match self.command {
             Command::Check(_) => "install-check",
+            Command::Warm(_) => "install-warm",
         }
     }
 }
@@ -64,6 +94,7 @@ impl Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     match &args.command {
         Command::Check(args) => check(args, context),
+        Command::Warm(args) => warm(args, context),
     }
 }
 
@@ -78,39 +109,89 @@ fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
     }
     let session = context.session()?;
     let wanted = InstallCheck {
-        program: program(args, context)?,
+        program: program(args.program.as_deref(), context)?,
         every: args.every.clone(),
         profile: args.profile.clone(),
         exclude: args.exclude.clone(),
         state: state(context)?,
     };
     let files = pipeline::check_units(&session, &wanted)?;
-    if !args.yes {
+    agreed(&files, args.yes, context)?;
+    let installed = pipeline::install_check(&session, &wanted)?;
+    let start = "systemctl daemon-reload && systemctl start planish-check.timer";
+    let (files, outcomes) = (listed(files), installed.outcomes.clone());
+    let report = InstallCheckReport { entry: installed.entry, files, outcomes };
+    Ok(told(context.answer(&report, session.catalogue()), &installed, start, context))
+}
+
+fn warm(args: &Warm, context: &Context) -> Result<Answer, Failure> {
+    let session = context.session()?;
+    let wanted = InstallWarm {
+        program: program(args.program.as_deref(), context)?,
+        binary: binary(&args.binary, context)?,
+        unit: args.unit.clone(),
+        every: args.every.clone(),
+    };
+    let files = pipeline::warm_units(&wanted)?;
+    agreed(&files, args.yes, context)?;
+    let installed = pipeline::install_warm(&session, &wanted)?;
+    let timer =
+        files.iter().find_map(|file| file.path.rsplit('/').next().filter(|name| name.ends_with(".timer")));
+    let start = timer.map(|timer| format!(" && systemctl start {timer}")).unwrap_or_default();
+    let start = format!("systemctl daemon-reload{start}");
+    let (files, outcomes) = (listed(files), installed.outcomes.clone());
+    let report = InstallWarmReport { program: wanted.binary, entry: installed.entry, files, outcomes };
+    Ok(told(context.answer(&report, session.catalogue()), &installed, &start, context))
+}
+
+/// The program that is warmed, as the host calls it once all links are followed: of this machine one whose file fits.
+fn binary(name: &str, context: &Context) -> Result<String, Failure> {
+    if context.globals.root.is_some() {
+        return Ok(name.to_owned());
+    }
+    let path = std::fs::canonicalize(name).map_err(Failure::usage)?;
+    let image = Image::parse(&read_file(&path)?).map_err(Failure::usage)?;
+    let path = path.to_string_lossy().into_owned();
+    if !image.is_ready(huge_bytes(None)?) {
+        let failed = Failure::refused(format!(
+            "{path} does not fit huge pages as it is, and reading it helps nothing"
+        ));
+        return Err(failed.hint(format!("planish text huge {path}")));
+    }
+    Ok(path)
+}
+
+/// Shows what would be written, and asks. Half an installation helps nobody: a Ctrl-C that comes from here on waits for
+/// its end.
+fn agreed(files: &[UnitFile], yes: bool, context: &Context) -> Result<(), Failure> {
+    if !yes {
         if !context.globals.json {
             files.iter().for_each(show);
         }
         agreed_to(&units::count(files.len(), "file"), context)?;
     }
-    // Half an installation helps nobody: a Ctrl-C that comes from here on waits for its end.
     signals::hold();
-    let installed = pipeline::install_check(&session, &wanted)?;
-    let files = files.into_iter().map(|file| InstallFile { path: file.path.to_owned(), text: file.text });
-    let report =
-        InstallCheckReport { entry: installed.entry, files: files.collect(), outcomes: installed.outcomes };
+    Ok(())
+}
+
+fn listed(files: Vec<UnitFile>) -> Vec<InstallFile> {
+    files.into_iter().map(|file| InstallFile { path: file.path, text: file.text }).collect()
+}
+
+/// The answer of an installation, with what to type for now.
+fn told(answer: Answer, installed: &Installed, start: &str, context: &Context) -> Answer {
     let exit = installed.exit;
-    let mut answer = context.answer(&report, session.catalogue()).exit(exit);
     let level = if exit == Exit::Done { Level::Note } else { Level::Error };
-    for hint in installed.hints {
-        answer = answer.message(Message::new(level, hint));
-    }
-    if report.entry.is_none() {
+    let tell = |answer: Answer, hint: &String| answer.message(Message::new(level, hint.clone()));
+    let mut answer = installed.hints.iter().fold(answer.exit(exit), tell);
+    if installed.entry.is_none() {
         answer = answer.note("nothing was written: it is installed so already");
     }
-    Ok(match (exit, &context.globals.root) {
-        (Exit::Done, None) => answer.next("systemctl daemon-reload && systemctl start planish-check.timer"),
+    match (exit, &context.globals.root) {
+        (Exit::Done, None) => answer.next(start),
         (Exit::Done, Some(_)) => answer.next(context.line("log")),
         _ => answer.next(context.line("log --verbose")),
-    })
+    }
 }
 
 fn show(file: &UnitFile) {
@@ -118,9 +199,9 @@ fn show(file: &UnitFile) {
 }
 
 /// The program that systemd is to start.
-fn program(args: &Check, context: &Context) -> Result<String, Failure> {
-    if let Some(program) = &args.program {
-        return Ok(program.clone());
+fn program(named: Option<&str>, context: &Context) -> Result<String, Failure> {
+    if let Some(program) = named {
+        return Ok(program.to_owned());
     }
     if context.globals.root.is_some() {
         return Ok(PACKAGED.to_owned());

@@ -56,6 +56,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("undo", "writes"),
     ("move", "moves memory of the machine that it runs on: relocate"),
     ("install check", "writes"),
+    ("install warm", "writes"),
     ("host record", "writes a folder: a_recording_is_complete"),
     ("diff", "host diff by a shorter name"),
     ("topo", "kept in full"),

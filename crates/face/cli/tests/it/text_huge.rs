@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use planish_skip::skip;
 
 use crate::planish::{Run, command, copy_program};
+use crate::recorded::{copy_tree, repository};
 
 /// Seven pages of 1 MiB of code. With a word it waits, and with another one it has a breakpoint in its code, as a
 /// uprobe or a debugger sets one.
@@ -31,12 +32,12 @@ int main(int count, char **words) {
 }
 "#;
 
-struct Here {
+pub(crate) struct Here {
     home: tempfile::TempDir,
 }
 
 impl Here {
-    fn new(test: &str, flags: &[&str]) -> Option<Self> {
+    pub(crate) fn new(test: &str, flags: &[&str]) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             skip(test, "the lock of the host is root's");
             return None;
@@ -58,16 +59,16 @@ impl Here {
         Some(here)
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
     }
 
-    fn program(&self) -> PathBuf {
+    pub(crate) fn program(&self) -> PathBuf {
         self.at("engine")
     }
 
     /// Runs with a state of its own; while another test has the lock of the host, once more.
-    fn planish(&self, line: &str) -> Run {
+    pub(crate) fn planish(&self, line: &str) -> Run {
         let begun = Instant::now();
         loop {
             let state = self.at("state");
@@ -82,6 +83,18 @@ impl Here {
             }
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+
+    /// The entry of a program that was put on huge pages; where memory lies in small pieces, after it was moved together.
+    pub(crate) fn put_on_huge_pages(&self, test: &str, program: &str) -> Option<serde_json::Value> {
+        let mut run = self.planish(&format!("text huge {program}"));
+        if run.exit == 1 {
+            run = self.planish(&format!("text huge {program} --prepare"));
+        }
+        works(test, &run).then(|| {
+            assert_eq!(run.exit, 0, "{}", run.stdout);
+            run.envelope()["result"]["entry"].clone()
+        })
     }
 
     fn waits(&self, words: &[&str]) -> Waits {
@@ -109,7 +122,7 @@ fn works(test: &str, run: &Run) -> bool {
     run.exit != 1
 }
 
-fn content(path: &Path) -> Vec<u8> {
+pub(crate) fn content(path: &Path) -> Vec<u8> {
     std::fs::read(path).expect("there is always a whole file")
 }
 
@@ -141,6 +154,9 @@ fn a_program_is_put_on_huge_pages_and_back() {
         (&verified["process"]["huge_bytes"], &verified["original"]["huge_bytes"]),
         (&(4 << 20).into(), &0.into())
     );
+    let checked = here.planish("check").envelope()["result"]["texts"][0].clone();
+    assert_eq!((&checked["file"], &checked["entry"]), (&"ours".into(), &1.into()), "{checked}");
+    assert_eq!(checked["cache"]["huge_bytes"], 4 << 20, "{checked}");
     let again = here.planish("text huge engine").envelope()["result"].clone();
     assert_eq!((&again["route"], &again["entry"]), (&"already".into(), &serde_json::Value::Null));
     drop((old, new));
@@ -175,6 +191,56 @@ fn a_file_that_fits_already_is_only_read_anew() {
     let waits = here.waits(&["wait"]);
     let verified = here.planish(&format!("text verify {} --huge 90", waits.0.id()));
     assert_eq!(verified.envelope()["result"]["process"]["huge_bytes"], 4 << 20, "{}", verified.stdout);
+}
+
+/// What `install warm` writes does what it is for: the line of the unit, typed after the pages were dropped.
+#[test]
+fn what_is_installed_warms_a_program_again_and_check_tells_until_then() {
+    let test = "what_is_installed_warms_a_program_again_and_check_tells_until_then";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let binary = env!("CARGO_BIN_EXE_planish");
+    let line = format!("install warm engine --unit engine.service --program {binary} --yes");
+    let refused = here.planish(&line);
+    assert_eq!(refused.exit, 3, "as it is linked it fits no huge page: {}", refused.stdout);
+    if here.put_on_huge_pages(test, "engine").is_none() {
+        return;
+    }
+    let root = here.at("root");
+    copy_tree(&repository().join("hosts/cloud-2c"), &root);
+    let meta = std::fs::read_to_string(root.join("meta.toml")).expect("ours");
+    std::fs::write(root.join("meta.toml"), meta.replace("writable = false", "writable = true"))
+        .expect("ours");
+    let program = here.program();
+    let (root_text, program_text) = (root.to_str().expect("text"), program.to_str().expect("text"));
+    let line = format!("install warm {program_text} --unit engine.service --program {binary} --yes");
+    let installed = here.planish(&format!("--root {root_text} {line}"));
+    assert_eq!(installed.exit, 0, "{}", installed.stdout);
+    let file = installed.envelope()["result"]["files"][0].clone();
+    assert!(
+        file["path"]
+            .as_str()
+            .is_some_and(|path| path.starts_with("/etc/systemd/system/engine.service.d/90-planish-warm-")),
+        "{file}"
+    );
+    let text = file["text"].as_str().expect("text");
+    let typed = text.lines().find_map(|line| line.strip_prefix("ExecStartPre=-+")).expect("a line");
+
+    // A reboot, or memory that ran short. What nobody runs goes, but for what somebody looks at just then.
+    let opened = std::fs::File::open(&program).expect("ours");
+    opened.sync_all().expect("ours");
+    rustix::fs::fadvise(&opened, 0, None, rustix::fs::Advice::DontNeed).expect("nobody runs it");
+    let checked = here.planish("check");
+    let row = checked.envelope()["result"]["texts"][0].clone();
+    assert!(checked.exit == 1 && row["cache"]["huge_bytes"].as_u64() < Some(4 << 20), "{}", checked.stdout);
+    let told = checked.envelope()["messages"][0]["text"].clone();
+    assert!(told.as_str().is_some_and(|told| told.ends_with("--route warm")), "{told}");
+    let mut words = typed.split(' ');
+    let warmed = Command::new(words.next().expect("a program")).args(words).output().expect("it starts");
+    if warmed.status.code() == Some(1) {
+        return skip(test, String::from_utf8_lossy(&warmed.stdout));
+    }
+    let row = here.planish("check").envelope()["result"]["texts"][0].clone();
+    assert_eq!(row["cache"]["huge_bytes"], 4 << 20, "{}", String::from_utf8_lossy(&warmed.stdout));
 }
 
 #[test]

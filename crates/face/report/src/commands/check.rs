@@ -1,12 +1,14 @@
 //! `planish check`: what runs, what is persisted, what the next boot brings, and whether that is what was wanted.
 
 use anstyle::Style;
-use planish_model::{BootValue, CarriedOver, DriftState, KnobCheck, PoolUse, TrialBoot};
+use planish_model::{BootValue, CarriedOver, DriftState, EntryId, KnobCheck, PoolUse, TrialBoot};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::commands::text_huge::TextCacheRow;
 use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
+use crate::units;
 
 /// What `check` found.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -24,6 +26,51 @@ pub struct CheckReport {
     /// What open entries asked of pools of huge pages, what they were granted, and what of it is used or lies idle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolUse>,
+    /// Programs whose text open entries put on huge pages, or have warmed; and whether it is there now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<CheckTextRow>,
+}
+
+/// A program whose text open entries see to.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct CheckTextRow {
+    /// Its file.
+    pub program: String,
+    /// The entry that replaced the file; null where it is as it was.
+    pub entry: Option<EntryId>,
+    /// What has the name of a file that was replaced: ours, overtaken (somebody put another one there), removed,
+    /// unknown; null where it was not.
+    pub file: Option<String>,
+    /// The entry that has its text warmed; null without one.
+    pub warmed_by: Option<EntryId>,
+    /// What the page cache has of it; null where nobody can tell.
+    pub cache: Option<TextCacheRow>,
+}
+
+impl CheckTextRow {
+    /// Of what can lie on huge pages so much must, in percent.
+    const LEAST: u64 = 90;
+
+    /// What is not as an entry left it, and what to type.
+    #[must_use]
+    pub fn finding(&self) -> Option<String> {
+        let program = units::harmless(&self.program);
+        let entry = self.entry.map(|entry| entry.to_string()).unwrap_or_default();
+        match self.file.as_deref() {
+            Some("overtaken") => Some(format!(
+                "{program} is another file than entry {entry} put there, as after an upgrade of its package: planish \
+                 undo {entry} leaves it as it is; then once more: planish text huge {program}"
+            )),
+            Some("removed") => {
+                Some(format!("{program} was removed since entry {entry} replaced it: planish undo {entry}"))
+            }
+            _ => self.cache.filter(|cache| cache.huge_bytes * 100 < cache.whole_bytes * Self::LEAST).map(
+                |cache| {
+                    format!("text of {program}, {}: planish text huge {program} --route warm", cache.told())
+                },
+            ),
+        }
+    }
 }
 
 impl Report for CheckReport {
@@ -69,6 +116,7 @@ impl Report for CheckReport {
         }
         page.table(&table);
         pools(&self.pools, page);
+        texts(&self.texts, page);
         page.gap();
         page.fact("places", &self.summary());
     }
@@ -123,6 +171,27 @@ fn pools(pools: &[PoolUse], page: &mut Page<'_>) {
             pool.granted.to_string().into(),
             told(pool.used).into(),
             told(pool.idle).into(),
+        ]);
+    }
+    page.table(&table);
+}
+
+fn texts(texts: &[CheckTextRow], page: &mut Page<'_>) {
+    if texts.is_empty() {
+        return;
+    }
+    page.heading("text of programs");
+    let mut table = Table::new(&["program", "entry", "file", "warmed by", "now"]);
+    let id = |entry: Option<EntryId>| entry.map_or_else(|| "-".to_owned(), |entry| entry.to_string());
+    for text in texts {
+        let now = text.cache.map_or_else(|| "unknown".to_owned(), |cache| cache.told());
+        let now = if text.finding().is_some() { Cell::styled(now, styles::WARNING) } else { now.into() };
+        table.row([
+            units::harmless(&text.program).into_owned().into(),
+            id(text.entry).into(),
+            text.file.clone().unwrap_or_else(|| "as it was".to_owned()).into(),
+            id(text.warmed_by).into(),
+            now,
         ]);
     }
     page.table(&table);

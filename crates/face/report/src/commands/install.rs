@@ -28,27 +28,52 @@ pub struct InstallCheckReport {
     pub outcomes: Vec<Outcome>,
 }
 
+/// What `install warm` wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct InstallWarmReport {
+    /// The program whose text is warmed.
+    pub program: String,
+    /// Its entry in the journal; `null` where all of it was there.
+    pub entry: Option<EntryId>,
+    /// The files.
+    pub files: Vec<InstallFile>,
+    /// How each was written; after a failure, also how each was taken back.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Report for InstallWarmReport {
+    const COMMAND: &'static str = "install-warm";
+
+    fn text(&self, page: &mut Page<'_>) {
+        told(&self.files, &self.outcomes, page);
+    }
+}
+
 impl Report for InstallCheckReport {
     const COMMAND: &'static str = "install-check";
 
     fn text(&self, page: &mut Page<'_>) {
-        if page.is_detailed() {
-            for file in &self.files {
-                page.heading(&file.path);
-                page.line(file.text.trim_end());
-            }
-            page.gap();
-        }
-        let mut table = Table::new(&["file", "outcome"]);
-        for file in &self.files {
-            let mut outcomes = self.outcomes.iter().filter(|outcome| outcome.place == file.path).peekable();
-            if outcomes.peek().is_none() {
-                table.row([file.path.as_str().into(), "there already".into()]);
-            }
-            for outcome in outcomes {
-                table.row([file.path.as_str().into(), outcome_cell(outcome, None)]);
-            }
-        }
-        page.table(&table);
+        told(&self.files, &self.outcomes, page);
     }
+}
+
+fn told(files: &[InstallFile], outcomes: &[Outcome], page: &mut Page<'_>) {
+    if page.is_detailed() {
+        for file in files {
+            page.heading(&file.path);
+            page.line(file.text.trim_end());
+        }
+        page.gap();
+    }
+    let mut table = Table::new(&["file", "outcome"]);
+    for file in files {
+        let mut outcomes = outcomes.iter().filter(|outcome| outcome.place == file.path).peekable();
+        if outcomes.peek().is_none() {
+            table.row([file.path.as_str().into(), "there already".into()]);
+        }
+        for outcome in outcomes {
+            table.row([file.path.as_str().into(), outcome_cell(outcome, None)]);
+        }
+    }
+    page.table(&table);
 }

@@ -34,12 +34,12 @@ mod version;
 
 pub use apply::ApplyReport;
 pub use c2c::{C2cLine, C2cReport, C2cSite};
-pub use check::CheckReport;
+pub use check::{CheckReport, CheckTextRow};
 pub use confirm::ConfirmReport;
 pub use doctor::{DoctorReport, KnobCounts};
 pub use exchange::{ExportReport, ExportRow, ImportReport, ImportRow, LeftOutRow};
 pub use host::{Difference, HostDiffReport, HostRecordReport};
-pub use install::{InstallCheckReport, InstallFile};
+pub use install::{InstallCheckReport, InstallFile, InstallWarmReport};
 pub use jitter::{
     JitterBucket, JitterCpu, JitterGaps, JitterQuantile, JitterReport, JitterSource, JitterWake,
 };

@@ -16,6 +16,7 @@ use std::path::Path;
 use clap::Subcommand;
 use planish_model::Exit;
 use planish_profile::{CallProfile, ImportOptions, ProfileError, Program};
+use planish_report::TextCacheRow;
 use planish_sys::pages;
 
 use crate::answer::Answer;
@@ -97,13 +98,18 @@ pub(crate) fn program(path: &Path) -> Result<Program, Failure> {
 }
 
 /// The size of a huge page: as it was given, else that of this kernel.
-fn huge_bytes(given: Option<usize>) -> Result<u64, Failure> {
+pub(crate) fn huge_bytes(given: Option<usize>) -> Result<u64, Failure> {
     let bytes = given.or_else(pages::thp_bytes).filter(|bytes| bytes.is_power_of_two());
     let bytes = bytes.ok_or_else(|| {
         Failure::usage("this kernel has no transparent huge pages to take the size from")
             .hint("planish ... --page 2M")
     })?;
     Ok(u64::try_from(bytes).expect("an address is 64 bits at most"))
+}
+
+/// What the page cache has of a program's text. Nothing is read for that but its headers.
+pub(crate) fn cached(path: &Path) -> Option<TextCacheRow> {
+    verify::cached(path, &read_file(path).ok()?)
 }
 
 /// Reads a profile of any format that needs no program; usually one of ours.

@@ -113,7 +113,7 @@ fn short(report: &TextVerifyReport, args: &Args) -> Vec<String> {
 }
 
 /// What the page cache has of a file, which is what a process gets that starts now. Nothing is read for that.
-fn cached(path: &Path, bytes: &[u8]) -> Option<TextCacheRow> {
+pub(super) fn cached(path: &Path, bytes: &[u8]) -> Option<TextCacheRow> {
     let huge_bytes = pages::thp_bytes()? as u64;
     let probe = Probe::open(path, Image::parse(bytes).ok()?, huge_bytes).ok()?;
     probe.cached().ok().map(super::huge::row)

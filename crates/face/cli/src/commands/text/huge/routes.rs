@@ -4,7 +4,7 @@ use std::path::Path;
 
 use planish_hugify::{Cached, HugifyError, Image, Probe, coverage, try_program};
 use planish_model::EntryId;
-use planish_pipeline::{NewProgram, PipelineError, kept_original, replace_program};
+use planish_pipeline::{NewProgram, PipelineError, kept_original, replace_program, replaced_before};
 use planish_report::TextRouteRow;
 use planish_sys::{Error, code, process};
 
@@ -109,9 +109,7 @@ impl<'a> Attempt<'a> {
     fn copy(&mut self) -> Result<Ended, Failure> {
         let subject = self.subject;
         let session = self.context.session()?;
-        if let Some((entry, _)) = kept_original(&session, &subject.path)? {
-            let why =
-                format!("entry {entry} replaced it already, and undo comes first: planish undo {entry}");
+        if let Some(why) = replaced_before(&session, &subject.path)? {
             return Ok(Ended::Skipped(why));
         }
         if self.args.dry_run {
