@@ -31,6 +31,7 @@ mod surface;
 mod text;
 mod text_cc;
 mod text_huge;
+mod text_package;
 mod told;
 mod top;
 mod versions;
