@@ -217,6 +217,7 @@ mod tests {
             trial_boots: Vec::new(),
             carried_over: Vec::new(),
             pools: Vec::new(),
+            texts: Vec::new(),
         }
     }
 
@@ -285,6 +286,7 @@ mod tests {
                 trial_boots: Vec::new(),
                 carried_over: Vec::new(),
                 pools: Vec::new(),
+                texts: Vec::new(),
             },
             &catalogue,
             false,

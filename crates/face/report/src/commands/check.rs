@@ -291,6 +291,7 @@ mod tests {
             trial_boots: Vec::new(),
             carried_over: Vec::new(),
             pools: Vec::new(),
+            texts: Vec::new(),
         }
         .text(&mut page);
         let text = page.into_text();
@@ -326,6 +327,7 @@ mod tests {
                 trial_boots: Vec::new(),
                 carried_over: Vec::new(),
                 pools: Vec::new(),
+                texts: Vec::new(),
             }
             .text(&mut page);
             page.into_text()
@@ -368,6 +370,7 @@ mod tests {
             trial_boots: Vec::new(),
             carried_over: Vec::new(),
             pools: Vec::new(),
+            texts: Vec::new(),
         }
         .text(&mut page);
         let text = page.into_text();
