@@ -436,7 +436,11 @@ typedef enum planish_hugify_route {
     /* The kernel has made huge pages of the file's own, which all processes share. */
     PLANISH_HUGIFY_FILE = 2,
     /* On a copy of this process alone: of the file, and the same as memory was. */
-    PLANISH_HUGIFY_ANONYMOUS = 3
+    PLANISH_HUGIFY_ANONYMOUS = 3,
+    /* On such a copy, sealed, in memory that processes share which this one forks. */
+    PLANISH_HUGIFY_MEMFD = 4,
+    /* On such a copy, on pages that an administrator has reserved (vm.nr_hugepages). */
+    PLANISH_HUGIFY_HUGETLB = 5
 } planish_hugify_route;
 
 /* What was achieved, read back from the kernel. */
@@ -457,7 +461,9 @@ typedef struct planish_hugified {
  * Puts the text of the calling program on huge pages: not that of its libraries. First thing in main, before there are
  * threads; later it works as well. `hugified` may be null, and is set also when the result is PLANISH_ERROR_NOT_BACKED:
  * too little text, no huge page free, or memory that is not what the file says, as under a uprobe. The program goes on
- * as before then. PLANISH_HUGIFY=off in the environment has it do nothing, and =file make no copy.
+ * as before then. PLANISH_HUGIFY=off in the environment has it do nothing, and words say which routes are gone:
+ * file,memfd,anonymous,hugetlb is what it does without any, in that order; =file makes no copy. With map a copy that
+ * has no file has its functions named for perf, in /tmp/perf-PID.map.
  */
 planish_result planish_hugify_self(planish_hugified *hugified);
 

@@ -11,6 +11,7 @@
 mod host;
 mod large;
 mod memory;
+mod own_text;
 mod process;
 mod recorded;
 mod rounds;
@@ -47,7 +48,7 @@ struct Arguments {
     /// For series: a folder with hand-tuned kernels.c to be measured against
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
-    /// For the server that `memory` measures: its part
+    /// For a process that `memory` or `text` measures: its part
     #[arg(long, value_name = "WORD", hide = true)]
     role: Option<String>,
     /// For series: instructions to use (avx512, avx2, neon, scalar) instead of the widest
@@ -65,10 +66,10 @@ enum Name {
     Series,
     /// Maps of a large server and of a splintered process; arenas: bump allocation, partitions, prefault, random reads
     Memory,
-    /// A process that `memory` measures, or that holds pages for it
+    /// A process that is measured, or that holds pages for one
     #[value(hide = true)]
     Server,
-    /// Orders of a large program, import of a large recording
+    /// Orders of a large program, import of a large recording; the own text on huge pages
     Text,
 }
 
@@ -87,7 +88,10 @@ fn main() -> Result<ExitCode> {
             memory::measure(arguments.planish.as_deref().context("memory wants --planish FILE")?, &mut rows)?;
         }
         Name::Server => {
-            memory::serve(arguments.role.as_deref().context("server wants --role WORD")?)?;
+            match arguments.role.as_deref().context("server wants --role WORD")? {
+                "text" => own_text::serve()?,
+                role => memory::serve(role)?,
+            }
             return Ok(ExitCode::SUCCESS);
         }
         Name::Series => {

@@ -55,7 +55,7 @@ pub fn megabytes(runs: usize, exits: &[i32], mut command: impl FnMut() -> Comman
 
 /// The median with the order statistics that enclose it in 95 % of samples, whatever their distribution
 /// (normal approximation of the binomial ranks).
-fn median(sample: &mut [f64]) -> Figure {
+pub fn median(sample: &mut [f64]) -> Figure {
     sample.sort_by(f64::total_cmp);
     let count = sample.len() as f64;
     let half_width = 0.98 * count.sqrt();

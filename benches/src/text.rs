@@ -1,5 +1,6 @@
 //! What the text commands must keep: the time and memory of an order of a large program, and of a large import.
 
+use crate::own_text;
 use crate::process::milliseconds;
 use crate::row::{Figure, Limit, Rows};
 use anyhow::{Context, Result, ensure};
@@ -48,6 +49,10 @@ pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
         command
     };
     rows.add("import of 100 MB of perf.data", "s", (Limit::AtMost, 3.0), || seconds(import));
+    for route in ["anonymous", "memfd"] {
+        let name = format!("own text of 16 MiB on huge pages, {route}: each MiB");
+        rows.add(&name, "ms", (Limit::AtMost, 1.0), || own_text::milliseconds_a_mib(route));
+    }
     Ok(())
 }
 

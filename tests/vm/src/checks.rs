@@ -2,7 +2,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{cards, control, held, moved, partition, placed, planish, record, settings, threads};
+use crate::{cards, control, held, moved, partition, placed, planish, record, settings, text, threads};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -31,6 +31,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         cards::run_all(report);
         held::run_all(report);
         threads::run_all(report);
+        text::run_all(report);
         report.check("workload.cgroup", limited_workload);
     }
 }

@@ -36,6 +36,7 @@ mod planish;
 mod port;
 mod record;
 mod settings;
+mod text;
 mod threads;
 
 use check::Report;

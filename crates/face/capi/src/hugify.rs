@@ -18,6 +18,10 @@ pub enum planish_hugify_route {
     PLANISH_HUGIFY_FILE = 2,
     /// As a copy of this process alone.
     PLANISH_HUGIFY_ANONYMOUS = 3,
+    /// As a copy that processes share which this one forks.
+    PLANISH_HUGIFY_MEMFD = 4,
+    /// As a copy on reserved pages.
+    PLANISH_HUGIFY_HUGETLB = 5,
 }
 
 /// What was achieved.
@@ -45,6 +49,8 @@ impl planish_hugified {
             OwnRoute::Already => PLANISH_HUGIFY_ALREADY,
             OwnRoute::File => PLANISH_HUGIFY_FILE,
             OwnRoute::Anonymous => PLANISH_HUGIFY_ANONYMOUS,
+            OwnRoute::Memfd => PLANISH_HUGIFY_MEMFD,
+            OwnRoute::Hugetlb => PLANISH_HUGIFY_HUGETLB,
         };
         Self {
             text_bytes: bytes(own.text_bytes),

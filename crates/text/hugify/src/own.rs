@@ -1,35 +1,42 @@
 //! The text of the process that asks, put on huge pages while it runs.
 //!
 //! ```text
-//! already? ──> ask the kernel for the file's own pages: MADV_HUGEPAGE, MADV_COLLAPSE ──> a copy of this process alone:
+//! already? ──> ask the kernel for the file's own pages: MADV_HUGEPAGE, MADV_COLLAPSE ──> a copy of this process:
 //!
-//!   file ──read──> |stage, anonymous, huge| ──compare with memory──> read and execute ──one mremap──> over the text
+//!   file ──> |stage: memfd, anonymous, of a pool| ──compare with memory──> read and execute ──one mremap──> over the text
 //! ```
 //!
 //! The copy is made of the file, and not of memory, where a uprobe may stand. What was copied is what is there, byte
 //! for byte, so that a thread that runs this code in that moment goes on in the same code: the kernel changes the page
 //! tables under its own lock, and who faults meanwhile waits for it. Nothing is ever writable and executable at once.
 //!
-//! A copy costs what the page cache does not: memory of each process for itself (shared over fork until then), a name
-//! in /proc/PID/maps, and uprobes that are set later. So it comes last, and `PLANISH_HUGIFY=file` leaves it out.
+//! A copy costs what the page cache does not: memory of each process that starts (those that it forks later share it),
+//! a name in /proc/PID/maps, and uprobes that are set later. So it comes last, and `PLANISH_HUGIFY` leaves it out, or
+//! says which.
+
+mod copy;
+mod symbols;
+mod wish;
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use object::{Object, ObjectSymbol, ReadCache};
+use object::ReadCache;
 use planish_host::Host;
 use planish_residency::{Region, parse_smaps};
-use planish_sys::{Advice, MapOptions, PageRequest, cgroup, code, map_anonymous, pages};
-use rustix::mm::{MprotectFlags, MremapFlags, mprotect, mremap_fixed};
+use planish_sys::{Advice, code, pages};
+
+use copy::Stage;
+use symbols::Symbols;
+use wish::Wish;
 
 use crate::coverage::{Coverage, covered};
 use crate::error::HugifyError;
 use crate::image::Image;
 
-/// What turns it off, or a part of it: `off`, or `file` for no copy of this process alone.
+/// What turns it off, or says by which routes: see [`Wish`].
 const SWITCH: &str = "PLANISH_HUGIFY";
 const LEAST: f64 = 90.0;
 
@@ -42,8 +49,30 @@ pub enum OwnRoute {
     Already,
     /// The kernel has put the file's pages so.
     File,
-    /// By a copy of this process alone.
+    /// By a copy in memory that processes share which this one forks.
+    Memfd,
+    /// By a copy in anonymous memory of this process.
     Anonymous,
+    /// By a copy on pages that an administrator has reserved.
+    Hugetlb,
+}
+
+impl OwnRoute {
+    /// What is tried, in this order; the first one wins whose huge pages are seen.
+    const ALL: [Self; 4] = [Self::File, Self::Memfd, Self::Anonymous, Self::Hugetlb];
+
+    /// Its name, as `PLANISH_HUGIFY` has it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Already => "already",
+            Self::File => "file",
+            Self::Memfd => "memfd",
+            Self::Anonymous => "anonymous",
+            Self::Hugetlb => "hugetlb",
+        }
+    }
 }
 
 /// What was achieved.
@@ -95,7 +124,7 @@ impl Process {
         let name = name.trim_end_matches(" (deleted)").to_owned();
         let cache = ReadCache::new(file.try_clone().map_err(failed)?);
         let image = Image::read(&cache)?;
-        let hot = marks(&cache);
+        let hot = Symbols::read(&file, &cache).and_then(|symbols| symbols.marks());
         let whole = image.text().filter_map(|segment| segment.whole(huge_bytes));
         let wanted = whole.filter_map(|range| within(range, hot.as_ref(), huge_bytes)).collect();
         Ok(Self { file, image, name, huge_bytes, wanted })
@@ -120,31 +149,31 @@ impl Process {
             own.route = OwnRoute::Already;
             return Ok(own);
         }
-        if switch.is_some_and(|switch| switch == "off") {
+        let wish = Wish::read(switch);
+        own.why_not.extend(wish.unknown.iter().map(|word| format!("{SWITCH}: no route is called {word}")));
+        if wish.is_off {
             own.why_not.push(format!("{SWITCH}=off"));
             return Ok(own);
         }
-        if let Err(why) = self.ask(before.base) {
-            own.why_not.push(format!("the file's own pages: {why}"));
-        }
-        own.huge_bytes = self.coverage()?.huge_bytes;
-        if self.is_enough(Coverage { huge_bytes: own.huge_bytes, ..before }, most) {
-            own.route = OwnRoute::File;
-            return Ok(own);
-        }
-        if switch.is_some_and(|switch| switch == "file") {
-            own.why_not.push(format!("a copy of this process alone: {SWITCH}=file"));
-            return Ok(own);
-        }
-        for range in &self.wanted {
-            if let Err(why) = self.copy(before.base, range) {
-                own.why_not.push(format!("a copy of this process alone: {why}"));
+        for route in OwnRoute::ALL {
+            if !wish.routes.contains(&route) {
+                own.why_not.push(format!("{}: left out by {SWITCH}", route.word()));
+                continue;
+            }
+            let tried = match route {
+                OwnRoute::File => self.ask(before.base).map_err(|error| told(&error)),
+                _ => self.wanted.iter().try_for_each(|range| self.copy(before.base, range, route)),
+            };
+            own.why_not.extend(tried.err().map(|why| format!("{}: {why}", route.word())));
+            own.huge_bytes = self.coverage()?.huge_bytes;
+            if self.is_enough(Coverage { huge_bytes: own.huge_bytes, ..before }, most) {
+                own.route = route;
                 break;
             }
         }
-        own.huge_bytes = self.coverage()?.huge_bytes;
-        if self.is_enough(Coverage { huge_bytes: own.huge_bytes, ..before }, most) {
-            own.route = OwnRoute::Anonymous;
+        if wish.map && matches!(own.route, OwnRoute::Anonymous | OwnRoute::Hugetlb) {
+            let written = self.name(before.base);
+            own.why_not.extend(written.err().map(|error| format!("names for perf: {error}")));
         }
         Ok(own)
     }
@@ -174,8 +203,15 @@ impl Process {
         Ok(())
     }
 
+    /// Has the functions of a copy named for perf.
+    fn name(&self, base: u64) -> std::io::Result<()> {
+        let cache = ReadCache::new(self.file.try_clone()?);
+        let none = || std::io::Error::other("the program was stripped of its symbols");
+        Symbols::read(&self.file, &cache).ok_or_else(none)?.write(base, &self.wanted)
+    }
+
     /// Puts a copy of a part of the file where it is mapped.
-    fn copy(&self, base: u64, range: &Range<u64>) -> Result<(), String> {
+    fn copy(&self, base: u64, range: &Range<u64>, route: OwnRoute) -> Result<(), String> {
         let at = base.wrapping_add(range.start);
         if !at.is_multiple_of(self.huge_bytes) {
             return Err(
@@ -184,58 +220,30 @@ impl Process {
             );
         }
         let bytes = usize::try_from(range.end - range.start).expect("it is mapped");
-        if let Some(room) = cgroup::memory_room().filter(|room| room.bytes / 2 < range.end - range.start) {
-            return Err(format!("{} leaves too little memory for {} MiB", room.file.display(), bytes >> 20));
+        let segment = self.image.text().find(|segment| {
+            segment.address <= range.start && range.end - segment.address <= segment.file_bytes
+        });
+        let offset = segment.expect("it is a part of one").offset_of(range.start);
+        let stage = Stage::fill(&self.file, offset, bytes, (route, self.huge_bytes))?;
+        // SAFETY: the loader has mapped the program's text there, readable: `coverage` found it. Nobody writes to it,
+        // but for who sets breakpoints, whose byte is seen as it was or as it is.
+        let now = unsafe { std::slice::from_raw_parts(at as *const u8, bytes) };
+        if stage.content() != now {
+            return Err(
+                "memory is not what the file says: a uprobe, a patch, or relocations in the text".to_owned()
+            );
         }
-        let told = |error: planish_sys::Error| match error.errno() {
-            Some(errno) => format!("{error}: {errno}"),
-            None => error.to_string(),
-        };
-        let stage = map_anonymous(bytes, MapOptions::new(PageRequest::Thp)).map_err(told)?;
-        {
-            // SAFETY: the mapping is ours alone, readable and writable, zeroed, and as long as that at least.
-            let new = unsafe { std::slice::from_raw_parts_mut(stage.as_ptr(), bytes) };
-            let segment = self.image.text().find(|segment| {
-                segment.address <= range.start && range.end - segment.address <= segment.file_bytes
-            });
-            let offset = segment.expect("it is a part of one").offset_of(range.start);
-            self.file.read_exact_at(new, offset).map_err(|error| format!("read of the program: {error}"))?;
-            // SAFETY: the loader has mapped the program's text there, readable: `coverage` found it. Nobody writes to
-            // it, but for who sets breakpoints, whose byte is seen as it was or as it is.
-            let now = unsafe { std::slice::from_raw_parts(at as *const u8, bytes) };
-            if *new != *now {
-                return Err(
-                    "memory is not what the file says: a uprobe, a patch, or relocations in the text"
-                        .to_owned(),
-                );
-            }
-        }
-        // Where the kernel had no huge page free at the first touch it makes one, by copying (Linux 6.1).
-        let _ = stage.advise(Advice::Collapse);
-        if let Some(on) = huge_at(stage.as_ptr().addr() as u64, bytes as u64).filter(|on| *on < bytes as u64)
-        {
-            return Err(format!("the kernel has huge pages for {} of {} MiB", on >> 20, bytes >> 20));
-        }
-        // SAFETY: a mapping of ours; nobody writes to it any more.
-        let executable =
-            unsafe { mprotect(stage.as_ptr().cast(), bytes, MprotectFlags::READ | MprotectFlags::EXEC) };
-        executable.map_err(|errno| format!("mprotect: {errno}"))?;
-        // SAFETY: both ranges are whole pages of the same length. What lies at the new place has the same bytes and the
-        // same rights, so that code and constants there stay what they were for everybody; what lies at the old one is
-        // ours, and forgotten below.
-        let moved = unsafe {
-            mremap_fixed(
-                stage.as_ptr().cast(),
-                bytes,
-                bytes,
-                MremapFlags::MAYMOVE,
-                at as *mut std::ffi::c_void,
-            )
-        };
-        moved.map_err(|errno| format!("mremap: {errno}"))?;
-        // It has no addresses any more that could be unmapped.
-        std::mem::forget(stage);
-        Ok(())
+        // SAFETY: what lies at the new place has the same bytes and the same rights, compared just now, so that code
+        // and constants there stay what they were for everybody.
+        unsafe { stage.put_over(at) }
+    }
+}
+
+/// An error with the kernel's own word for it.
+fn told(error: &planish_sys::Error) -> String {
+    match error.errno() {
+        Some(errno) => format!("{error}: {errno}"),
+        None => error.to_string(),
     }
 }
 
@@ -245,7 +253,7 @@ fn huge_at(start: u64, bytes: u64) -> Option<u64> {
     let range = start..start + bytes;
     let regions = parse_smaps(&text).ok()?;
     let inside = regions.iter().filter(|region| range.contains(&region.area.range.start));
-    Some(inside.map(Region::thp_bytes).sum())
+    Some(inside.map(|region| region.thp_bytes() + region.hugetlb_bytes).sum())
 }
 
 /// The part of whole huge pages that a hot range touches; all of them without one.
@@ -253,22 +261,6 @@ fn within(range: Range<u64>, hot: Option<&Range<u64>>, huge_bytes: u64) -> Optio
     let Some(hot) = hot else { return Some(range) };
     let start = range.start.max(hot.start / huge_bytes * huge_bytes);
     let end = range.end.min(hot.end.checked_next_multiple_of(huge_bytes)?);
-    (start < end).then_some(start..end)
-}
-
-/// From `__hot_start` to `__hot_end`, where the program has both.
-fn marks(cache: &ReadCache<File>) -> Option<Range<u64>> {
-    let file = object::File::parse(cache).ok()?;
-    let (mut start, mut end) = (None, None);
-    for symbol in file.symbols() {
-        match symbol.name() {
-            Ok("__hot_start") => start = Some(symbol.address()),
-            // As an anchor it is the start of the last function, which the page that holds it covers.
-            Ok("__hot_end") => end = Some(symbol.address().saturating_add(symbol.size())),
-            _ => {}
-        }
-    }
-    let (start, end) = (start?, end?);
     (start < end).then_some(start..end)
 }
 

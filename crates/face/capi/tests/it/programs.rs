@@ -295,6 +295,25 @@ fn text_goes_to_huge_pages_while_threads_run_it() {
         "{patched}"
     );
 
+    // Each route by its name. Of a pool there may be no page, and none of another route is taken for it.
+    for (word, number) in [("memfd", 4), ("anonymous", 3), ("hugetlb", 5)] {
+        let text = told(Command::new(&program).env("PLANISH_HUGIFY", format!("{word},map")));
+        if text.starts_with("PLANISH_OK route 1 ") {
+            return skip(test, "the page cache has it in huge pieces");
+        }
+        if text.starts_with("PLANISH_ERROR_NOT_BACKED") {
+            assert!(text.contains(&format!("{word}: ")), "{text}");
+            skip(test, format!("{word}: {text}"));
+            continue;
+        }
+        let is_named = text.contains("\nnamed 1\n");
+        assert!(
+            text.starts_with(&format!("PLANISH_OK route {number} ")) && is_named == (word != "memfd"),
+            "{text}"
+        );
+        assert!(text.contains("\nchild 7\nagain PLANISH_OK\n"), "{text}");
+    }
+
     let off = told(Command::new(&program).env("PLANISH_HUGIFY", "off"));
     assert!(off.contains("PLANISH_HUGIFY=off") || off.starts_with("PLANISH_OK route 1"), "{off}");
 }

@@ -1,0 +1,58 @@
+//! What it takes a process to put its own text on huge pages: this program has enough of it, and asks.
+
+#![expect(unsafe_code, reason = "code that is never run, as text of this program")]
+
+use crate::row::Figure;
+use anyhow::{Context, Result, bail, ensure};
+use planish_hugify::hugify_self;
+use rustix::time::{ClockId, clock_gettime};
+use std::arch::global_asm;
+use std::process::{Command, Stdio};
+
+// 16 MiB of code that nobody runs. The linker keeps it, though nobody names it (SHF_GNU_RETAIN).
+global_asm!(
+    ".pushsection .text.planish_bench_large,\"axR\",%progbits",
+    ".p2align 12",
+    ".fill 16777216, 1, 0x90",
+    ".popsection"
+);
+
+/// Runs of which the median counts, and before them one that has the file read.
+const RUNS: usize = 9;
+
+/// The part of the process that is measured: says the time, the bytes and the route. The time is that of the CPU, the
+/// kernel's for it included: it waits for nobody, and others may be at work.
+pub fn serve() -> Result<()> {
+    let now = || {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+    };
+    let start = now();
+    let own = hugify_self()?;
+    let took = now() - start;
+    println!("{took} {} {} {}", own.huge_bytes - own.before_bytes, own.route.word(), own.why_not.join("; "));
+    Ok(())
+}
+
+/// Milliseconds for each MiB of text by a route, with all looks before and after it.
+pub fn milliseconds_a_mib(route: &str) -> Result<Figure> {
+    let own = std::env::current_exe().context("find this program")?;
+    let mut figures = Vec::with_capacity(RUNS);
+    for run in 0..=RUNS {
+        let mut command = Command::new(&own);
+        command.args(["server", "--role", "text"]).env("PLANISH_HUGIFY", route);
+        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("start it")?;
+        ensure!(output.status.success(), "it left with {}", output.status);
+        let told = String::from_utf8_lossy(&output.stdout);
+        let mut words = told.trim().splitn(4, ' ');
+        let mut word = || words.next().context("four words");
+        let (took, bytes, by): (f64, f64, _) = (word()?.parse()?, word()?.parse()?, word()?);
+        if by != route {
+            bail!("nothing of that route was had: {}", told.trim());
+        }
+        if run > 0 {
+            figures.push(took / (bytes / f64::from(1 << 20)));
+        }
+    }
+    Ok(crate::process::median(&mut figures))
+}
