@@ -119,7 +119,6 @@ fn half(room: cgroup::Room) -> cgroup::Room {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a file of this test")]
 mod tests {
     use std::io::Write;
 
