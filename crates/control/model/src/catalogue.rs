@@ -87,7 +87,7 @@ pub enum CatalogueError {
         /// The names of all profiles.
         known: Vec<String>,
         /// A file of the user that is called so, and the name that its profile has.
-        other: Option<(String, String)>,
+        other: Option<Box<(String, String)>>,
     },
     /// A profile inherits itself.
     #[error("{}profile `{name}` inherits itself", place(file.as_ref()))]
@@ -177,9 +177,11 @@ impl CatalogueError {
             Self::UnknownExclude { writers, .. } => {
                 format!("list the knobs: planish knobs; the programs are {}", writers.join(", "))
             }
-            Self::UnknownProfile { name, other: Some((file, called)), .. } => {
+            Self::UnknownProfile { name, other: Some(other), .. } => {
+                let (file, called) = other.as_ref();
                 format!(
-                    "{file} is there, and the profile in it is called {called}: name that, or write name = \"{name}\" there"
+                    "{file} is there, and the profile in it is called {called}: name that, or write name = \"{name}\" \
+                     there"
                 )
             }
             Self::UnknownProfile { file, known, .. } => {
@@ -665,7 +667,7 @@ impl Catalogue {
                 name: name.to_owned(),
                 nearest: nearest(name, self.profile_names()).map(str::to_owned),
                 known: self.profile_names().map(str::to_owned).collect(),
-                other: self.in_file_called(name),
+                other: self.in_file_called(name).map(Box::new),
             });
         };
         if shipped.is_some_and(|shipped| shipped.file == *file) {

@@ -8,11 +8,12 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, C2cReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport,
-    HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, InstallWarmReport, JitterReport, KnobsReport, LatencyReport, LogReport, MapReport, MoveReport, ProfilesReport, ProveConnReport, ProveReport, RunReport,
-    SelfCheckReport, TextCheckReport, TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
-    TextOrderReport, TextRecordReport, TextShowReport, TextVerifyReport, TopReport, TopoReport,
-    TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport,
-    VersionReport,
+    HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, InstallWarmReport, JitterReport,
+    KnobsReport, LatencyReport, LogReport, MapReport, MoveReport, ProfilesReport, ProveConnReport,
+    ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextHugeReport, TextImportReport,
+    TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport, TextShowReport,
+    TextVerifyReport, TopReport, TopoReport, TrialNewReport, TrialResumeReport, TrialRunReport,
+    TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;

@@ -177,8 +177,8 @@ pub struct Imported {
     pub lines: Vec<ImportedLine>,
 }
 
-/// The text of a foreign file: what is no UTF-8 is marked, and a byte order mark, which editors put in front, is no part
-/// of its first line.
+/// The text of a foreign file: what is no UTF-8 is marked, and a byte order mark, which editors put in front, is no
+/// part of its first line.
 #[must_use]
 pub fn text_of(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);

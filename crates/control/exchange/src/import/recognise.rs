@@ -133,8 +133,8 @@ pub fn recognise_file(text: &str, path: &str) -> Result<ImportFormat, ExchangeEr
     }
 }
 
-/// The paths of files that stand one behind the other in a text, where they are of different formats: an export that was
-/// printed. Files of one format are one text, as `systemctl cat` prints them.
+/// The paths of files that stand one behind the other in a text, where they are of different formats: an export that
+/// was printed. Files of one format are one text, as `systemctl cat` prints them.
 fn several(lines: &[&str]) -> Option<Vec<String>> {
     let paths = lines.iter().filter_map(|line| line.strip_prefix("# ").filter(|path| path.starts_with('/')));
     let named: Vec<(&str, ImportFormat)> =

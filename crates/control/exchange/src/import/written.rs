@@ -45,11 +45,11 @@ fn is_in(folder: &str, path: &str) -> bool {
 
 /// `mkdir -p FOLDER` for such files alone: it sets nothing by itself.
 pub(super) fn makes_folder(words: &[&str]) -> bool {
-    let is_one = |folder: &&str| {
+    let is_one = |folder: &str| {
         unit::is_folder(folder) || reader_of(&format!("{}/x.conf", folder.trim_end_matches('/'))).is_some()
     };
     let mut folders = words.iter().skip(1).filter(|word| !word.starts_with('-')).peekable();
-    folders.peek().is_some() && folders.all(|folder| is_one(&folder))
+    folders.peek().is_some() && folders.all(|folder| is_one(folder))
 }
 
 /// Whether a command has no other files read than those that the script wrote, and sets nothing by itself: `sysctl -p`,

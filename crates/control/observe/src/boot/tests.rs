@@ -88,7 +88,11 @@ fn each_argument_is_told_with_its_file_and_line_and_with_what_the_menu_makes_of_
     let ours = "# ours\nGRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT isolcpus=2 nosmt\"\n";
     files.push(("/etc/default/grub.d/90-planish.cfg", ours));
     let own = "/etc/default/grub.d/90-planish.cfg:2";
-    assert_eq!(persisted(&files, "boot.isolcpus"), said("1", "/etc/default/grub:2", None), "the first counts");
+    assert_eq!(
+        persisted(&files, "boot.isolcpus"),
+        said("1", "/etc/default/grub:2", None),
+        "the first counts"
+    );
     assert_eq!(persisted(&files, "boot.nosmt"), said("1", own, Some("0")));
     // A later file that begins anew takes them away.
     files.push(("/etc/default/grub.d/99-theirs.cfg", "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"));

@@ -221,8 +221,7 @@ mod tests {
             not_recorded: not_recorded.iter().map(|id| planish_model::KnobId::new(*id)).collect(),
             ..Observation::default()
         };
-        let shared =
-            Shared { cmdline: cmdline.to_owned(), cpuinfo: CPUINFO.to_owned(), ..Shared::default() };
+        let shared = Shared { cmdline: cmdline.to_owned(), cpuinfo: CPUINFO.to_owned(), ..Shared::default() };
         let mut facts = Facts::default();
         compute(&mut facts, &host, &shared, &observation);
         facts

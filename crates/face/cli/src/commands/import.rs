@@ -29,8 +29,8 @@ pub(crate) struct Args {
     /// The format, where the text does not tell
     #[arg(long, value_name = "FORMAT")]
     from: Option<From>,
-    /// The name of the profile; without it that of the --output file, or of F, without its ending, or that of the folder
-    /// of a tuned.conf
+    /// The name of the profile; without it that of the --output file, or of F, without its ending, or that of the
+    /// folder of a tuned.conf
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// Save the profile to F, which must not be there yet

@@ -448,44 +448,91 @@ fn a_name_behind_a_change_of_folder_is_not_called_another_file() {
 /// The files of settings that a script writes are its settings, and what has them read is nothing to be told of.
 #[test]
 fn a_script_that_writes_files_of_sysctl_and_tmpfiles_is_read_line_by_line() {
-    let conf = "/etc/sysctl.conf";
+    let (conf, own, tmp) = ("/etc/sysctl.conf", "/etc/sysctl.d/90-x.conf", "/etc/tmpfiles.d/t.conf");
     let here = "cat >> /etc/sysctl.conf <<EOF\n# Ours\nvm.swappiness = 10\nEOF\n";
     for (script, taken) in [
         (format!("{here}sysctl -p\n"), "3 vm.swappiness"),
         (format!("{here}sysctl -q -p {conf} > /dev/null || true\n"), "3 vm.swappiness"),
-        (format!("{here}sysctl --system && sysctl -w vm.stat_interval=3\n"), "3 vm.swappiness|5 - runs only if"),
+        (
+            format!("{here}sysctl --system && sysctl -w vm.stat_interval=3\n"),
+            "3 vm.swappiness|5 - runs only if",
+        ),
         (format!("{here}systemctl restart systemd-sysctl\n"), "3 vm.swappiness"),
-        (format!("sudo tee -a {conf} <<EOF > /dev/null\nvm.swappiness=10\nEOF\nsudo sysctl -p\n"), "2 vm.swappiness"),
+        (
+            format!("sudo tee -a {conf} <<EOF > /dev/null\nvm.swappiness=10\nEOF\nsudo sysctl -p\n"),
+            "2 vm.swappiness",
+        ),
         (format!("cat <<'E' | sudo tee -a {conf}\nvm.swappiness=10\nE\n"), "2 vm.swappiness"),
         (format!("echo 'vm.swappiness = 10' >> {conf} && sysctl -p\n"), "1 vm.swappiness"),
         (format!("echo vm.swappiness = 10 | sudo tee -a {conf}\n"), "1 vm.swappiness"),
         (format!("printf 'vm.swappiness=10\\n' >> {conf}\n"), "1 vm.swappiness"),
         (format!("sed -i /swap/d {conf}\necho vm.swappiness=10 >> {conf}\n"), "1 - of `sed`|2 vm.swappiness"),
         (
-            format!("echo vm.swappiness=9 >> {conf}\nsed -i /x/d {conf}\necho vm.stat_interval=3 >> {conf}\n"),
+            format!(
+                "echo vm.swappiness=9 >> {conf}\nsed -i /x/d {conf}\necho vm.stat_interval=3 >> {conf}\n"
+            ),
             "1 - line 2 may change|2 - of `sed`|3 vm.stat_interval",
         ),
-        ("mkdir -p /etc/sysctl.d\necho vm.swappiness=10 > /etc/sysctl.d/90-x.conf\nsysctl -p /etc/sysctl.d/90-x.conf\n".to_owned(), "2 vm.swappiness"),
-        ("for k in swappiness stat_interval; do echo vm.$k=7 >> /etc/sysctl.d/x.conf; done\n".to_owned(), "1 vm.swappiness|1 vm.stat_interval"),
+        (
+            format!("mkdir -p /etc/sysctl.d\necho vm.swappiness=10 > {own}\nsysctl -p {own}\n"),
+            "2 vm.swappiness",
+        ),
+        (
+            format!("for k in swappiness stat_interval; do echo vm.$k=7 >> {own}; done\n"),
+            "1 vm.swappiness|1 vm.stat_interval",
+        ),
         // The file counts as the next boot reads it, behind what is set at once; and files by their names.
         (format!("{here}sysctl -w vm.swappiness=60\n"), "3 vm.swappiness|5 - line 3 sets it to 10"),
-        (format!("echo vm.swappiness=9 > /etc/sysctl.d/z.conf\n{here}"), "1 vm.swappiness|4 - line 1 sets it to 9"),
-        (format!("echo vm.swappiness=9 > /etc/sysctl.d/10-z.conf\n{here}"), "1 - line 4 sets it to 10|4 vm.swappiness"),
-        ("echo vm.swappiness=9 > /etc/sysctl.d/a.conf\necho vm.swappiness=8 > /run/sysctl.d/a.conf\n".to_owned(), "1 vm.swappiness|2 - a file of this name"),
         (
-            "cat > /etc/tmpfiles.d/t.conf <<E\nw /sys/kernel/mm/ksm/run - - - - 0\nE\nsystemd-tmpfiles --create\n".to_owned(),
+            format!("echo vm.swappiness=9 > /etc/sysctl.d/z.conf\n{here}"),
+            "1 vm.swappiness|4 - line 1 sets it to 9",
+        ),
+        (
+            format!("echo vm.swappiness=9 > /etc/sysctl.d/10-z.conf\n{here}"),
+            "1 - line 4 sets it to 10|4 vm.swappiness",
+        ),
+        (
+            format!("echo vm.swappiness=9 > {own}\necho vm.swappiness=8 > /run/sysctl.d/90-x.conf\n"),
+            "1 vm.swappiness|2 - a file of this name",
+        ),
+        (
+            format!("cat > {tmp} <<E\nw /sys/kernel/mm/ksm/run - - - - 0\nE\nsystemd-tmpfiles --create\n"),
             "2 mm.ksm_run",
         ),
         // What nobody can tell.
-        ("echo 'w /sys/kernel/mm/ksm/run - - - - 0' >> /etc/tmpfiles.d/t.conf\n".to_owned(), "1 - adds to a file"),
-        ("sysctl -p\necho vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(), "1 - reads other files|2 vm.swappiness"),
-        ("echo vm.swappiness=10 >> /etc/sysctl.conf\nsysctl -p /etc/x\n".to_owned(), "1 vm.swappiness|2 - reads other files"),
-        ("[ -f /etc/sysctl.conf ] && echo vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(), "1 - runs only if"),
-        ("[ -d /etc/sysctl.d ] && echo vm.swappiness=10 > /etc/sysctl.d/x.conf\n".to_owned(), "1 vm.swappiness"),
-        ("grep -q swap /etc/sysctl.conf || echo vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(), "1 - of `grep`|1 - runs only if"),
-        ("echo vm.swappiness=10 > /etc/sysctl.d/x.conf.off\n".to_owned(), "1 - writes to a file that is none"),
+        (
+            "echo 'w /sys/kernel/mm/ksm/run - - - - 0' >> /etc/tmpfiles.d/t.conf\n".to_owned(),
+            "1 - adds to a file",
+        ),
+        (
+            "sysctl -p\necho vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(),
+            "1 - reads other files|2 vm.swappiness",
+        ),
+        (
+            format!("echo vm.swappiness=10 >> {conf}\nsysctl -p /etc/x\n"),
+            "1 vm.swappiness|2 - reads other files",
+        ),
+        (
+            "[ -f /etc/sysctl.conf ] && echo vm.swappiness=10 >> /etc/sysctl.conf\n".to_owned(),
+            "1 - runs only if",
+        ),
+        (
+            "[ -d /etc/sysctl.d ] && echo vm.swappiness=10 > /etc/sysctl.d/x.conf\n".to_owned(),
+            "1 vm.swappiness",
+        ),
+        (
+            format!("grep -q swap {conf} || echo vm.swappiness=10 >> {conf}\n"),
+            "1 - of `grep`|1 - runs only if",
+        ),
+        (
+            "echo vm.swappiness=10 > /etc/sysctl.d/x.conf.off\n".to_owned(),
+            "1 - writes to a file that is none",
+        ),
         (format!("cat >> {conf} <<EOF\nvm.swappiness=$N\nEOF\n"), "2 - holds what only a shell"),
-        (format!("for f in /sys/block/*; do echo vm.swappiness=$f >> {conf}; done\n"), "1 - the names of files"),
+        (
+            format!("for f in /sys/block/*; do echo vm.swappiness=$f >> {conf}; done\n"),
+            "1 - the names of files",
+        ),
     ] {
         let found = told(&read(&script, ImportFormat::Script));
         let taken: Vec<&str> = taken.split('|').collect();
