@@ -197,14 +197,15 @@ fn a_timer_that_was_killed_is_told() {
     let told_at = |clock| {
         let session = Session::open(SessionOptions { clock: Some(clock), ..tree.options() }).expect("a host");
         let checked = check(&session, None).expect("a look");
-        let waiting = checked.unconfirmed.first().expect("it waits").clone();
+        let waiting = *checked.unconfirmed.first().expect("it waits");
         assert!(!waiting.is_abandoned || checked.exit == Exit::Findings);
         waiting.to_string()
     };
     const START: u64 = 1_763_600_000;
     apply_for(&tree, 600);
-    let lock = tree.root().join("var/lib/planish/watch-1.lock");
-    let pid = || std::fs::read_to_string(&lock).ok()?.parse().ok();
+    const LOCK: &str = "/var/lib/planish/watch-1.lock";
+    let lock = tree.root().join(&LOCK[1..]);
+    let pid = || lock.exists().then(|| tree.get(LOCK).parse().ok())?;
     eventually("the watcher", || pid().is_some());
     assert_eq!(told_at(START), "entry 1 is undone in 600 s unless it is confirmed");
     let watcher = pid().and_then(rustix::process::Pid::from_raw).expect("its number");
