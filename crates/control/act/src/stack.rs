@@ -19,7 +19,8 @@ use planish_model::{Caused, Coupling, Entry, EntryId, EntryStep, Original, Undo}
 /// Two twins are one setting: only an entry that left both as they are counts. Otherwise the live one of them is an
 /// administrator's, and the zero of the other is what that did.
 pub fn link(originals: &mut [Original], open: &[Entry]) {
-    let (twins, others): (Vec<_>, Vec<_>) = originals.iter_mut().partition(|original| own_or_twin(original));
+    let (twins, others): (Vec<_>, Vec<_>) =
+        originals.iter_mut().partition(|original| original.is_of_setting());
     link_together(twins, open);
     others.into_iter().for_each(|original| link_together(vec![original], open));
 }
@@ -41,18 +42,13 @@ fn link_together(mut originals: Vec<&mut Original>, open: &[Entry]) {
     }
 }
 
-/// Whether an original is that of a step's place, or of the twin that makes one setting with it.
-fn own_or_twin(original: &Original) -> bool {
-    matches!(original.coupling, None | Some(Coupling::Twin))
-}
-
-/// What an entry left at a place, if it has not taken it back: what it made of it, and of a derived place or an alias
-/// of which no step made anything also what it had found, since the original of an older entry may have been handed
-/// over to it.
+/// What an entry left at a place, if it has not taken it back: what it made of it, and where no step made anything of a
+/// coupled place also what it had found. Of a derived place or an alias the original of an older entry may have been
+/// handed over to it; and a twin that was cleared already is part of what it set.
 fn left_at(entry: &Entry, place: &str) -> Option<String> {
     let live = || entry.steps.iter().rev().filter(|step| step.undo == Undo::Restore && !step.is_undone());
     let found = |step: &EntryStep| {
-        let mut found = step.coupled().filter(|other| other.place == place && !own_or_twin(other));
+        let mut found = step.coupled().filter(|other| other.place == place);
         found.next().filter(|_| step.outcome.is_some()).map(|found| found.value.clone())
     };
     live().find_map(|step| made_at(step, place)).or_else(|| live().find_map(found))
@@ -91,7 +87,8 @@ fn is_found_again(step: &EntryStep, other: &EntryStep, entries: &[Entry]) -> boo
         let mut found = found.iter().filter(|found| found.place == original.place);
         found.any(|found| found.over == original.over && original.r#type.same(&found.value, &original.value))
     };
-    other.place == step.place && step.originals.iter().filter(|original| own_or_twin(original)).all(is_found)
+    other.place == step.place
+        && step.originals.iter().filter(|original| original.is_of_setting()).all(is_found)
 }
 
 /// The steps of open entries that were made after one, as far as they set a place and still do, each with its entry.
@@ -104,9 +101,9 @@ fn newer(id: EntryId, entries: &[Entry]) -> impl Iterator<Item = (EntryId, &Entr
 /// Those originals of another step that are of a place which both steps set, or of its twin.
 fn of_one_setting<'a>(step: &EntryStep, other: &'a EntryStep) -> impl Iterator<Item = &'a Original> {
     let is_own = move |place: &str| {
-        step.originals.iter().any(|original| own_or_twin(original) && original.place == place)
+        step.originals.iter().any(|original| original.is_of_setting() && original.place == place)
     };
-    other.originals.iter().filter(move |original| own_or_twin(original) && is_own(&original.place))
+    other.originals.iter().filter(move |original| original.is_of_setting() && is_own(&original.place))
 }
 
 /// The newer open entry that set the place of a step, or its twin, over whatever it found there. Where it covers
@@ -185,9 +182,9 @@ fn current(step: &EntryStep, entries: &[Entry]) -> (Vec<Original>, Vec<Caused>) 
 fn handed_over(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Vec<String> {
     let is_taken = |place: &str| {
         let mut found = newer(id, entries).flat_map(|(_, other)| &other.originals);
-        found.any(|found| found.place == place && (own_or_twin(found) || is_over(found, id, entries)))
+        found.any(|found| found.place == place && (found.is_of_setting() || is_over(found, id, entries)))
     };
-    let coupled = step.coupled().filter(|original| !own_or_twin(original) && is_taken(&original.place));
+    let coupled = step.coupled().filter(|original| !original.is_of_setting() && is_taken(&original.place));
     coupled.map(|original| original.place.clone()).collect()
 }
 
@@ -373,6 +370,33 @@ mod tests {
         assert_eq!(links(seen.clone(), std::slice::from_ref(&first)), [None, None]);
         first.steps[0].outcome = None;
         assert_eq!(links(seen, &[first]), [None, None]);
+    }
+
+    /// The second finds the ratio cleared, so that its write changes nothing there.
+    #[test]
+    fn a_twin_that_was_cleared_already_is_what_an_entry_in_the_middle_left() {
+        let first = setter_of_bytes("4096");
+        let over = |id: u64, from: &str, to: &str, open: &[Entry]| {
+            let mut entry = Entry { id: EntryId(id), ..setter_of_bytes(to) };
+            entry.steps[0].originals = pair((BYTES, from), (RATIO, "0"));
+            link(&mut entry.steps[0].originals, open);
+            entry.steps[0].outcome.as_mut().expect("it ran").caused.clear();
+            entry
+        };
+        let second = over(2, "4096", "8192", std::slice::from_ref(&first));
+        let third = over(3, "8192", "16384", &[first.clone(), second.clone()]);
+        let overs = |step: &EntryStep| step.originals.iter().map(|own| own.over).collect::<Vec<_>>();
+        assert_eq!(overs(&third.steps[0]), [Some(EntryId(2)); 2]);
+        let mut entries = [first, second, third];
+        undo(&mut entries[0], OutcomeKind::HandedOver);
+        undo(&mut entries[1], OutcomeKind::HandedOver);
+        let below = resolved(&entries[2], 0, &entries).step.originals;
+        assert_eq!([&below[0].value, &below[1].value], ["0", "20"]);
+        // Taken over and not written, it has left both, too.
+        entries[1].steps[0].outcome.as_mut().expect("it ran").outcome = OutcomeKind::TakenOver;
+        assert_eq!(links(pair((RATIO, "0"), (BYTES, "8192")), &entries[..2]), [None, None], "it is undone");
+        entries[1].steps[0].undone = None;
+        assert_eq!(links(pair((RATIO, "0"), (BYTES, "8192")), &entries[..2]), [Some(2), Some(2)]);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Ledger {
                     return Err(format!("it carries entry {}, which does not follow", whole.id));
                 }
                 let mut whole = *whole;
-                split_pools(&mut whole.steps);
+                as_of_now(&mut whole.steps);
                 self.entries.push(whole);
             }
             Event::Intent { entry, intent } => {
@@ -202,18 +202,22 @@ impl Ledger {
     }
 }
 
-/// Reads the files of an older planish as those of this one: see [`EntryStep::split_pools`].
-fn split_pools(steps: &mut [EntryStep]) {
+/// Reads the steps of an older planish as those of this one: see [`EntryStep::split_pools`] and
+/// [`EntryStep::link_twins`].
+fn as_of_now(steps: &mut [EntryStep]) {
     let raised: Vec<(String, u64)> =
         steps.iter().filter_map(|step| Some((step.place.clone(), step.raise_pages?))).collect();
-    steps.iter_mut().for_each(|step| step.split_pools(&raised));
+    for step in steps {
+        step.split_pools(&raised);
+        step.link_twins();
+    }
 }
 
 /// An entry that has been announced: interrupted, unless a later line says more.
 fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> Entry {
     let Intent { command, reason, profile, plan, confirm_by, on_confirm, allowed, instead_of, mut steps } =
         intent;
-    split_pools(&mut steps);
+    as_of_now(&mut steps);
     let state = if steps.is_empty() { EntryState::Closed(Closure::Empty) } else { EntryState::Interrupted };
     let undo_begun = false;
     Entry {

@@ -476,3 +476,26 @@ fn a_line_of_a_pool_from_an_older_planish_is_its_entrys_own_share() {
         "without a step of its own the line is all that is known"
     );
 }
+
+/// An older planish noted of one of two twins alone what it lies over, where the entry below had found the other one
+/// cleared: the original of that one, further below, was lost.
+#[test]
+fn twins_from_an_older_planish_lie_over_the_same_entry() {
+    let (bytes, ratio) = ("vm.dirty_bytes", "vm.dirty_ratio");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut journal = open(folder.path()).expect("new");
+    for (found, wanted, cleared, over) in [("0", "4096", "20", None), ("4096", "8192", "0", Some(EntryId(1)))]
+    {
+        let mut set = step(bytes, found, wanted);
+        let twin = step(ratio, cleared, "").originals.remove(0);
+        set.originals.push(Original { coupling: Some(planish_model::Coupling::Twin), ..twin });
+        set.originals[0].over = over;
+        journal.begin(Intent { steps: vec![set], ..intent(None) }).expect("room");
+    }
+    drop(journal);
+    let overs = |entry: &planish_model::Entry| {
+        entry.steps[0].originals.iter().map(|own| own.over).collect::<Vec<_>>()
+    };
+    let ledger = look(folder.path());
+    assert_eq!(ledger.entries.iter().map(overs).collect::<Vec<_>>(), [[None; 2], [Some(EntryId(1)); 2]]);
+}

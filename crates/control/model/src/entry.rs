@@ -38,6 +38,14 @@ pub struct Original {
     pub over: Option<EntryId>,
 }
 
+impl Original {
+    /// Whether it is that of a step's place, or of the twin that makes one setting with it.
+    #[must_use]
+    pub fn is_of_setting(&self) -> bool {
+        matches!(self.coupling, None | Some(Coupling::Twin))
+    }
+}
+
 /// What a write changed in a coupled place, as read back after it: the kernel recomputed it, or cleared a twin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Caused {
@@ -328,6 +336,14 @@ impl EntryStep {
             }
         }
         self.wanted = lines;
+    }
+
+    /// Has both of two twins be what the same entry left. An older planish noted that of one of them alone, where that
+    /// entry had found the other one cleared already, and so lost the original of the other below it.
+    pub fn link_twins(&mut self) {
+        let over = self.originals.iter().filter(|original| original.is_of_setting()).find_map(|own| own.over);
+        let both = self.originals.iter_mut().filter(|original| original.is_of_setting());
+        both.for_each(|original| original.over = over);
     }
 
     /// The arguments that it has the boot loader give every further boot; `None` for a step of no such file.

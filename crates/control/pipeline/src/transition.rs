@@ -22,8 +22,8 @@ use planish_act::three_way::{self, Whose};
 use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
-    Catalogue, Caused, Closure, Coupling, Entry, EntryId, EntryState, EntryStep, Exit, Instead, Knob, KnobId,
-    Original, Outcome, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
+    Catalogue, Caused, Closure, Entry, EntryId, EntryState, EntryStep, Exit, Instead, Knob, KnobId, Original,
+    Outcome, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
 };
 
 use crate::error::PipelineError;
@@ -339,7 +339,7 @@ impl Draft<'_> {
         let id = self.entry.id;
         let resolved = stack::resolved(self.entry, index, self.known);
         let step = &resolved.step;
-        let of_setting = || step.originals.iter().filter(|other| is_of_setting(other));
+        let of_setting = || step.originals.iter().filter(|other| other.is_of_setting());
         let is_set = of_setting().any(|other| self.set.contains(other.place.as_str()));
         if is_set || stack::covering(id, step, self.known).is_some() {
             return Ok(());
@@ -365,7 +365,7 @@ impl Draft<'_> {
             let back = self.step(&live.knob, live, of_live, &target)?;
             self.own.push(back);
         }
-        for other in step.coupled().filter(|other| !is_of_setting(other)) {
+        for other in step.coupled().filter(|other| !other.is_of_setting()) {
             let is_own = self.entry.steps.iter().any(|own| own.place == other.place && !own.is_undone());
             let is_known = self.after.iter().any(|after| after.place == other.place);
             if is_own || is_known || self.set.contains(other.place.as_str()) {
@@ -426,11 +426,6 @@ impl Draft<'_> {
             ..Step::of(knob, &original.place, now, wanted, settable)
         })
     }
-}
-
-/// Whether an original is that of a step's place, or of the twin that makes one setting with it.
-fn is_of_setting(original: &Original) -> bool {
-    matches!(original.coupling, None | Some(Coupling::Twin))
 }
 
 /// Whose value a place shows, as an undo of the entry would find it.

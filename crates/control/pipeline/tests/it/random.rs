@@ -70,9 +70,18 @@ fn source(number: usize) -> Source {
         ],
         // Larger than anything that strangers add: a pool at exactly the size of a killed write proves the write.
         &[("hugepages.2m", pool(400 << 20, Nodes::Spread)), ("vm.stat_interval", Want::Int(60))],
-        &[("hugepages.2m", pool(200 << 20, Nodes::Each(vec![0]))), ("thp.enabled", word("never"))],
+        &[
+            ("hugepages.2m", pool(200 << 20, Nodes::Each(vec![0]))),
+            ("thp.enabled", word("never")),
+            // A third value of one twin, and a fourth: an entry in the middle finds the other one cleared.
+            ("vm.dirty_bytes", Want::Int(1 << 28)),
+        ],
         // Two steps from which the kernel derives one place.
-        &[("thp.enabled", word("never")), ("thp.shmem_enabled", word("advise"))],
+        &[
+            ("thp.enabled", word("never")),
+            ("thp.shmem_enabled", word("advise")),
+            ("vm.dirty_bytes", Want::Int(1 << 27)),
+        ],
         // Boot parameters, for hosts with a boot loader.
         &[("boot.skew_tick", Want::Int(1)), ("vm.swappiness", Want::Int(10))],
         &[("boot.rcupdate_rcu_normal_after_boot", Want::Int(1))],
@@ -288,8 +297,14 @@ fn live_and_undo(
 
 /// The places that strangers edit and a profile sets, itself or by a twin.
 fn sets(number: usize) -> &'static [&'static str] {
-    [&[SWAPPINESS, DIRTY_RATIO][..], &[SWAPPINESS, STAT_INTERVAL, DIRTY_RATIO], &[STAT_INTERVAL], &[], &[]]
-        [number]
+    let bytes = &[DIRTY_RATIO];
+    [
+        &[SWAPPINESS, DIRTY_RATIO][..],
+        &[SWAPPINESS, STAT_INTERVAL, DIRTY_RATIO],
+        &[STAT_INTERVAL],
+        bytes,
+        bytes,
+    ][number]
 }
 
 fn is_undo(event: &Event) -> bool {
@@ -385,6 +400,22 @@ fn a_twin_that_someone_set_between_two_entries_comes_back() {
         run(&tree, &start, &Event::Undo(Some(3 - first_out)));
         assert_eq!([DIRTY_BYTES, DIRTY_RATIO].map(|place| tree.get(place)), ["268435456\n", "0\n"]);
     }
+}
+
+/// The second and the third find the ratio cleared, and change nothing there.
+#[test]
+fn three_values_of_one_twin_hand_the_other_one_down() {
+    for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let applied = [Event::Apply(0), Event::Apply(3), Event::Apply(4)];
+        let life: Vec<Event> = applied.into_iter().chain(order.map(|id| Event::Undo(Some(id)))).collect();
+        live_and_undo(&tree, &start, &life).unwrap_or_else(|error| panic!("{order:?}: {error}"));
+    }
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let chain = [Event::Apply(0), Event::Instead(3, 1, false), Event::Instead(4, 2, false)];
+    live_and_undo(&tree, &start, &chain).expect("the start");
 }
 
 /// The value of the second is that of the first by chance: what somebody had set between them is below it.
