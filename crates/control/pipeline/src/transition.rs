@@ -332,8 +332,7 @@ impl Draft<'_> {
     /// Adds what becomes of a step of the entry. The texts of three moments decide, as they do in an undo.
     fn add(&mut self, index: usize, read: &Read<'_>) -> Result<(), PipelineError> {
         let raw = &self.entry.steps[index];
-        let wrote = raw.outcome.as_ref().is_none_or(|done| done.outcome != OutcomeKind::Satisfied);
-        if raw.undo != Undo::Restore || raw.is_undone() || !wrote {
+        if !goes_back(raw) {
             return Ok(());
         }
         let id = self.entry.id;
@@ -366,7 +365,7 @@ impl Draft<'_> {
             self.own.push(back);
         }
         for other in step.coupled().filter(|other| !other.is_of_setting()) {
-            let is_own = self.entry.steps.iter().any(|own| own.place == other.place && !own.is_undone());
+            let is_own = self.entry.steps.iter().any(|own| own.place == other.place && goes_back(own));
             let is_known = self.after.iter().any(|after| after.place == other.place);
             if is_own || is_known || self.set.contains(other.place.as_str()) {
                 continue;
@@ -426,6 +425,13 @@ impl Draft<'_> {
             ..Step::of(knob, &original.place, now, wanted, settable)
         })
     }
+}
+
+/// Whether a step goes back by itself: it is there, and wrote its place. One that found there what it wanted, since a
+/// step before it had the kernel make that, goes back with that one.
+fn goes_back(step: &EntryStep) -> bool {
+    let wrote = step.outcome.as_ref().is_none_or(|done| done.outcome != OutcomeKind::Satisfied);
+    step.undo == Undo::Restore && !step.is_undone() && wrote
 }
 
 /// Whose value a place shows, as an undo of the entry would find it.

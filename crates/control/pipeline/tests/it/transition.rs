@@ -3,7 +3,7 @@
 
 use planish_journal::HostLock;
 use planish_model::{
-    Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want,
+    Class, Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want,
 };
 use planish_pipeline::{
     Applied, ApplyOptions, Half, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
@@ -604,6 +604,27 @@ fn an_entry_that_took_a_place_can_be_replaced_as_any_other() {
     let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
     let before = undone.before[0].steps.iter().find(|step| step.place == SWAPPINESS).expect("a step");
     assert_eq!(before.original().expect("one").value.trim(), "60", "what it goes back to is told so");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+const WATCHDOG: &str = "/proc/sys/kernel/watchdog";
+const NMI_WATCHDOG: &str = "/proc/sys/kernel/nmi_watchdog";
+
+/// The step of its own wrote nothing, since a step before it had the kernel set it: it goes back with that one.
+#[test]
+fn a_value_of_its_own_that_another_step_had_caused_goes_back_with_that_one() {
+    let tree = Tree::copy_of("metal-2s");
+    let start = tree.snapshot();
+    let wants = [("kernel.watchdog", Want::Int(0)), ("kernel.nmi_watchdog", Want::Int(0))];
+    let session = tree.session();
+    let allowed = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    let first = plan(&session, &profile("first", &wants), &allowed).expect("a plan");
+    apply(&session, &first, &NOW).expect("applied");
+    assert_eq!([WATCHDOG, NMI_WATCHDOG].map(|place| tree.get(place)), ["0\n", "0\n"]);
+    let other = profile("second", &[("vm.swappiness", Want::Int(10))]);
+    assert_eq!(apply_instead(&tree, &other, &NOW).exit, Exit::Done);
+    assert_eq!([WATCHDOG, NMI_WATCHDOG].map(|place| tree.get(place)), ["1\n", "1\n"]);
+    undo(&tree.session(), Target::All, false).expect("undone");
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
