@@ -67,15 +67,16 @@ fn made_at(step: &EntryStep, place: &str) -> Option<String> {
 }
 
 /// The newer open entry that set the place of a step, or its twin, after the step did: undoing that one
-/// brings the step's original back, and the step itself must write nothing.
+/// brings the step's original back, and the step itself must write nothing. One that set what the place is another face
+/// of is such an entry, too: as long as the governor is `performance` the kernel refuses any other energy hint.
 ///
 /// That is one which was applied over it, and one which set the same place anew after somebody had put these originals
 /// back. `step` has the originals that count now: see [`resolved`].
 #[must_use]
 pub fn covering(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Option<EntryId> {
     let covers = |other: &EntryStep| {
-        of_one_setting(step, other).any(|found| is_over(found, id, entries))
-            || is_found_again(step, other, entries)
+        let mut found = of_one_setting(step, other).chain(other_face(step, other));
+        found.any(|found| is_over(found, id, entries)) || is_found_again(step, other, entries)
     };
     newer(id, entries).find(|(_, other)| covers(other)).map(|(newer, _)| newer)
 }
@@ -104,6 +105,12 @@ fn of_one_setting<'a>(step: &EntryStep, other: &'a EntryStep) -> impl Iterator<I
         step.originals.iter().any(|original| original.is_of_setting() && original.place == place)
     };
     other.originals.iter().filter(move |original| original.is_of_setting() && is_own(&original.place))
+}
+
+/// The original that another step has of the place of a step as another face of its own.
+fn other_face<'a>(step: &EntryStep, other: &'a EntryStep) -> impl Iterator<Item = &'a Original> {
+    let is_alias = |found: &&Original| found.coupling == Some(Coupling::Alias) && found.place == step.place;
+    other.originals.iter().filter(is_alias)
 }
 
 /// The newer open entry that set the place of a step, or its twin, over whatever it found there. Where it covers
@@ -397,6 +404,28 @@ mod tests {
         assert_eq!(links(pair((RATIO, "0"), (BYTES, "8192")), &entries[..2]), [None, None], "it is undone");
         entries[1].steps[0].undone = None;
         assert_eq!(links(pair((RATIO, "0"), (BYTES, "8192")), &entries[..2]), [Some(2), Some(2)]);
+    }
+
+    /// The hint is refused as long as the governor of the newer one stays: it goes back with that.
+    #[test]
+    fn another_face_of_what_a_newer_entry_set_goes_back_with_that_one() {
+        let first = entry(1, "balance", "performance", &[]);
+        let governor = |found: &str, open: &[Entry]| {
+            let mut entry = entry(2, "powersave", "performance", &[]);
+            let step = &mut entry.steps[0];
+            step.place = "/sys/governor".to_owned();
+            step.originals[0].place = step.place.clone();
+            step.originals.push(Original { coupling: Some(Coupling::Alias), ..original(found) });
+            link(&mut step.originals, open);
+            entry
+        };
+        let mut entries = [first.clone(), governor("performance", std::slice::from_ref(&first))];
+        assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), Some(EntryId(2)));
+        undo(&mut entries[0], OutcomeKind::HandedOver);
+        assert_eq!(resolved(&entries[1], 0, &entries).step.originals[1].value, "balance");
+        // Over what somebody had set, it is no doing of the first.
+        let entries = [first.clone(), governor("power", std::slice::from_ref(&first))];
+        assert_eq!(covering(EntryId(1), &entries[0].steps[0], &entries), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! took over or put back is B's by then, and A hands its originals over. Pages of pools change hands in one line of the
 //! journal. The files of A go last. Then A is closed, and says by whom its place was taken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use planish_act::stack::{self, Resolved};
@@ -36,6 +36,8 @@ struct Going {
     profile: String,
     /// Steps that put values back, in their order.
     back: Vec<Step>,
+    /// Those that come behind what the plan writes, since the kernel refuses them before that.
+    behind: Vec<Step>,
     theirs: Vec<Theirs>,
     files: Vec<String>,
 }
@@ -61,8 +63,9 @@ pub(crate) fn take_place(
         let reason = format!("{} takes nothing over from it and writes nothing besides", plan.profile);
         return Err(refused(id, reason, format!("planish undo {id} puts back what it set")));
     }
-    let Going { profile, mut back, theirs, files } = going;
+    let Going { profile, mut back, behind, theirs, files } = going;
     back.extend(plan.steps.iter().cloned());
+    back.extend(behind);
     let pools = pools::going(session.host(), &session.holding(entries), id, &plan);
     Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files, pools }, back))
 }
@@ -85,7 +88,7 @@ pub(crate) fn refuse_moved(
         let other = steps.iter().find(|other| other.place == step.place);
         other.map_or_else(|| "nothing".to_owned(), |other| format!("`{}`", other.wanted.trim()))
     };
-    let due: Vec<&Step> = going.back.iter().collect();
+    let due: Vec<&Step> = going.back.iter().chain(&going.behind).collect();
     for step in planned.iter().chain(&due) {
         let (planned, due) = (told(&planned, step), told(&due, step));
         let text = format!("{} goes back to {due} with entry {id}, and to {planned} in the plan", step.place);
@@ -146,32 +149,29 @@ fn look(
     let catalogue = session.sound_catalogue()?;
     refuse_parameters(catalogue, entry, plan)?;
     refuse_unnamed(entry, plan, &known)?;
-    let set: BTreeSet<&str> = plan
-        .steps
-        .iter()
-        .filter(|step| step.part != Some(Part::Back))
-        .map(|step| step.place.as_str())
-        .collect();
+    let steps = plan.steps.iter().filter(|step| step.part != Some(Part::Back));
+    let set = steps.map(|step| (step.place.as_str(), step.wanted.as_str())).collect();
     let mut draft = Draft {
         catalogue,
         entry,
         known: &known,
         set,
         own: Vec::new(),
+        behind: Vec::new(),
         after: Vec::new(),
         theirs: Vec::new(),
     };
     for index in (0..entry.steps.len()).rev() {
         draft.add(index, read)?;
     }
-    let Draft { set, mut own, after, theirs, .. } = draft;
+    let Draft { set, mut own, behind, after, theirs, .. } = draft;
     own.extend(after);
     // A drop-in that the plan wants, too, stays as it is.
-    let stays = |step: &EntryStep| step.undo == Undo::File && set.contains(step.place.as_str());
+    let stays = |step: &EntryStep| step.undo == Undo::File && set.contains_key(step.place.as_str());
     let left = |step: &&EntryStep| step.undo.outlives_boot() && !step.is_undone() && !stays(step);
     let files = entry.steps.iter().filter(left);
     let files = files.map(|step| step.place.clone()).collect();
-    Ok(Going { profile: entry.profile.clone(), back: own, theirs, files })
+    Ok(Going { profile: entry.profile.clone(), back: own, behind, theirs, files })
 }
 
 /// Refuses an entry of which it is not known what it holds, or which holds nothing that a plan could take over.
@@ -320,9 +320,11 @@ struct Draft<'a> {
     catalogue: &'a Catalogue,
     entry: &'a Entry,
     known: &'a [Entry],
-    /// Places that the plan sets.
-    set: BTreeSet<&'a str>,
+    /// Places that the plan sets, with what it wants there.
+    set: BTreeMap<&'a str, &'a str>,
     own: Vec<Step>,
+    /// Other faces of what the plan sets.
+    behind: Vec<Step>,
     /// What the kernel derives from those, and the other faces of theirs: they come last.
     after: Vec<Step>,
     theirs: Vec<Theirs>,
@@ -339,8 +341,9 @@ impl Draft<'_> {
         let resolved = stack::resolved(self.entry, index, self.known);
         let step = &resolved.step;
         let of_setting = || step.originals.iter().filter(|other| other.is_of_setting());
-        let is_set = of_setting().any(|other| self.set.contains(other.place.as_str()));
-        if is_set || stack::covering(id, step, self.known).is_some() {
+        let is_set = of_setting().any(|other| self.set.contains_key(other.place.as_str()));
+        let face = self.face(step);
+        if is_set || face == Some(Face::Pinned) || stack::covering(id, step, self.known).is_some() {
             return Ok(());
         }
         let Some(original) = step.original() else { return Ok(()) };
@@ -360,14 +363,15 @@ impl Draft<'_> {
         let live = three_way::live_one(step, original);
         let of_live = read(&live.place).unwrap_or_default();
         let target = live.value.clone();
-        if !self.own.iter().any(|other| other.place == live.place) {
+        if !self.own.iter().chain(&self.behind).any(|other| other.place == live.place) {
             let back = self.step(&live.knob, live, of_live, &target)?;
-            self.own.push(back);
+            let list = if face.is_some() { &mut self.behind } else { &mut self.own };
+            list.push(back);
         }
         for other in step.coupled().filter(|other| !other.is_of_setting()) {
             let is_own = self.entry.steps.iter().any(|own| own.place == other.place && goes_back(own));
             let is_known = self.after.iter().any(|after| after.place == other.place);
-            if is_own || is_known || self.set.contains(other.place.as_str()) {
+            if is_own || is_known || self.set.contains_key(other.place.as_str()) {
                 continue;
             }
             let Some(now) = read(&other.place) else { continue };
@@ -381,6 +385,20 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// What the place of a step is beside those that the plan sets: the energy hint is another face of the governor, and
+    /// as long as that is `performance` the kernel refuses any other hint.
+    fn face(&self, step: &EntryStep) -> Option<Face> {
+        let knob = self.catalogue.knob(&step.knob).ok()?;
+        let holes = place::captures(&knob.path, &step.place)?;
+        let wanted = |other: &Knob| self.set.get(place::fill(&other.path, &holes).as_str()).copied();
+        let by = knob.pinned.as_ref().and_then(|pin| wanted(self.catalogue.knob(&pin.by).ok()?));
+        if knob.pinned.as_ref().is_some_and(|pin| by.map(str::trim) == Some(pin.at.as_str())) {
+            return Some(Face::Pinned);
+        }
+        let mut others = self.catalogue.knobs().filter(|other| other.alias.contains(&knob.id));
+        others.any(|other| wanted(other).is_some()).then_some(Face::Free)
+    }
+
     /// Notes coupled places of a step that it had changed, and somebody else has set since.
     fn keep_coupled(&mut self, resolved: &Resolved, read: &Read<'_>) {
         let step = &resolved.step;
@@ -389,7 +407,7 @@ impl Draft<'_> {
             let Some(ours) = caused.iter().find(|caused| caused.place == other.place) else { continue };
             let Some(now) = read(&other.place) else { continue };
             let is_theirs = three_way::coupled(step, &resolved.inherited, other, &now) == Whose::Theirs;
-            if is_theirs && !self.set.contains(other.place.as_str()) {
+            if is_theirs && !self.set.contains_key(other.place.as_str()) {
                 self.keep(other, &ours.value, &now);
             }
         }
@@ -432,6 +450,15 @@ impl Draft<'_> {
 fn goes_back(step: &EntryStep) -> bool {
     let wrote = step.outcome.as_ref().is_none_or(|done| done.outcome != OutcomeKind::Satisfied);
     step.undo == Undo::Restore && !step.is_undone() && wrote
+}
+
+/// A place that is another face of one that a plan sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Face {
+    /// The kernel keeps it at one word beside what the plan wants: it is that one's, which has its original, too.
+    Pinned,
+    /// It can be written once that one is.
+    Free,
 }
 
 /// Whose value a place shows, as an undo of the entry would find it.

@@ -628,6 +628,64 @@ fn a_value_of_its_own_that_another_step_had_caused_goes_back_with_that_one() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+const HINT: &str = "/sys/devices/system/cpu/cpu3/cpufreq/energy_performance_preference";
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor";
+
+/// The governor `performance` refuses any hint but its own: where the new one keeps that governor, the hint is its own,
+/// too; where it has another one, the hint goes back behind that.
+#[test]
+fn a_hint_goes_with_the_governor_that_pins_it() {
+    let fast = [("cpu.governor", word("performance")), ("cpu.epp", word("performance"))];
+    let shows = |tree: &Tree| [GOVERNOR, HINT].map(|place| tree.get(place).trim().to_owned());
+    for (wanted, between) in [("performance", "performance"), ("powersave", "balance_power")] {
+        for newest_first in [true, false] {
+            let tree = Tree::copy_of("metal-2s");
+            for cpu in 0..8 {
+                tree.put(&HINT.replace("cpu3", &format!("cpu{cpu}")), "balance_power\n");
+            }
+            let start = tree.snapshot();
+            let session = tree.session();
+            apply(&session, &plan_of(&session, &profile("fast", &fast)), &NOW).expect("applied");
+            let before = tree.snapshot();
+            let other = profile("other", &[("cpu.governor", word(wanted)), ("vm.swappiness", Want::Int(10))]);
+            let on_trial = ApplyOptions { confirm_seconds: Some(600), ..NOW };
+            apply_instead(&tree, &other, &on_trial);
+            assert_eq!(shows(&tree), [wanted, between]);
+            undo(&tree.session(), Target::Newest, false).expect("undone");
+            assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "{wanted}: as the old entry left it");
+            let plan = instead(&tree.session(), &other, 1).expect("a plan");
+            let applied = apply(&tree.session(), &plan, &NOW).expect("applied");
+            assert_eq!(applied.exit, Exit::Done, "{wanted}: {:#?}", applied.hints);
+            assert_eq!(shows(&tree), [wanted, between]);
+            let above = profile("above", &fast);
+            apply(&tree.session(), &plan_of(&tree.session(), &above), &NOW).expect("applied");
+            for id in if newest_first { [4, 3] } else { [3, 4] } {
+                let open = tree.entries().iter().any(|entry| entry.id == EntryId(id) && entry.is_open());
+                assert!(!open || undo_entry(&tree, id).exit == Exit::Done, "{wanted} {id}");
+            }
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{wanted}");
+        }
+    }
+}
+
+/// An entry that set the hint alone goes from under one that set the governor, which refuses its original.
+#[test]
+fn a_hint_under_a_newer_governor_goes_back_with_that() {
+    let tree = Tree::copy_of("metal-2s");
+    let start = tree.snapshot();
+    for (name, id) in [("hint", "cpu.epp"), ("governor", "cpu.governor")] {
+        let session = tree.session();
+        let plan = plan_of(&session, &profile(name, &[(id, word("performance"))]));
+        apply(&session, &plan, &NOW).expect("applied");
+    }
+    for id in [1, 2] {
+        let undone = undo_entry(&tree, id);
+        assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.hints);
+    }
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+}
+
 /// Knobs that were applied under an allowance are judged so afterwards.
 #[test]
 fn check_asks_for_what_was_allowed_then() {
