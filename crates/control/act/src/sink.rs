@@ -238,7 +238,8 @@ pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkEr
     }
 }
 
-/// Replaces or removes a file of ours below a root: a new file beside it, synced, then one rename.
+/// Replaces or removes a file of ours below a root: a new file beside it, synced, then one rename. It is for everybody
+/// to read, unless the one that is there is not: whoever closed that has a reason.
 ///
 /// The new file has a fixed name, which the host-wide lock keeps to one writer: what a kill leaves of it goes with
 /// the next replacement or removal.

@@ -24,6 +24,18 @@ fn a_file_of_someone_else_is_refused_or_kept() {
     assert_eq!(tree.get(SYSCTL_FILE), "# edited\n");
 }
 
+/// Whoever closed a file to others has a reason: what is left of it stays so.
+#[test]
+fn a_file_with_a_line_of_someone_else_keeps_its_mode() {
+    let tree = Tree::new();
+    apply(&tree.session(), &plan_of(&tree.session(), &everything()), &PERSIST).expect("applied");
+    assert_eq!(tree.mode(SYSCTL_FILE), 0o644);
+    tree.set_mode(SYSCTL_FILE, 0o600);
+    tree.put(SYSCTL_FILE, &format!("{}kernel.theirs = 1\n", tree.get(SYSCTL_FILE)));
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!((tree.get(SYSCTL_FILE).contains("theirs"), tree.mode(SYSCTL_FILE)), (true, 0o600));
+}
+
 /// The cures are typed as they are told, and lead out.
 #[test]
 fn a_file_of_ours_that_someone_edited_or_removed_is_refused_with_a_way_out() {

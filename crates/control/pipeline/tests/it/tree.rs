@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want, cards};
@@ -192,8 +193,15 @@ impl Tree {
     }
 
     pub fn make_executable(&self, path: &str) {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(self.real(path), fs::Permissions::from_mode(0o755)).expect("ours");
+        self.set_mode(path, 0o755);
+    }
+
+    pub fn set_mode(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.real(path), fs::Permissions::from_mode(mode)).expect("ours");
+    }
+
+    pub fn mode(&self, path: &str) -> u32 {
+        fs::metadata(self.real(path)).expect("it is there").permissions().mode() & 0o7777
     }
 
     pub fn remove(&self, path: &str) {
