@@ -27,27 +27,33 @@ fn refused_of() -> usize {
     if is_whole() { 1 } else { 5 }
 }
 
-fn is_whole() -> bool {
+/// Whether nothing is to be left out.
+pub fn is_whole() -> bool {
     std::env::var_os(EVERY).is_some()
 }
 
 /// A machine that may be written, with what it was.
-struct Machine {
-    name: String,
-    tree: Tree,
-    start: BTreeMap<String, String>,
+pub struct Machine {
+    pub name: String,
+    pub tree: Tree,
+    pub start: BTreeMap<String, String>,
 }
 
 impl Machine {
-    fn new(name: &str, tree: Tree) -> Self {
+    pub fn new(name: &str, tree: Tree) -> Self {
         let start = tree.snapshot();
         Self { name: name.to_owned(), tree, start }
     }
 
-    /// Everything undone: nothing differs from the start. The journal goes, so that the next one begins anew.
+    /// Everything undone: nothing differs from the start.
     fn is_back(&self, when: &str) {
         let left = differences(&self.start, &self.tree.snapshot());
         assert_eq!(left, [""; 0], "{} {when}: {:#?}", self.name, self.tree.entries());
+        self.forget();
+    }
+
+    /// The journal goes, so that the next one begins anew.
+    pub fn forget(&self) {
         let state = self.tree.root().join("var/lib/planish");
         if state.exists() {
             std::fs::remove_dir_all(state).expect("ours");
@@ -58,7 +64,7 @@ impl Machine {
 /// The machines that may be written, and two of them somewhat changed: one whose values are not what profiles want
 /// already, and one whose firmware takes every hint.
 #[expect(clippy::disallowed_methods, reason = "lists the fixtures")]
-fn machines() -> Vec<Machine> {
+pub fn machines() -> Vec<Machine> {
     let folders = std::fs::read_dir(hosts()).expect("the fixtures are there").filter_map(Result::ok);
     let mut names: Vec<String> = folders
         .filter(|folder| Host::open(&folder.path()).is_ok_and(|host| host.is_writable()))
@@ -104,7 +110,7 @@ fn with_willing_firmware() -> Tree {
     tree
 }
 
-fn profiles(session: &Session) -> Vec<String> {
+pub fn profiles(session: &Session) -> Vec<String> {
     session.catalogue().profile_names().map(str::to_owned).collect()
 }
 

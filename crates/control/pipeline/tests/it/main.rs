@@ -38,6 +38,7 @@ mod reboot;
 mod refusals;
 mod relocate;
 mod rules;
+mod sequences;
 mod size;
 mod speed;
 mod tag;
