@@ -217,7 +217,7 @@ fn advice(missing: &[&Need], has_apt: bool, is_root: bool, without: Without) -> 
 }
 
 /// Folder of PostgreSQL's server programs, newest version first where Debian keeps several.
-fn postgres_programs() -> Option<PathBuf> {
+pub fn postgres_programs() -> Option<PathBuf> {
     let complete =
         |folder: &Path| ["initdb", "postgres", "pgbench"].iter().all(|name| folder.join(name).exists());
     let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")

@@ -2,7 +2,10 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{cards, control, held, moved, partition, placed, planish, record, settings, text, threads};
+use crate::{
+    cards, control, held, moved, partition, placed, planish, record, scanned, servers, settings, text,
+    threads,
+};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,6 +18,9 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
     if shape.record {
         return report.check("guest.record", guest_record);
     }
+    if shape.servers {
+        return servers::run_all(shape, report);
+    }
     report.check("guest.pools", guest_pools);
     if planish::present() {
         report.check("planish.version", version);
@@ -25,6 +31,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             }
         }
         placed::run_all(shape, report);
+        scanned::run_all(shape, report);
         moved::run_all(shape, report);
         control::run_all(report);
         partition::run_all(report);

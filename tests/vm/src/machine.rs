@@ -16,6 +16,8 @@ pub struct Shape {
     pub cpu_count: usize,
     /// Whether the tree of this guest is to be sent out on the second serial port.
     pub record: bool,
+    /// Whether real servers are packed, and nothing else is to be looked at.
+    pub servers: bool,
 }
 
 impl Shape {
@@ -33,6 +35,7 @@ impl Shape {
             node_cpuless_count: count("cpuless")?,
             cpu_count: count("cpus")?,
             record: word("record") == Some("1"),
+            servers: word("only") == Some("servers"),
         })
     }
 }

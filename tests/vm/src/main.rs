@@ -35,6 +35,8 @@ mod placed;
 mod planish;
 mod port;
 mod record;
+mod scanned;
+mod servers;
 mod settings;
 mod text;
 mod threads;

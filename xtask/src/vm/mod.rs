@@ -8,6 +8,7 @@ mod disk;
 mod guest;
 mod kernel;
 mod programs;
+mod servers;
 mod shape;
 
 use crate::tally::Tally;
@@ -16,6 +17,7 @@ use crate::{ground, shell};
 use anyhow::{Context, Result, ensure};
 use guest::Boot;
 use kernel::Kernel;
+use servers::Servers;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,8 +34,11 @@ pub struct Options {
     /// Record each guest as a host tree below this folder, as it was booted, and check nothing else in it
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
+    /// Boot only the guest with real servers: minutes of its own, so that of the others only --full boots it too
+    #[arg(long, conflicts_with_all = ["full", "record"])]
+    pub servers: bool,
     /// Reboot a Debian that its loader starts from a disk instead: slow, and not a part of ci
-    #[arg(long, conflicts_with_all = ["full", "kernels", "record"])]
+    #[arg(long, conflicts_with_all = ["full", "kernels", "record", "servers"])]
     pub disk: bool,
     /// Begin the guest with a disk at this stage: cut-N (the power cut of that number), once, arms, left, third,
     /// services, knobs, units or parts; bls-persist (GRUB with entries) or efi-persist (systemd-boot); newer-units,
@@ -64,6 +69,8 @@ pub fn run(options: &Options) -> Result<Tally> {
     }
     tally.skips.extend(programs.skips.iter().cloned());
     let versions = match options.kernels.as_slice() {
+        // The newest has every policy that servers are started with.
+        [] if options.servers => kernel::VERSIONS.last().into_iter().map(ToString::to_string).collect(),
         [] => kernel::VERSIONS.iter().map(ToString::to_string).collect(),
         some => some.to_vec(),
     };
@@ -75,17 +82,38 @@ pub fn run(options: &Options) -> Result<Tally> {
                 continue;
             }
         };
-        let initramfs = programs.pack(&kernel, &folder)?;
+        if options.servers {
+            tally.add(boot_servers(&kernel, &programs, &folder)?);
+            continue;
+        }
+        let initramfs = programs.pack(&kernel, &folder, None)?;
         let others = if options.full { shape::OTHERS } else { &[] };
         for shape in std::iter::once(&shape::USUAL).chain(others) {
             let record = options.record.is_some();
-            let boot = Boot { kernel: &kernel, shape, initramfs: &initramfs, folder: &folder, record };
+            let only = None;
+            let boot = Boot { kernel: &kernel, shape, initramfs: &initramfs, folder: &folder, record, only };
             tally.add(boot.run()?);
             if let Some(into) = &options.record {
                 unpack(&boot, into)?;
             }
         }
+        if options.full && options.record.is_none() {
+            tally.add(boot_servers(&kernel, &programs, &folder)?);
+        }
     }
+    Ok(tally)
+}
+
+/// Real servers on two nodes.
+fn boot_servers(kernel: &Kernel, programs: &Programs, folder: &Path) -> Result<Tally> {
+    let servers = Servers::gather();
+    let mut tally = Tally { skips: servers.skips.clone(), ..Tally::default() };
+    if programs.planish.is_none() || !servers.any() {
+        return Ok(tally);
+    }
+    let initramfs = &programs.pack(kernel, folder, Some(&servers))?;
+    let only = Some("servers");
+    tally.add(Boot { kernel, shape: &shape::SERVERS, initramfs, folder, record: false, only }.run()?);
     Ok(tally)
 }
 
@@ -134,9 +162,12 @@ impl Programs {
         Ok(Self { init, planish, others, skips })
     }
 
-    /// Packs the first root of a guest.
-    fn pack(&self, kernel: &Kernel, folder: &Path) -> Result<PathBuf> {
-        let plain = folder.join(format!("initramfs-{}", kernel.version));
+    /// Packs the first root of a guest, with servers or without.
+    fn pack(&self, kernel: &Kernel, folder: &Path, servers: Option<&Servers>) -> Result<PathBuf> {
+        let plain = folder.join(match servers {
+            Some(_) => format!("initramfs-servers-{}", kernel.version),
+            None => format!("initramfs-{}", kernel.version),
+        });
         let file = File::create(&plain).with_context(|| format!("make {}", plain.display()))?;
         let mut archive = cpio::Archive::new(std::io::BufWriter::new(file));
         for name in [
@@ -156,6 +187,11 @@ impl Programs {
         for other in &self.others {
             archive.program(&other.name, &other.bytes)?;
         }
+        if let Some(servers) = servers {
+            // One that is there already stays, and what is in it.
+            servers.folders.iter().try_for_each(|name| archive.folder(name))?;
+            servers.files.iter().try_for_each(|file| archive.program(&file.name, &file.bytes))?;
+        }
         for (index, module) in kernel.modules.iter().enumerate() {
             let name = module.file_name().unwrap_or_default().to_string_lossy();
             // The guest loads them in the order of their names.
@@ -163,7 +199,9 @@ impl Programs {
         }
         archive.finish()?.into_inner().context("write the initramfs")?;
         shell::run(Command::new("gzip").args(["-1", "--force", "--no-name"]).arg(&plain))?;
-        Ok(plain.with_file_name(format!("initramfs-{}.gz", kernel.version)))
+        let mut packed = plain.into_os_string();
+        packed.push(".gz");
+        Ok(PathBuf::from(packed))
     }
 }
 

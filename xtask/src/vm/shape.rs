@@ -27,6 +27,9 @@ const fn node(cpu_count: usize, memory_mib: usize) -> Node {
 /// Two ordinary nodes and one of memory only: the one shape that asks every question in one boot.
 pub const USUAL: Shape = Shape { name: "2n-cxl", nodes: &[node(2, 1024), node(2, 1024), node(0, 512)] };
 
+/// Two nodes with room for a server and its data, on which real servers are started and nothing else is looked at.
+pub const SERVERS: Shape = Shape { name: "servers", nodes: &[node(2, 1280), node(2, 1280)] };
+
 /// Shapes that only `--full` boots.
 pub const OTHERS: &[Shape] = &[
     Shape { name: "1n", nodes: &[node(2, 2048)] },
