@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use planish_residency::{Backing, Kind, Map, Member, Part};
+use planish_residency::{Area, Backing, Kind, Map, Member, Part};
 use planish_sys::NodeSet;
 
 use crate::machine::Machine;
+use crate::preload::NAME;
 use crate::wire::{self, Notice};
 use crate::wish::{SharedPages, Spread, Wish};
 
@@ -70,6 +71,9 @@ pub struct Achieved {
     pub private: Vec<PrivateAt>,
     /// Resident bytes of all kinds on transparent huge pages.
     pub thp_bytes: u64,
+    /// Processes that have a segment to be placed and not the preload: their loader ignored it, or somebody took it out
+    /// of their environment.
+    pub unreached: Vec<u32>,
     /// What could not be seen.
     pub unseen: Vec<String>,
 }
@@ -82,7 +86,9 @@ impl Achieved {
         let told = notices.iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
         let rows = map.rows();
         let thp = rows.iter().filter(|row| row.backing == Backing::Thp);
+        let unreached = map.members.iter().filter(|member| wish.wants_shared() && is_unreached(member, wish));
         Self {
+            unreached: unreached.map(|member| member.pid).collect(),
             segments: told.map(|(notice, member)| segment(map, member, notice, wish, machine)).collect(),
             private: map.members.iter().map(|member| private(member, wish, machine)).collect(),
             thp_bytes: thp.map(|row| row.resident_bytes).sum(),
@@ -95,6 +101,16 @@ impl Achieved {
         let segments = self.segments.iter().flat_map(|segment| &segment.short);
         segments.chain(self.private.iter().flat_map(|private| &private.short)).map(String::as_str)
     }
+}
+
+/// Whether a process maps a segment that the preload would have placed, and not the preload.
+fn is_unreached(member: &Member, wish: &Wish) -> bool {
+    let mut areas = member.areas.iter().map(|pages| &pages.area);
+    let is_wanted = |area: &Area| {
+        let is_writable = area.permissions[1] == b'w';
+        area.kind == Kind::Shared && area.is_shared() && is_writable && area.bytes() >= wish.bytes_min
+    };
+    areas.clone().any(is_wanted) && !areas.any(|area| area.name.contains(NAME))
 }
 
 fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &Machine) -> SegmentAt {
@@ -110,7 +126,7 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
             _ => add(&mut shares, &pages.parts),
         }
     }
-    let mut short = failures(notice);
+    let mut short = failures(notice, wish);
     short.extend(uneven(&shares, wish.shared.as_ref(), machine));
     short.extend(other_pages(&shares, wish.shared_pages));
     SegmentAt {
@@ -148,7 +164,7 @@ fn add(shares: &mut Vec<Share>, parts: &[Part]) {
 }
 
 /// What the preload was refused.
-fn failures(notice: &Notice) -> Vec<String> {
+fn failures(notice: &Notice, wish: &Wish) -> Vec<String> {
     let because = |what: &str, errno: i32| format!("{what}: {}", std::io::Error::from_raw_os_error(errno));
     let mut told = Vec::new();
     if notice.policy_errno != 0 {
@@ -157,7 +173,14 @@ fn failures(notice: &Notice) -> Vec<String> {
     if notice.prefault_errno != 0 {
         told.push(because("it could not be filled", notice.prefault_errno));
     }
-    if notice.huge_errno != 0 {
+    let is_pool = matches!(wish.shared_pages, Some(SharedPages::Pool(_)));
+    if is_pool && notice.huge_errno == rustix::io::Errno::NOMEM.raw_os_error() {
+        told.push(format!(
+            "the pool has fewer free pages than it takes, so it has ordinary ones: planish size --bytes {} tells how \
+             to reserve them",
+            notice.bytes
+        ));
+    } else if notice.huge_errno != 0 {
         told.push(because("not all of it could have huge pages", notice.huge_errno));
     }
     told.extend(match notice.skipped {
@@ -326,8 +349,18 @@ mod tests {
     #[test]
     fn refusals_of_the_kernel_are_told_in_its_words() {
         let notice = Notice { policy_errno: 1, skipped: wire::SKIP_ROOM, ..Notice::default() };
-        let told = failures(&notice);
+        let told = failures(&notice, &Wish::default());
         assert!(told[0].starts_with("the kernel refused the policy: Operation not permitted"), "{told:?}");
         assert_eq!(told.len(), 2);
+    }
+
+    #[test]
+    fn a_pool_that_is_short_is_named_with_what_helps() {
+        let notice = Notice { huge_errno: 12, bytes: 48 << 20, ..Notice::default() };
+        let wish = |pages| Wish { shared_pages: Some(pages), ..Wish::default() };
+        let told = failures(&notice, &wish(SharedPages::Pool(None)));
+        assert!(told[0].contains("fewer free pages") && told[0].contains("--bytes 50331648"), "{told:?}");
+        let told = failures(&notice, &wish(SharedPages::Thp));
+        assert!(told[0].starts_with("not all of it could have huge pages: "), "{told:?}");
     }
 }

@@ -70,7 +70,7 @@ pub enum PlacementError {
     #[error("no {library} is installed for the libc of the program")]
     NoAllocator { library: &'static str, package: &'static str },
     /// The limit on locked memory cannot be raised.
-    #[error("the limit on locked memory is {limit} and only root may raise it")]
+    #[error("the limit on locked memory is {limit} bytes, and only root may raise it (CAP_SYS_RESOURCE)")]
     Memlock { limit: u64 },
     /// Nothing may be learnt of the machine.
     #[error("cannot tell the CPUs of this process")]

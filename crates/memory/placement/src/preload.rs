@@ -12,6 +12,9 @@ use crate::error::PlacementError;
 /// The shared object; empty where the build has none for this architecture.
 pub const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/planish-preload.so"));
 
+/// How the name of its file begins, by which a process that has loaded it is known.
+pub(crate) const NAME: &str = "planish-preload-";
+
 /// Puts the preload into `folder`, under a name of its version, and returns its path.
 ///
 /// It stays there: the programs that a service starts later load it again. Whoever the service runs as must be able to
@@ -23,11 +26,7 @@ pub(crate) fn put(folder: &Path) -> Result<PathBuf, PlacementError> {
     if PRELOAD.is_empty() {
         return Err(PlacementError::NoPreload);
     }
-    let path = folder.join(format!(
-        "planish-preload-{}-{:016x}.so",
-        env!("CARGO_PKG_VERSION"),
-        fingerprint(PRELOAD)
-    ));
+    let path = folder.join(format!("{NAME}{}-{:016x}.so", env!("CARGO_PKG_VERSION"), fingerprint(PRELOAD)));
     if path.to_string_lossy().contains([' ', ':', '\t', '\n']) {
         return Err(PlacementError::Unspeakable { path });
     }

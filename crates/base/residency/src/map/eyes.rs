@@ -79,10 +79,17 @@ impl Eyes {
     }
 
     pub(crate) fn blind_shared(&mut self, error: &planish_sys::Error) {
+        let cure = match error {
+            planish_sys::Error::Missing { .. } => "Linux 5.14 or newer",
+            _ => {
+                "run as root (CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE); in a container from outside, where no filter \
+                 forbids userfaultfd"
+            }
+        };
         self.blind(
             "pages of shared memory that these processes have not mapped themselves",
             &told(error),
-            "run as root (CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE) on Linux 5.14 or newer",
+            cure,
         );
     }
 

@@ -172,9 +172,15 @@ impl RelocateError {
         match self {
             Self::Residency(error) => error.cure().unwrap_or_else(|| "once more: planish ...".to_owned()),
             Self::Ended { .. } => "name a process that runs: ps -e lists them".to_owned(),
+            Self::Refused { source: planish_sys::Error::Forbidden { call: "move_pages", .. }, .. } => {
+                "in a container --cap-add SYS_NICE (CAP_SYS_NICE), for its filter; without that --cpus alone still \
+                 pins threads, and planish map tells nodes in proportion"
+                    .to_owned()
+            }
             Self::Refused { source: planish_sys::Error::Forbidden { .. }, .. } => {
                 "run as the owner of the process, or as root: CAP_SYS_PTRACE to move pages, CAP_SYS_NICE to pin \
-                 threads, and both in a container (--cap-add SYS_PTRACE --cap-add SYS_NICE)"
+                 threads, and both in a container (--cap-add SYS_PTRACE --cap-add SYS_NICE); planish top tells what \
+                 anybody may know of it"
                     .to_owned()
             }
             Self::Refused { .. } => "planish map tells what can be seen of the process".to_owned(),

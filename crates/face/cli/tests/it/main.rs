@@ -6,6 +6,7 @@
 
 mod advice;
 mod apart;
+mod denied;
 mod every_host;
 mod exits;
 mod held;

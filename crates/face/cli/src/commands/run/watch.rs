@@ -162,7 +162,15 @@ impl Watch<'_> {
         let pid = self.running[index].pid;
         let mut told: Vec<Message> =
             achieved.short().map(|why| warning(format!("pid {pid}: {why}"))).collect();
-        if self.launches[index].wish.wants_shared() && achieved.segments.is_empty() {
+        told.extend(achieved.unreached.iter().map(|pid| {
+            let text = format!(
+                "pid {pid} has shared segments and not the preload, so that they lie where first use has put them: its \
+                 loader ignored LD_PRELOAD, or what started it took that out of its environment"
+            );
+            warning(text).hint("name the program itself behind --, and not what starts it; --numa heap=... is inherited")
+        }));
+        let is_late = achieved.segments.is_empty() && achieved.unreached.is_empty();
+        if self.launches[index].wish.wants_shared() && is_late {
             let min = planish_report::units::bytes(self.args.min as u64);
             let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
             told.push(
