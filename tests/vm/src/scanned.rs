@@ -3,7 +3,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::planish;
+use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -48,6 +48,9 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             nodes => Ok(Outcome::Skip(format!("{nodes} nodes with CPUs, and this takes two"))),
         });
     }
+    if shape.node_count - shape.node_cpuless_count == 2 {
+        report.check("scan.balanced", balanced);
+    }
     if shape.node_count == 1 {
         report.check("prove.numa", one_node);
     }
@@ -74,6 +77,33 @@ fn placed(place: &str, tables: Spread, heaps: Spread) -> Result<Outcome> {
     told(&ready["achieved"]["table_bytes"], &on_tables)?;
     told(&ready["achieved"]["heap_bytes"], &on_heaps)?;
     Ok(Outcome::Ok(format!("tables {on_tables:?}, heaps {on_heaps:?}")))
+}
+
+/// Where automatic balancing is at its quickest, memory is measured where it was put all the same: nobody uses it from
+/// elsewhere before.
+fn balanced() -> Result<Outcome> {
+    const FOLDER: &str = "/sys/kernel/debug/sched/numa_balancing";
+    let quick = [("scan_delay_ms", "1"), ("scan_period_min_ms", "1"), ("scan_period_max_ms", "1")];
+    let path = |name: &str| format!("{FOLDER}/{name}");
+    if fs::metadata(FOLDER).is_err() {
+        return Ok(Outcome::Skip(format!("no {FOLDER}")));
+    }
+    let before: Vec<String> =
+        quick.iter().map(|(name, _)| settings::read(&path(name))).collect::<Result<_>>()?;
+    for (name, value) in quick {
+        fs::write(path(name), value).with_context(|| format!("write {}", path(name)))?;
+    }
+    let words =
+        ["workload", "scan", "--bytes", "32M", "--place", "default", "--rounds", "1", "--warm-up", "0"];
+    // Once may be luck.
+    let runs: Result<Vec<_>> = (0..3).map(|_| planish::run(&words)).collect();
+    for ((name, _), before) in quick.into_iter().zip(before) {
+        fs::write(path(name), before).with_context(|| format!("restore {}", path(name)))?;
+    }
+    for run in runs? {
+        ensure!(run.exit == 0, "left with {}: {}", run.exit, run.stderr);
+    }
+    Ok(Outcome::Ok("32 MiB stayed where they were put, three times".to_owned()))
 }
 
 /// Pages of a mapping that is no file, by node: `ADDRESS POLICY anon=4 N0=3 N1=1`.

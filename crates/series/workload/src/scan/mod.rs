@@ -117,7 +117,7 @@ pub fn run_scans_with(
         return Err(WorkloadError::Threads { threads: seats.count(), most: THREADS_MAX });
     }
     let memory = Memory::take(options, &seats, options.sizes(seats.count())?)?;
-    let mut rows = memory.fill(options.seed)?;
+    let mut rows = memory.fill(options.place, &seats, options.seed)?;
     let placed = memory.placed(options.place, &seats)?;
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {

@@ -72,8 +72,9 @@ impl Memory {
         Ok(Self { tables, heaps, table_words, heap_words, page: options.page })
     }
 
-    /// Writes the rows, which the seed decides. Every page is there by now, so that it decides nothing else.
-    pub(super) fn fill(&self, seed: u64) -> Result<Rows<'_>, WorkloadError> {
+    /// Writes the rows, which the seed decides. Every page is there by now, and each is written from where it was filled:
+    /// automatic balancing moves what a new thread of another node uses, and a slow machine gives it the time to.
+    pub(super) fn fill(&self, place: Place, seats: &Seats, seed: u64) -> Result<Rows<'_>, WorkloadError> {
         let mut tables = Vec::new();
         for arena in &self.tables {
             tables.push(arena.alloc_slice::<u64>(self.table_words)?);
@@ -84,14 +85,15 @@ impl Memory {
             let mut writers = Vec::new();
             for (index, table) in tables.iter_mut().enumerate() {
                 let write = move || {
+                    sit(seats.of(place.filler(index)).cpu)?;
                     let mut rng = Rng::split(seed, index as u64);
                     table.iter_mut().for_each(|word| *word = rng.next());
+                    Ok(())
                 };
                 let writer = std::thread::Builder::new().spawn_scoped(scope, write);
                 writers.push(writer.map_err(|source| WorkloadError::Thread { source })?);
             }
-            writers.into_iter().for_each(|writer| writer.join().expect("writing words does not panic"));
-            Ok(())
+            writers.into_iter().try_for_each(|writer| writer.join().expect("writing words does not panic"))
         })?;
         Ok(Rows { tables: tables.into_iter().map(|table| &*table).collect(), heaps })
     }
