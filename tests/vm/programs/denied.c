@@ -1,5 +1,6 @@
 /* Starts a program under a seccomp filter, as a container's: denied CALL=ERRNO ... -- PROGRAM ARGUMENT ...
- * A kernel without minor faults of userfaultfd is `minor=22` (EINVAL of UFFDIO_API): nothing else tells the two apart. */
+ * A kernel whose userfaultfd has no minor faults is `minor=22` (EINVAL of UFFDIO_API): nothing else tells. */
+
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -35,7 +36,9 @@ static void add(unsigned short what, unsigned char yes, unsigned char no, unsign
 
 static void deny(const struct rule *rule, unsigned error)
 {
-    const unsigned request = offsetof(struct seccomp_data, args[1]); /* its lower half: both machines are little-endian */
+    /* Its lower half: x86-64 and aarch64 are little-endian. */
+    const unsigned request = offsetof(struct seccomp_data, args[1]);
+
     add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
     add(BPF_JMP | BPF_JEQ | BPF_K, 0, rule->request ? 3 : 1, rule->call);
     if (rule->request) {

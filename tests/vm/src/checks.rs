@@ -3,8 +3,8 @@
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
 use crate::{
-    cards, control, held, moved, partition, placed, planish, record, scanned, servers, settings, text,
-    threads,
+    cards, control, held, moved, partition, placed, planish, record, refused, scanned, servers, settings,
+    text, threads,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -33,6 +33,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         placed::run_all(shape, report);
         scanned::run_all(shape, report);
         moved::run_all(shape, report);
+        refused::run_all(shape, report);
         control::run_all(report);
         partition::run_all(report);
         cards::run_all(report);

@@ -35,6 +35,7 @@ mod placed;
 mod planish;
 mod port;
 mod record;
+mod refused;
 mod scanned;
 mod servers;
 mod settings;

@@ -45,7 +45,9 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         for kind in kinds {
             report.check(&name(&format!("{kind}.4k")), || spread(&program, kind, &[], "base"));
             report.check(&name(&format!("{kind}.thp")), || spread(&program, kind, &["--huge", "shm"], "thp"));
-            report.check(&name(&format!("{kind}.hugetlb")), || pooled(&program, kind));
+            report.check(&name(&format!("{kind}.hugetlb")), || {
+                pooled("16", || spread(&program, kind, &["--huge", "shm=2m"], "hugetlb"))
+            });
         }
         if is_first {
             report.check(&name("plain"), || plain(&program));
@@ -54,6 +56,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             report.check(&name("pinned.4k"), || spread(&program, "pinned", &[], "base"));
             report.check(&name("weighted"), || weighted(&program));
             report.check(&name("bound"), || bound(&program));
+            report.check(&name("pool-short"), || short(&program));
         }
     }
 }
@@ -199,19 +202,33 @@ fn reported(report: &Value, backing: &str) -> Result<()> {
     Ok(())
 }
 
-/// The same on pages from the pools of both nodes.
-fn pooled(program: &str, kind: &str) -> Result<Outcome> {
+/// With so many pages in the pool of each of both nodes.
+fn pooled(pages: &str, check: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
     let pool =
         |node: u32| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
     let before = [settings::read(&pool(0))?, settings::read(&pool(1))?];
     for node in [0, 1] {
-        fs::write(pool(node), "16").with_context(|| format!("write {}", pool(node)))?;
+        fs::write(pool(node), pages).with_context(|| format!("write {}", pool(node)))?;
     }
-    let outcome = spread(program, kind, &["--huge", "shm=2m"], "hugetlb");
+    let outcome = check();
     for (node, before) in [0, 1].into_iter().zip(before) {
         fs::write(pool(node), before).with_context(|| format!("restore {}", pool(node)))?;
     }
     outcome
+}
+
+/// A pool that has fewer pages than the segment takes: that gets ordinary ones, spread all the same, and the reason.
+fn short(program: &str) -> Result<Outcome> {
+    pooled("4", || {
+        let seen = seen(program, "anonymous", &["--numa", "shm=interleave:0-1", "--huge", "shm=2m"])?;
+        ensure!((Seen::share(&seen.segment, 0) - 0.5).abs() <= TOLERANCE / 2.0, "{}", seen.told());
+        let segment = &seen.report["result"]["instances"][0]["segments"][0];
+        let shares = segment["shares"].as_array().context("no shares")?;
+        ensure!(shares.iter().all(|share| share["backing"] == "base"), "{segment}");
+        let why = segment["short"].to_string();
+        ensure!(why.contains("pool"), "nothing of a pool that is short: {segment}");
+        Ok(Outcome::Ok(why))
+    })
 }
 
 /// Three quarters on the node of weight three.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -17,6 +17,16 @@ pub struct Run {
     pub stdout: String,
     /// Talk.
     pub stderr: String,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            exit: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
 }
 
 /// Whether the guest was built with planish inside.
@@ -39,11 +49,7 @@ pub fn command(args: &[&str]) -> Command {
 /// Runs planish to its end.
 pub fn run(args: &[&str]) -> Result<Run> {
     let output = command(args).output().with_context(|| format!("start planish {}", args.join(" ")))?;
-    Ok(Run {
-        exit: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    })
+    Ok(output.into())
 }
 
 /// Whether this planish knows a command: one that it does not know exits with 2 (usage).

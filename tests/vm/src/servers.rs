@@ -9,7 +9,7 @@ mod redis;
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{planish, scanned};
+use crate::{planish, refused, scanned};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -39,6 +39,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
     if planish::knows("prove") {
         report.check("prove.numa", || scanned::proved(shape));
     }
+    refused::run_slow(report);
 }
 
 /// A check that needs a program which may not have been packed.

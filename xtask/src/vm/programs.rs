@@ -11,6 +11,7 @@ use std::process::Command;
 
 const SOURCE: &str = "tests/vm/programs/place.c";
 const CARD: &str = "tests/vm/programs/card.c";
+const DENIED: &str = "tests/vm/programs/denied.c";
 /// Where Debian has the libraries of this machine; the only one that guests emulate.
 const MULTIARCH: &str = "x86_64-linux-gnu";
 
@@ -42,10 +43,13 @@ fn glibc(folder: &Path) -> Result<Vec<Packed>> {
     shell::run(compiler()?.arg(SOURCE).arg("-o").arg(&program))?;
     let card = folder.join("card-glibc");
     shell::run(compiler()?.arg(CARD).arg("-o").arg(&card))?;
+    let denied = folder.join("denied-glibc");
+    shell::run(compiler()?.arg(DENIED).arg("-o").arg(&denied))?;
     let libc = shell::output(compiler()?.arg("-print-file-name=libc.so.6"))?;
     Ok(vec![
         packed("bin/place-glibc", &program)?,
         packed("bin/card-glibc", &card)?,
+        packed("bin/denied", &denied)?,
         packed("lib64/ld-linux-x86-64.so.2", Path::new("/lib64/ld-linux-x86-64.so.2"))?,
         packed(&format!("usr/lib/{MULTIARCH}/libc.so.6"), Path::new(libc.trim()))?,
     ])

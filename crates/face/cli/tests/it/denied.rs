@@ -98,6 +98,14 @@ fn without_memory_policies_each_command_does_what_needs_none() {
             assert!(refused.stderr.contains(word), "{wish}: {}", refused.stderr);
         }
     }
+    let without_numa = ["mbind=38", "set_mempolicy=38", "get_mempolicy=38", "move_pages=38"];
+    let refused = under(&filter, &without_numa, &["run", "--numa", "interleave", "--", "echo", "started"]);
+    assert_eq!((refused.exit, refused.stdout.as_str()), (125, ""), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("without NUMA; --huge, --cpus and --thp still work"),
+        "{}",
+        refused.stderr
+    );
     let works = under(&filter, POLICIES, &["run", "--cpus", "0", "--thp", "never", "--", "echo", "started"]);
     assert_eq!((works.exit, works.stdout.as_str()), (0, "started\n"), "{}", works.stderr);
 }
@@ -214,7 +222,13 @@ fn a_number_that_was_given_out_again_is_left_alone() {
     const NAME: &str = "a_number_that_was_given_out_again_is_left_alone";
     const SCRIPT: &str = r#"
         planish() { "$PLANISH" --state "$HOME/state" "$@"; }
-        again() { for try in 1 2 3 4 5 6 7 8 9 10; do planish "$@"; exit=$?; [ $exit = 3 ] || return $exit; sleep 1; done; }
+        again() {
+            for try in 1 2 3 4 5 6 7 8 9 10; do
+                planish "$@"; exit=$?
+                [ $exit = 3 ] || return $exit
+                sleep 1
+            done
+        }
         sleep 600 & first=$!
         again move $first --cpus 0 >&2 || exit 11
         kill -9 $first; wait $first
