@@ -47,6 +47,14 @@ impl Rounds {
         figure(&pairs.map(|(one, other)| (one / other).ln()).collect::<Vec<_>>())
     }
 
+    /// What an arm takes more than another: less than nothing, where it takes less.
+    pub fn added(&self, arm: usize, other: usize) -> Result<Figure> {
+        let pairs = self.0[arm].iter().zip(&self.0[other]);
+        let more: Vec<f64> = pairs.map(|(one, other)| one - other).collect();
+        let estimate = Walsh::new(&more).context("no sample")?.estimate(LEVEL);
+        Ok(Figure { value: estimate.value, low: estimate.interval.low, high: estimate.interval.high })
+    }
+
     /// The median of an arm, to be told beside a ratio.
     pub fn median(&self, arm: usize) -> f64 {
         summary::median(&self.0[arm])
@@ -104,6 +112,11 @@ mod tests {
         ]);
         let ratio = rounds.over(0, 1).expect("a ratio");
         assert!((ratio.value - 2.0).abs() < 1e-9 && ratio.high - ratio.low < 1e-9);
+        // Alone the rounds scatter, and so does what is more in each.
+        let more = rounds.added(0, 1).expect("a difference");
+        assert!(more.low < 10.0 && more.high > 30.0, "{} to {}", more.low, more.high);
+        let less = rounds.added(1, 0).expect("a difference");
+        assert!((less.value + more.value).abs() < 1e-9 && less.high < 0.0, "{}", less.value);
         let value = rounds.value(1).expect("a value");
         assert!(value.low < 10.0 && value.high > 30.0);
     }

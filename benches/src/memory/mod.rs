@@ -1,10 +1,11 @@
-//! The memory plane: what a map costs, and what arenas give. Each row stands beside what it is compared with in the
+//! The memory plane: what a map costs, what the preload adds, and what arenas give. Each row stands beside what it is compared with in the
 //! same run, in rounds of random order ([`crate::rounds`]).
 //!
 //! Rows that need more memory than the machine can spare are refused, with the figures. Pages that a row needs of a
 //! pool are added to it and given back, also where this program is ended meanwhile ([`pool`]).
 
 mod bump;
+mod calls;
 mod map;
 mod partitions;
 mod pool;
@@ -27,6 +28,7 @@ const SPARE_BYTES: u64 = 6 << 30;
 /// Measures every row of the memory plane.
 pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
     map::measure(planish, rows);
+    calls::measure(planish, rows);
     bump::measure(rows);
     partitions::measure(rows);
     prefault::measure(rows);
@@ -40,6 +42,7 @@ pub fn serve(role: &str) -> Result<()> {
     let number = |word: &str| word.parse::<u64>().with_context(|| format!("{word} is no number"));
     match words[..] {
         ["base" | "huge" | "splintered"] => map::serve(role),
+        ["calls", word] => calls::serve(word),
         ["arena" | "regions"] => partitions::serve(role),
         ["pool", kilobytes, pages] => pool::keep(number(kilobytes)?, number(pages)?),
         ["borrow", kilobytes, pages] => pool::borrow(number(kilobytes)?, number(pages)?),

@@ -10,7 +10,7 @@
 //! | `q3_wj` | mean, highest and count of the right rows within a distance, by symbol |
 //! | `q4_asof` | value of the newest right row, by symbol |
 //! | `q5_vwap` | size-weighted mean price by symbol |
-#![expect(unsafe_code, reason = "it calls C: the one fence of this package")]
+#![expect(unsafe_code, reason = "it calls C")]
 
 use super::data::Table;
 use anyhow::{Context, Result, ensure};
