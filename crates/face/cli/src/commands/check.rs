@@ -214,7 +214,7 @@ fn left_out_then(args: &Args, checked: &Checked, context: &Context) -> Option<St
     if left.is_empty() || Source::named(source).is_plan_file() {
         return None;
     }
-    let words = excluding(&[&args.exclude[..], &left].concat());
+    let words = excluding([&args.exclude[..], &left].concat());
     let check = context.line(&format!("check {}{words}", quoted(source)));
     Some(format!(
         "it was applied without {}, which this check holds against the host: {check}",
