@@ -635,6 +635,9 @@ init-scripts\t''
 units\t''
 cron\t''
 cron.daily\t''
+sysfsutils\t''
+cpufrequtils\t''
+cpupower\t''
 sysctl.d\t''
 tmpfiles.d\t''
 udev\t''
@@ -644,7 +647,8 @@ irqbalance\t''
 numad\t''
 power-profiles-daemon\t''
 bpftune\t''
-kubelet\t''"
+kubelet\t''
+kubelet-cpus\t''"
 complete -c planish -n "__fish_planish_using_subcommand plan" -l instead-of -d 'Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo brings back what was before both' -r
 complete -c planish -n "__fish_planish_using_subcommand plan" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand plan" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -1220,6 +1224,9 @@ init-scripts\t''
 units\t''
 cron\t''
 cron.daily\t''
+sysfsutils\t''
+cpufrequtils\t''
+cpupower\t''
 sysctl.d\t''
 tmpfiles.d\t''
 udev\t''
@@ -1229,7 +1236,8 @@ irqbalance\t''
 numad\t''
 power-profiles-daemon\t''
 bpftune\t''
-kubelet\t''"
+kubelet\t''
+kubelet-cpus\t''"
 complete -c planish -n "__fish_planish_using_subcommand apply" -l instead-of -d 'Take the place of this open entry of `planish log`: what both want stays, what it alone wanted goes back, and undo brings back what was before both' -r
 complete -c planish -n "__fish_planish_using_subcommand apply" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand apply" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -1891,6 +1899,9 @@ init-scripts\t''
 units\t''
 cron\t''
 cron.daily\t''
+sysfsutils\t''
+cpufrequtils\t''
+cpupower\t''
 sysctl.d\t''
 tmpfiles.d\t''
 udev\t''
@@ -1900,7 +1911,8 @@ irqbalance\t''
 numad\t''
 power-profiles-daemon\t''
 bpftune\t''
-kubelet\t''"
+kubelet\t''
+kubelet-cpus\t''"
 complete -c planish -n "__fish_planish_using_subcommand export" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand export" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
