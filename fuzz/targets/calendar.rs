@@ -26,6 +26,7 @@ fuzz_target!(|text: &str| {
         program: "/usr/bin/planish".to_owned(),
         every: "hourly".to_owned(),
         profile: None,
+        exclude: Vec::new(),
         state: None,
     };
     let word = lines.next().unwrap_or("/usr/bin/planish");
@@ -36,6 +37,7 @@ fuzz_target!(|text: &str| {
         InstallCheck { program: word.to_owned(), ..usual() },
         InstallCheck { state: Some(word.to_owned()), ..usual() },
         InstallCheck { profile: Some(word.to_owned()), ..usual() },
+        InstallCheck { profile: Some("two".to_owned()), exclude: vec![word.to_owned()], ..usual() },
     ];
     SESSION.with(|session| {
         let count = |wanted: &InstallCheck| {
