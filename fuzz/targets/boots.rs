@@ -13,7 +13,9 @@ mod folder;
 thread_local! {
     static HERE: (folder::Folder, Session) = {
         let folder = folder::Folder::new("boots");
-        std::fs::create_dir_all(folder.0.join("root/proc")).expect("room for a folder");
+        for part in ["root/proc", "root/sys"] {
+            std::fs::create_dir_all(folder.0.join(part)).expect("room for a folder");
+        }
         let options = SessionOptions {
             root: Some(folder.0.join("root")),
             state: Some(folder.0.join("state")),

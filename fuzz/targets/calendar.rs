@@ -14,7 +14,9 @@ thread_local! {
     static SESSION: Session = {
         let folder = folder::Folder::new("calendar");
         let options = SessionOptions { root: Some(folder.0.clone()), ..SessionOptions::default() };
-        std::fs::create_dir_all(folder.0.join("proc")).expect("room for a folder");
+        for part in ["proc", "sys"] {
+            std::fs::create_dir_all(folder.0.join(part)).expect("room for a folder");
+        }
         Session::open(options).expect("a host")
     };
 }
@@ -37,7 +39,7 @@ fuzz_target!(|text: &str| {
         InstallCheck { program: word.to_owned(), ..usual() },
         InstallCheck { state: Some(word.to_owned()), ..usual() },
         InstallCheck { profile: Some(word.to_owned()), ..usual() },
-        InstallCheck { profile: Some("two".to_owned()), exclude: vec![word.to_owned()], ..usual() },
+        InstallCheck { profile: Some("series".to_owned()), exclude: vec![word.to_owned()], ..usual() },
     ];
     SESSION.with(|session| {
         let count = |wanted: &InstallCheck| {

@@ -62,7 +62,9 @@ impl Tree {
         let root = folder.join(format!("planish-fuzz-host-{}", std::process::id()));
         // An input that broke the target left its tree behind.
         let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(root.join("proc")).expect("room for a tree");
+        for part in ["proc", "sys"] {
+            fs::create_dir_all(root.join(part)).expect("room for a tree");
+        }
         Self(root)
     }
 

@@ -37,7 +37,9 @@ const BETWEEN: &[u8] = b"\n===\n";
 
 fuzz_target!(|bytes: &[u8]| {
     let folder = folder::Folder::new("loader");
-    fs::create_dir_all(folder.0.join("proc")).expect("room for a folder");
+    for part in ["proc", "sys"] {
+        fs::create_dir_all(folder.0.join(part)).expect("room for a folder");
+    }
     let mut rest = bytes;
     while !rest.is_empty() {
         let end = rest.windows(BETWEEN.len()).position(|window| window == BETWEEN).unwrap_or(rest.len());
