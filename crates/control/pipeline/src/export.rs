@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use planish_exchange::Item;
 use planish_model::{
-    Case, Catalogue, Conditions, Knob, KnobId, Part, Plan, Profile, Skipped, Step, VerdictKind, Want,
+    Case, Catalogue, Conditions, Knob, KnobId, Part, Plan, Profile, Skipped, Step, Undo, VerdictKind, Want,
 };
 use serde::Serialize;
 
@@ -67,7 +67,7 @@ pub fn outgoing(
                 let placed = (pins && planish_decide::is_placed(knob)).then_some(PLACED);
                 match placed.or_else(|| beyond_export(knob)) {
                     Some(reason) => out.left_out.push(LeftOut { knob: id, reason: reason.to_owned() }),
-                    None => out.computed(knob, &plan),
+                    None => out.computed(knob, &plan, catalogue)?,
                 }
             }
             Ok(out)
@@ -111,12 +111,12 @@ fn of_profile(
             row.not_allowed || planish_decide::waits_for_its_name(knob, &row.place, &observation, &allowed)
         };
         if made.skipped.iter().any(|row| row.knob == id && waits(row)) {
-            out.computed(knob, made);
+            out.computed(knob, made, catalogue)?;
             continue;
         }
         let cases = match &profile.want[&id] {
             want if want.is_bytes() || matches!(want, Want::From { .. }) => {
-                out.computed(knob, made);
+                out.computed(knob, made, catalogue)?;
                 continue;
             }
             Want::Case(case) => vec![case.as_ref().clone()],
@@ -202,7 +202,7 @@ impl Outgoing {
             wanted(made).filter(|step| step.knob == knob.id).map(|step| &step.place).chain(rows).collect();
         let here = |place: &str| planned.iter().any(|at| at.as_str() == place);
         if planned.iter().any(|place| **place != knob.path) {
-            self.computed(knob, made);
+            self.of_rows(knob, made);
         }
         for case in cases {
             if let Some(reason) = planish_decide::unmet(&case.needs, host) {
@@ -254,8 +254,27 @@ impl Outgoing {
         }
     }
 
-    /// Values for the places of a plan: what it writes, what is so already, and what a boot is to bring.
-    fn computed(&mut self, knob: &Knob, plan: &Plan) {
+    /// Values for the places of a plan, and why there is none where there is none. A pool may be filled by its alias: on
+    /// each node, or, on a kernel without NUMA, as a whole.
+    fn computed(&mut self, knob: &Knob, plan: &Plan, catalogue: &Catalogue) -> Result<(), PipelineError> {
+        let said = (self.items.len(), self.left_out.len());
+        self.of_rows(knob, plan);
+        for alias in knob.alias.iter().filter(|_| knob.undo == Undo::Subtract) {
+            if !self.items.iter().any(|item| item.knob == *alias) {
+                self.of_rows(catalogue.knob(alias)?, plan);
+            }
+        }
+        if (self.items.len(), self.left_out.len()) == said
+            && !self.items.iter().any(|item| item.knob == knob.id)
+        {
+            let reason = "a plan for this host sets nothing of it".to_owned();
+            self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+        }
+        Ok(())
+    }
+
+    /// What a plan says of one knob: what it writes, what is so already, and what a boot is to bring.
+    fn of_rows(&mut self, knob: &Knob, plan: &Plan) {
         let steps = wanted(plan).filter(|step| step.knob == knob.id);
         self.items.extend(steps.map(|step| Item::at(knob, &step.place, &step.wanted)));
         for row in plan.skipped.iter().filter(|row| row.knob == knob.id) {

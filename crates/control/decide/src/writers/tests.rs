@@ -19,7 +19,7 @@ exclude = ["include={profile} drop={sysctls}"]
 source = "s"
 [[writer]]
 id = "sysctl.d"
-lines_of = ["/etc/sysctl.d/"]
+lines_of = ["/etc/sysctl.d/", "/usr/lib/sysctl.d/", "/etc/sysctl.conf"]
 writes = ["*"]
 why = "a boot writes them"
 hand_over = ["take out {lines}"]

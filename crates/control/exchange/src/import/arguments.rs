@@ -1,5 +1,7 @@
 //! Arguments of the kernel command line, on any number of lines.
 
+use planish_model::{Catalogue, Knob, bootline};
+
 use super::collect::Collector;
 use super::grub;
 
@@ -10,6 +12,17 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     // The page size before `hugepages=` may stand on the line above.
     let joined: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
     collector.arguments(1, &joined.join(" "));
+}
+
+/// Whether a lone word is an argument of the kernel that planish knows: to a shell `isolcpus=1-3` is a variable of its own,
+/// and `processor.max_cstate=1` could be a line of `sysctl.d`.
+pub(super) fn is_one(word: &str) -> bool {
+    let (name, _) = bootline::parts(word);
+    let is_it = |knob: &Knob| {
+        let parameter = knob.boot_parameter().map(|(name, _)| name).or(knob.boot_arg.as_deref());
+        parameter.is_some_and(|parameter| bootline::same_name(parameter, name))
+    };
+    Catalogue::embedded().is_ok_and(|catalogue| catalogue.knobs().any(is_it))
 }
 
 /// `grubby --update-kernel=ALL --args="isolcpus=2-3"`.

@@ -8,8 +8,26 @@ use crate::threads;
 use planish_model::{cards, mounts, place};
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
+    let foreign = text.split('\n').enumerate().find(|(_, line)| line.ends_with('\r'));
+    if let Some((index, line)) = foreign {
+        let why =
+            "has the line ends of another system, which a shell takes for a part of the last word: dos2unix";
+        return collector.refuse(index + 1, line.trim_end(), why);
+    }
     walk(text, collector);
     written::read(collector);
+    // Variables are no settings, and a text of nothing else is hardly meant as a script.
+    let plain = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let is_variable = |line: &str| line.split_once('=').is_some_and(|(name, _)| is_name(name.trim()));
+    let lines = || text.lines().filter(plain);
+    if collector.count() == 0 && lines().next().is_some() && lines().all(is_variable) {
+        let (index, line) = text.lines().enumerate().find(|(_, line)| plain(line)).unwrap_or_default();
+        collector.refuse(
+            index + 1,
+            line.trim(),
+            "a variable of a shell, which sets nothing, nor does any other line",
+        );
+    }
 }
 
 /// Programs whose lines are read, or refused for what they are known to do.
@@ -390,7 +408,9 @@ fn sysctl(plain: &Plain<'_>, collector: &mut Collector<'_>) {
         if ["-p", "--load", "--system", "-f"].iter().any(|load| option.starts_with(load)) {
             return collector.refuse(line, text, OTHER_FILES);
         }
-        if ["--dry-run", "--help", "--version", "-h", "-V", "-r", "--pattern"].contains(&option) {
+        if ["--dry-run", "--help", "--version", "-h", "-V", "-r", "--pattern", "-a", "-A", "-X", "--all"]
+            .contains(&option)
+        {
             return collector.refuse(line, text, format!("sets nothing, or other places: {option}"));
         }
     }

@@ -564,3 +564,37 @@ fn grubby_gives_arguments_in_a_script_as_in_a_task() {
         );
     }
 }
+
+/// What a shell would not set is not taken, whatever it looks like.
+#[test]
+fn what_sets_nothing_is_told_at_its_line() {
+    let refused = |text: &str| {
+        let imported = read(text, ImportFormat::Script);
+        assert!(imported.profile.want.is_empty(), "{text}");
+        let lines = imported.lines.iter().map(|line| (line.line, line.reason.clone().unwrap_or_default()));
+        lines.collect::<Vec<_>>()
+    };
+    let foreign = refused("#!/bin/sh\r\necho 5 > /proc/sys/vm/swappiness\r\n");
+    assert!(foreign.len() == 1 && foreign[0].0 == 1 && foreign[0].1.contains("dos2unix"), "{foreign:?}");
+    assert_eq!(refused("sysctl -a -w kernel.msgmax=8193\n").len(), 1);
+    assert_eq!(
+        refused("# settings\nA=1\n"),
+        [(2, "a variable of a shell, which sets nothing, nor does any other line".to_owned())]
+    );
+}
+
+/// To a shell one argument of the kernel is a variable, and to sysctl a key.
+#[test]
+fn a_lone_argument_of_the_kernel_is_one() {
+    for (text, id) in [
+        ("isolcpus=1-3\n", "boot.isolcpus"),
+        ("skew_tick=1", "boot.skew_tick"),
+        ("nosoftlockup\n", "boot.nosoftlockup"),
+        ("processor.max_cstate=1\n", "boot.processor_max_cstate"),
+    ] {
+        assert_eq!(recognise(text, ImportFormat::guess(text)), Ok(()), "{text}");
+        let imported = read(text, ImportFormat::guess(text));
+        assert!(imported.profile.want.keys().any(|knob| knob.as_str() == id), "{text}: {:?}", imported.lines);
+    }
+    assert_eq!(ImportFormat::guess("vm.swappiness=5\n"), ImportFormat::Sysctl);
+}
