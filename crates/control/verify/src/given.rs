@@ -55,7 +55,13 @@ impl Bench<'_> {
             _ => return None,
         };
         let place = format!("cmdline:{beside}");
-        let other = self.observation.knobs.values().flatten().find(|other| other.place == place)?;
+        let Some(other) = self.observation.knobs.values().flatten().find(|other| other.place == place) else {
+            // Who asks of the one alone has not read the other.
+            return Some(format!(
+                "this kernel was given it and did not take it, and another boot of it will not, either: a CPU is not \
+                 there, or {beside}= beside it is for other CPUs"
+            ));
+        };
         let other =
             other.value.as_deref().filter(|value| *value != NOT_GIVEN && given_in_vain(value).is_none())?;
         let (own, list) = (BootCpus::parse(given)?, BootCpus::parse(other)?);

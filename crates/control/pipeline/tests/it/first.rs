@@ -252,9 +252,13 @@ fn a_list_of_cpus_behind_another_one_is_refused_and_told() {
     // Of two parameters a kernel before 5.18 takes one list.
     with("isolcpus=domain,managed_irq,2,6 nohz_full=1,5");
     tree.put("/sys/devices/system/cpu/nohz_full", "(null)\n");
-    let why =
-        row(&tree, Some(&text("boot.nohz_full", "1,5")), "cmdline:nohz_full").because.unwrap_or_default();
-    assert!(why.contains("isolcpus=domain,managed_irq,2,6 is for other CPUs"), "{why}");
+    let value = |value: &str| Want::Text(value.to_owned());
+    let both = [("boot.nohz_full", value("1,5")), ("boot.isolcpus", value("domain,managed_irq,2,6"))];
+    let told = |wants: &[(&str, Want)]| {
+        row(&tree, Some(&profile("both", wants)), "cmdline:nohz_full").because.unwrap_or_default()
+    };
+    assert!(told(&both).contains("isolcpus=domain,managed_irq,2,6 is for other CPUs"), "{}", told(&both));
+    assert!(told(&both[..1]).contains("or isolcpus= beside it is for other CPUs"), "{}", told(&both[..1]));
 }
 
 /// The second number without a size between them is dropped, and no pool has it.
