@@ -1,9 +1,9 @@
 //! Pools of huge pages on a command line, as `mm/hugetlb.c` reads them.
 //!
 //! ```text
-//!   hugepagesz=1G hugepages=4 hugepagesz=1G hugepages=2     4: a size is taken once, and what counts in its second is dropped
+//!   hugepagesz=1G hugepages=4 hugepagesz=1G hugepages=2     4: a size is taken once
 //!   hugepagesz=1G hugepages=1 hugepages=7                   1: no size stands between them
-//!   hugepages=8 hugepagesz=2M hugepages=5                   8 of 2 MiB: what no size stands before is for the default one
+//!   hugepages=8 hugepagesz=2M hugepages=5                   8 of 2 MiB: no size before them is the default one
 //!   hugepages=8 default_hugepagesz=1G hugepages=4           4 of 1 GiB
 //! ```
 //!
