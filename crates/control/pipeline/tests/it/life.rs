@@ -817,7 +817,7 @@ fn a_row_of_ones_own_for_a_place_of_the_catalogue_stops_every_plan() {
         );
         let error = error.expect_err("its class and its bounds would be another one's");
         assert_eq!(error.exit(), Exit::Usage);
-        let told = error.to_string();
+        let told = std::error::Error::source(&error).expect("why").to_string();
         assert!(
             told.contains("my.swappiness: /proc/sys/vm/swappiness is a place of vm.swappiness"),
             "{told}"
