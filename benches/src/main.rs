@@ -64,8 +64,8 @@ enum Name {
     Host,
     /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables
     Series,
-    /// Maps of a large server and of a splintered process; calls under the preload; arenas: bump allocation, partitions,
-    /// prefault, random reads
+    /// Maps of a large server and of a splintered process; calls under the preload; arenas: bump allocation,
+    /// partitions, prefault, random reads
     Memory,
     /// A process that is measured, or that holds pages for one
     #[value(hide = true)]

@@ -1,5 +1,5 @@
-//! The memory plane: what a map costs, what the preload adds, and what arenas give. Each row stands beside what it is compared with in the
-//! same run, in rounds of random order ([`crate::rounds`]).
+//! The memory plane: what a map costs, what the preload adds, and what arenas give. Each row stands beside what it is
+//! compared with in the same run, in rounds of random order ([`crate::rounds`]).
 //!
 //! Rows that need more memory than the machine can spare are refused, with the figures. Pages that a row needs of a
 //! pool are added to it and given back, also where this program is ended meanwhile ([`pool`]).

@@ -30,10 +30,10 @@ another one writes too, and `planish check` names it where a value has changed. 
   leaves a knob as it is; `planish check PROFILE` and `planish install check PROFILE` take the same `--exclude`.
   `planish export tuned PROFILE` gives tuned the values instead.
 
-A command of a text that writes a setting (`>`, `tee`, `sysctl NAME=VALUE`, `sysctl -p FILE`) sets it, one that only reads
-it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told, and makes
-no exit code 1. Conditions are taken to hold, and variables and loops are followed as far as the text tells. Profiles of
-tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
+A command of a text that writes a setting (`>`, `tee`, `sysctl NAME=VALUE`, `sysctl -p FILE`) sets it, one that only
+reads it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told,
+and makes no exit code 1. Conditions are taken to hold, and variables and loops are followed as far as the text tells.
+Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

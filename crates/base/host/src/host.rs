@@ -339,9 +339,9 @@ fn mode_of(metadata: &fs::Metadata) -> u32 {
     metadata.permissions().mode() & 0o777
 }
 
-/// How large a file of the kernel can be that is read as a whole: a recording may hold anything under its name, and what
-/// is made of it takes its time. The command line is of a page at most (`COMMAND_LINE_SIZE`), a setting too, but for a
-/// list of ports.
+/// How large a file of the kernel can be that is read as a whole: a recording may hold anything under its name, and
+/// what is made of it takes its time. The command line is of a page at most (`COMMAND_LINE_SIZE`), a setting too, but
+/// for a list of ports.
 fn bytes_max(path: &str) -> u64 {
     const ONE_PAGE: u64 = 64 << 10;
     const LIST: u64 = 1 << 20;

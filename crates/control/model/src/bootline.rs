@@ -261,7 +261,8 @@ mod tests {
 
     #[test]
     fn since_linux_6_15_there_is_room_for_so_many_arguments_of_huge_pages() {
-        let line = "default_hugepagesz=1G hugepagesz=1G hugepages=4 hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=9";
+        let line = "default_hugepagesz=1G hugepagesz=1G hugepages=4 hugepagesz=1G hugepages=4 hugepagesz=2M \
+                    hugepages=9";
         assert_eq!(on("6.14.2", line, "boot.hugepages.2m").as_deref(), Some("9"));
         assert_eq!(on("6.15.0", line, "boot.hugepages.2m"), None);
         assert_eq!(on("6.18.44", line, "boot.hugepages.1g").as_deref(), Some("4"));

@@ -149,8 +149,8 @@ pub fn meet(one: &str, other: &str) -> bool {
     ends_in(one, other) && one.split('/').count() == other.split('/').count() || by_name()
 }
 
-/// The end of a path by which every link to its device has it: `net/{nic}/mtu` is in `/sys/class`, in `/sys/devices` and
-/// behind `device`, and `cpu{cpu}/online` behind `/sys/bus/cpu/devices` and each node.
+/// The end of a path by which every link to its device has it: `net/{nic}/mtu` is in `/sys/class`, in `/sys/devices`
+/// and behind `device`, and `cpu{cpu}/online` behind `/sys/bus/cpu/devices` and each node.
 fn by_any_name(path: &str) -> Option<&str> {
     let of_system = || path.strip_prefix("/sys/devices/system/")?.split_once('/').map(|(_, tail)| tail);
     let of_class = path.strip_prefix("/sys/class/");

@@ -452,13 +452,8 @@ impl ValueType {
                     _ => Err(ValueError::SoftAboveHard { value }),
                 }
             }
-            Self::Share { share } => {
-                let is_one = match share {
-                    ShareOf::Schemata => Schemata::parse(&value).is_some(),
-                    ShareOf::Group => value == NO_GROUP || CacheGroup::parse(&value).is_some(),
-                };
-                is_one.then_some(()).ok_or(ValueError::NotAShare { value, what: share.describe() })
-            }
+            Self::Share { share } if is_share(*share, &value) => Ok(()),
+            Self::Share { share } => Err(ValueError::NotAShare { value, what: share.describe() }),
             Self::Form { form } if form.is_one(&value) => Ok(()),
             Self::Form { form } => Err(ValueError::NotOfForm { value, what: form.describe() }),
             Self::Text { .. } => Ok(()),
@@ -563,6 +558,14 @@ fn range(min: Option<i64>, max: Option<i64>) -> String {
         (Some(min), None) => format!("{min} or more"),
         (None, Some(max)) => format!("{max} or less"),
         (None, None) => "any".to_owned(),
+    }
+}
+
+/// Whether a text is a share of caches, or says that there is none.
+fn is_share(share: ShareOf, text: &str) -> bool {
+    match share {
+        ShareOf::Schemata => Schemata::parse(text).is_some(),
+        ShareOf::Group => text == NO_GROUP || CacheGroup::parse(text).is_some(),
     }
 }
 

@@ -18,6 +18,13 @@ use thiserror::Error;
 use crate::calendar;
 use crate::unconfirmed::Unconfirmed;
 
+/// What helps where a recorded host is not to be written.
+const NOT_WRITABLE: &str = "a copy to rehearse on is made by `planish host record DIR --writable`; of others those \
+                            with `writable = true` in their meta.toml are written";
+
+/// What helps where a file of a recorded host's state is a link.
+const LINKED: &str = "put the file itself there: links in the state of a recorded host are not followed";
+
 /// What to do about changes of files that nobody has seen.
 const UNSHOWN: &str = "look at it, and write the plan with it: planish plan FILE --persist -o FILE";
 
@@ -578,12 +585,8 @@ impl PipelineError {
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => of_word(what),
             Self::ForeignFile { path, holders } => out_of_foreign(path, holders),
-            Self::Linked { .. } => {
-                "put the file itself there: links in the state of a recorded host are not followed".to_owned()
-            }
-            Self::Act(_) => "a copy to rehearse on is made by `planish host record DIR --writable`; of others those \
-                             with `writable = true` in their meta.toml are written"
-                .to_owned(),
+            Self::Linked { .. } => LINKED.to_owned(),
+            Self::Act(_) => NOT_WRITABLE.to_owned(),
             Self::Lock(error) => of_lock(error),
             Self::TrialAtWork { .. } => BY_NAME.to_owned(),
             Self::Process(_) | Self::Record(_) => self.of_move(),
@@ -753,6 +756,8 @@ mod tests {
         let place = || "/proc/sys/vm/swappiness".to_owned();
         let foreign = |of: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: of.to_vec() };
         let gone = ResidencyError::NoProcess { process: service() };
+        let (entry, seconds_left) = (EntryId(3), 57);
+        let waiting = Unconfirmed { entry, seconds_left, is_whole: true, is_abandoned: false };
         let of_pipeline = vec![
             unknown().into(),
             PipelineError::Unreadable { path: path(), source: denied() },
@@ -775,15 +780,7 @@ mod tests {
             PipelineError::NotAFolder { path: path() },
             PipelineError::Linked { path: path() },
             PipelineError::Installed { entry: EntryId(3), path: "/etc/x".to_owned() },
-            PipelineError::Unconfirmed {
-                place: place(),
-                unconfirmed: Unconfirmed {
-                    entry: EntryId(3),
-                    seconds_left: 57,
-                    is_whole: true,
-                    is_abandoned: false,
-                },
-            },
+            PipelineError::Unconfirmed { place: place(), unconfirmed: waiting },
             PipelineError::NotATime { text: service(), reason: service() },
             PipelineError::NotForAUnit { what: "program", text: service() },
             LockError::Held { path: path(), pid: None }.into(),

@@ -254,8 +254,8 @@ impl Outgoing {
         }
     }
 
-    /// Values for the places of a plan, and why there is none where there is none. A pool may be filled by its alias: on
-    /// each node, or, on a kernel without NUMA, as a whole.
+    /// Values for the places of a plan, and why there is none where there is none. A pool may be filled by its alias:
+    /// on each node, or, on a kernel without NUMA, as a whole.
     fn computed(&mut self, knob: &Knob, plan: &Plan, catalogue: &Catalogue) -> Result<(), PipelineError> {
         let said = (self.items.len(), self.left_out.len());
         self.of_rows(knob, plan);

@@ -14,8 +14,8 @@ use crate::devices;
 use crate::error::PipelineError;
 use crate::session::Session;
 
-/// The intent of what no plan asked for: an action, a move, files of a program. It is called by a name in the place of a
-/// profile, and no deadline undoes it.
+/// The intent of what no plan asked for: an action, a move, files of a program. It is called by a name in the place of
+/// a profile, and no deadline undoes it.
 pub(crate) fn unplanned(
     session: &Session,
     name: &str,

@@ -78,8 +78,8 @@ pub(crate) fn all(session: &Session, entries: &[Entry]) -> Vec<Interrupted> {
     if !all.is_empty() && session.is_written_now() { Vec::new() } else { all }
 }
 
-/// Whether a reboot took a part of what an entry had placed, and neither the boot loader brings it nor did a newer entry
-/// of the profile.
+/// Whether a reboot took a part of what an entry had placed, and neither the boot loader brings it nor did a newer
+/// entry of the profile.
 fn is_half_placed(entry: &Entry, entries: &[Entry], boot_id: &str) -> bool {
     let places_units = |step: &EntryStep| step.knob.as_str() == "unit.placement" && !step.is_undone();
     let is_of_now =

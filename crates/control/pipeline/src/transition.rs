@@ -385,8 +385,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// What the place of a step is beside those that the plan sets: the energy hint is another face of the governor, and
-    /// as long as that is `performance` the kernel refuses any other hint.
+    /// What the place of a step is beside those that the plan sets: the energy hint is another face of the governor,
+    /// and as long as that is `performance` the kernel refuses any other hint.
     fn face(&self, step: &EntryStep) -> Option<Face> {
         let knob = self.catalogue.knob(&step.knob).ok()?;
         let holes = place::captures(&knob.path, &step.place)?;

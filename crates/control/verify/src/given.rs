@@ -69,8 +69,8 @@ impl Bench<'_> {
             return None;
         }
         Some(format!(
-            "this kernel was given it and did not take it: {beside}={other} is for other CPUs, and it takes one list for \
-             both; give both the same CPUs"
+            "this kernel was given it and did not take it: {beside}={other} is for other CPUs, and it takes one \
+             list for both; give both the same CPUs"
         ))
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! already? ──> ask the kernel for the file's own pages: MADV_HUGEPAGE, MADV_COLLAPSE ──> a copy of this process:
 //!
-//!   file ──> |stage: memfd, anonymous, of a pool| ──compare with memory──> read and execute ──one mremap──> over the text
+//!   file ──> |stage: memfd, anonymous, of a pool| ──compare with memory──> read and execute ──one mremap──> over the
+//! text
 //! ```
 //!
 //! The copy is made of the file, and not of memory, where a uprobe may stand. What was copied is what is there, byte

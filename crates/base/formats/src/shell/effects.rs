@@ -369,8 +369,8 @@ impl Finder {
         }
     }
 
-    /// `sysctl` as procps and busybox have it (`sysctl(8)`): options with `p` load files, and of words those with a sign
-    /// set something.
+    /// `sysctl` as procps and busybox have it (`sysctl(8)`): options with `p` load files, and of words those with a
+    /// sign set something.
     fn sysctl(&mut self, words: &[String]) {
         let is_behind = |at: usize| at > 0 && ["-r", "--pattern"].contains(&words[at - 1].as_str());
         let own = words.iter().enumerate().filter(|(at, _)| !is_behind(*at)).map(|(_, word)| word);

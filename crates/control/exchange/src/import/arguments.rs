@@ -14,8 +14,8 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     collector.arguments(1, &joined.join(" "));
 }
 
-/// Whether a lone word is an argument of the kernel that planish knows: to a shell `isolcpus=1-3` is a variable of its own,
-/// and `processor.max_cstate=1` could be a line of `sysctl.d`.
+/// Whether a lone word is an argument of the kernel that planish knows: to a shell `isolcpus=1-3` is a variable of its
+/// own, and `processor.max_cstate=1` could be a line of `sysctl.d`.
 pub(super) fn is_one(word: &str) -> bool {
     let (name, _) = bootline::parts(word);
     let is_it = |knob: &Knob| {

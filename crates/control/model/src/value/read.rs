@@ -65,7 +65,8 @@ impl Keys {
 
 impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N, words = [WORD, ...] }, { unsigned = UNIT }, \
+        const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N, words = [WORD, ...] }, \
+                              { unsigned = UNIT }, \
                               { ints = UNIT, count = N, min = N, ascending = true }, { choice = [WORD, ...] }, \
                               { cpus = \"list\" or \"mask\", empty = true }, { boot_cpus = [WORD, ...] }, \
                               { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \

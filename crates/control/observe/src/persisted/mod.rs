@@ -5,9 +5,10 @@
 //! fstab with the units beside it. The last one wins; the others are kept as overridden, so that a user who edits the
 //! wrong file learns which one is right.
 //!
-//! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot. So is a line of tmpfiles.d or sysctl.d beside a rule for
-//! the same place, or beside a line of the other: systemd runs their programs while udev goes through the devices, in
-//! no order. Where one of two such lines is ours, the other one counts: ours may lose.
+//! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot. So is
+//! a line of tmpfiles.d or sysctl.d beside a rule for the same place, or beside a line of the other: systemd runs their
+//! programs while udev goes through the devices, in no order. Where one of two such lines is ours, the other one
+//! counts: ours may lose.
 //!
 //! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
 //! and line that gives it; where they cannot, that of the running kernel. Of what a loader that is not known

@@ -226,8 +226,8 @@ fn every_row_comes_back_from_every_format_or_is_exempt_by_name() {
             })
         };
         used.extend(ExportFormat::ALL.into_iter().flat_map(hits).map(|(index, _)| index));
-        // No profile may want the first, interrupts move with their service alone, and the pipeline gives the others to no
-        // format: see the test above.
+        // No profile may want the first, interrupts move with their service alone, and the pipeline gives the others to
+        // no format: see the test above.
         let never = matches!(knob.class, Class::Oneway | Class::Action) || knob.id.as_str() == "irq.affinity";
         if never || ExportFormat::ALL.into_iter().all(|format| is_exempt(format, knob)) {
             continue;
@@ -258,7 +258,7 @@ fn pools_of_nodes_that_differ_come_back_as_they_were() {
         let spread = Want::Need { need_bytes: 9 << 21, nodes: Nodes::Spread };
         let by_node = Want::Needs { need_bytes: vec![6 << 21, 5 << 21], nodes: vec![0, 1] };
         for want in [spread, by_node] {
-            let source = crate::tree::profile("pools", &[("hugepages.2m", want)]);
+            let source = profile("pools", &[("hugepages.2m", want)]);
             let out = outgoing(&session, &source, &options()).expect("a profile");
             let wanted = writes(&plan_of_source(&session, source), &BTreeSet::new());
             assert!(wanted.len() >= 2, "{wanted:?}");
@@ -276,7 +276,7 @@ fn pools_of_nodes_that_differ_come_back_as_they_were() {
 fn a_pool_of_a_file_is_no_addition_to_what_is_there() {
     let tree = Tree::copy_of("metal-2s");
     let base = Want::Need { need_bytes: 64 << 21, nodes: Nodes::Spread };
-    let theirs = plan_of_source(&tree.session(), crate::tree::profile("theirs", &[("hugepages.2m", base)]));
+    let theirs = plan_of_source(&tree.session(), profile("theirs", &[("hugepages.2m", base)]));
     apply(&tree.session(), &theirs, &ApplyOptions::default()).expect("applied");
     let read = |text: &str| {
         let back = import(tree.session().catalogue(), "pool", text, ImportFormat::Sysctl).profile;
@@ -304,11 +304,11 @@ fn what_a_plan_of_this_host_refuses_goes_out_in_no_format() {
         ("vm.min_free_kbytes", Want::Int(2_000_000_000)),
         ("boot.hugetlb_cma", Want::Text("0:900G".to_owned())),
     ] {
-        let source = crate::tree::profile("own", &[(knob, want)]);
+        let source = profile("own", &[(knob, want)]);
         let error = outgoing(&session, &source, &options()).expect_err(knob);
         assert_eq!(error.exit(), planish_model::Exit::Refused, "{knob}: {error}");
     }
-    let lower = crate::tree::profile("own", &[("kernel.pid_max", Want::Int(65_536))]);
+    let lower = profile("own", &[("kernel.pid_max", Want::Int(65_536))]);
     let out = outgoing(&session, &lower, &PlanOptions::default()).expect("an export");
     assert!(out.items.is_empty(), "{:?}", out.items);
     assert!(out.left_out[0].reason.contains("--allow"), "{:?}", out.left_out);
@@ -398,7 +398,7 @@ fn what_goes_out_means_the_places_of_the_plan_in_every_format() {
         let session = session(host);
         let want = one_place_each(&session, &session.observe(), shape);
         let named: Vec<(&str, Want)> = want.iter().map(|(id, want)| (id.as_str(), want.clone())).collect();
-        let source = crate::tree::profile("places", &named);
+        let source = profile("places", &named);
         let allow_knobs = want.iter().map(|(id, _)| id.clone()).collect();
         let options = PlanOptions { allow_knobs, ..options() };
         let made = plan(&session, &source, &options).unwrap_or_else(|error| panic!("{shape}: {error:?}"));

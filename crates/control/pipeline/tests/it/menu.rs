@@ -71,7 +71,8 @@ fn what_only_the_menu_gives_refuses_to_have_it_made_anew() {
     }
 }
 
-/// Two sizes of pages share the names of their arguments: what an entry gave of one is nothing that it gave of the other.
+/// Two sizes of pages share the names of their arguments: what an entry gave of one is nothing that it gave of the
+/// other.
 #[test]
 fn a_pool_of_another_size_than_an_entry_gave_is_not_to_come_by_it() {
     let tree = suse();

@@ -34,8 +34,8 @@ const SHAPES: [&str; 20] = [
     "A B -2 C/1 -3",
 ];
 
-/// What once left something behind, or was refused by the machine half way: two values over that of a twin, plain and in
-/// the place of each other; a value that another one had brought about; a hint that the governor pins.
+/// What once left something behind, or was refused by the machine half way: two values over that of a twin, plain and
+/// in the place of each other; a value that another one had brought about; a hint that the governor pins.
 const FOUND: [(&str, &str, [&str; 3]); 5] = [
     ("metal-2s", "A B C -1 -2 -3", ["low-latency", "postgres", "realtime"]),
     ("metal-2s", "A B/1 C/2 -3", ["mysql", "postgres", "oracle"]),

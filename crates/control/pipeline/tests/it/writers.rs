@@ -72,6 +72,12 @@ fn shown_by_texts() -> Vec<Shown> {
             wanted: ("vm.swappiness", Want::Int(1)),
             told: ["/etc/cron.daily/own names knobs", "chmod a-x", ""],
         },
+    ]
+}
+
+/// The same of packages that set frequencies and files of /sys at a boot.
+fn shown_by_packages() -> Vec<Shown> {
+    vec![
         Shown {
             id: "sysfsutils",
             files: &[("/etc/sysfs.conf", "devices/system/cpu/cpu0/cpufreq/scaling_governor = powersave\n")],
@@ -161,7 +167,7 @@ fn shown() -> Vec<Shown> {
             told: ["process 817 is kubelet", "protectKernelDefaults: true", ""],
         },
     ];
-    shown_by_texts().into_iter().chain(others).collect()
+    shown_by_texts().into_iter().chain(shown_by_packages()).chain(others).collect()
 }
 
 fn planned(session: &Session, source: &Source, exclude: &[&str]) -> Plan {
@@ -452,7 +458,8 @@ fn a_file_that_sysctl_is_told_to_load_sets_what_its_lines_say() {
 #[test]
 fn who_writes_over_many_places_is_told_once() {
     let tree = Tree::copy_of("metal-2s");
-    let governor = "#!/bin/sh\nfor c in /sys/devices/system/cpu/cpu*/cpufreq; do echo powersave > $c/scaling_governor; done\n";
+    let governor = "#!/bin/sh\nfor c in /sys/devices/system/cpu/cpu*/cpufreq; do\n\
+                    echo powersave > $c/scaling_governor; done\n";
     tree.put(RC_LOCAL, governor);
     tree.make_executable(RC_LOCAL);
     let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
@@ -515,7 +522,8 @@ fn a_line_in_run_may_be_set_at_the_next_boot() {
 /// Both move processes off the CPUs that a placement gives them.
 #[test]
 fn who_moves_processes_is_named_by_a_placement() {
-    let text = "name = \"x\"\nsummary = \"x\"\n[placement]\n[[placement.service]]\nunit = \"realtime.service\"\ncpus = \"1,5\"\n";
+    let text = "name = \"x\"\nsummary = \"x\"\n[placement]\n[[placement.service]]\nunit = \"realtime.service\"\n\
+                cpus = \"1,5\"\n";
     let catalogue = planish_model::Catalogue::embedded().expect("sound");
     let source = Source::Inline(Box::new(catalogue.parse_profile("x.toml", text).expect("sound")));
     let tree = Tree::copy_of("metal-2s");

@@ -172,8 +172,8 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(next))
 }
 
-/// What the page cache has of the programs whose text open entries see to. Nothing is read for that, and a recorded host
-/// has none.
+/// What the page cache has of the programs whose text open entries see to. Nothing is read for that, and a recorded
+/// host has none.
 fn on_huge_pages(texts: Vec<HeldText>, session: &Session) -> Vec<CheckTextRow> {
     let row = |text: HeldText| {
         let cache = || text::cached(std::path::Path::new(&text.program));

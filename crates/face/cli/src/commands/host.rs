@@ -39,8 +39,8 @@ pub(crate) struct Record {
     note: String,
     /// Let apply and undo write the copy: a rehearsal that leaves this machine alone
     ///
-    /// The copy then answers writes as any kernel does (twins, words in brackets, sums of pools). What only this machine
-    /// could tell, such as how many huge pages it still grants, a rehearsal does not show.
+    /// The copy then answers writes as any kernel does (twins, words in brackets, sums of pools). What only this
+    /// machine could tell, such as how many huge pages it still grants, a rehearsal does not show.
     #[arg(long)]
     writable: bool,
 }

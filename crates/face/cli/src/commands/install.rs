@@ -59,10 +59,10 @@ pub(crate) struct Check {
 
 /// Have a program's text read into huge pages again, after each boot and when memory ran short
 ///
-/// What `planish text huge` put on huge pages goes with the page cache. With --unit it is read anew before each start of
-/// that service, when nobody runs the program; without it by a timer, soon after each boot and again and again, as long
-/// as nobody runs it. Files below /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes
-/// them out again. Nothing is started. `planish check` tells what is on huge pages now.
+/// What `planish text huge` put on huge pages goes with the page cache. With --unit it is read anew before each start
+/// of that service, when nobody runs the program; without it by a timer, soon after each boot and again and again, as
+/// long as nobody runs it. Files below /etc/systemd/system, written as an entry of the journal, so that `planish undo`
+/// takes them out again. Nothing is started. `planish check` tells what is on huge pages now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Warm {
     /// The program, or the shared library: one that fits huge pages, as `planish text huge` makes it

@@ -85,7 +85,8 @@ impl Here {
         }
     }
 
-    /// The entry of a program that was put on huge pages; where memory lies in small pieces, after it was moved together.
+    /// The entry of a program that was put on huge pages; where memory lies in small pieces, after it was moved
+    /// together.
     pub(crate) fn put_on_huge_pages(&self, test: &str, program: &str) -> Option<serde_json::Value> {
         let mut run = self.planish(&format!("text huge {program}"));
         if run.exit == 1 {

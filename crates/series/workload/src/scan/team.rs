@@ -72,8 +72,9 @@ impl Memory {
         Ok(Self { tables, heaps, table_words, heap_words, page: options.page })
     }
 
-    /// Writes the rows, which the seed decides. Every page is there by now, and each is written from where it was filled:
-    /// automatic balancing moves what a new thread of another node uses, and a slow machine gives it the time to.
+    /// Writes the rows, which the seed decides. Every page is there by now, and each is written from where it was
+    /// filled: automatic balancing moves what a new thread of another node uses, and a slow machine gives it the time
+    /// to.
     pub(super) fn fill(&self, place: Place, seats: &Seats, seed: u64) -> Result<Rows<'_>, WorkloadError> {
         let mut tables = Vec::new();
         for arena in &self.tables {

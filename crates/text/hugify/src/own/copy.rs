@@ -97,11 +97,11 @@ impl Stage {
     /// Puts it over what lies at `at`, in one step.
     ///
     /// # Safety
-    /// `at` is a multiple of a huge page, and as many bytes there are mapped, hold the same, and are neither written nor
-    /// unmapped by anybody.
+    /// `at` is a multiple of a huge page, and as many bytes there are mapped, hold the same, and are neither written
+    /// nor unmapped by anybody.
     pub unsafe fn put_over(self, at: u64) -> Result<(), String> {
-        // SAFETY: both ranges are whole pages of the same length. The caller vouches for the new place; what lies at the
-        // old one is ours, and forgotten below.
+        // SAFETY: both ranges are whole pages of the same length. The caller vouches for the new place; what lies at
+        // the old one is ours, and forgotten below.
         let moved = unsafe {
             let (from, to) = (self.mapping.as_ptr().cast(), at as *mut std::ffi::c_void);
             mremap_fixed(from, self.bytes, self.bytes, MremapFlags::MAYMOVE, to)

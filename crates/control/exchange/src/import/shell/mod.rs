@@ -1,7 +1,8 @@
 //! A shell, as far as it can be known what one does without running anything.
 //!
-//! A script is read to a tree of commands ([`planish_formats::shell`]) and walked from top to bottom (`walk`) as a shell would run
-//! it once, as root and without arguments. At each command it is known whether a shell is *sure* to come by, comes by
+//! A script is read to a tree of commands ([`planish_formats::shell`]) and walked from top to bottom (`walk`) as a
+//! shell would run it once, as root and without arguments. At each command it is known whether a shell is *sure* to
+//! come by, comes by
 //! *under conditions* (`guard`), or *never* does; and of each variable the value, or that only a shell can tell.
 //!
 //! ```text

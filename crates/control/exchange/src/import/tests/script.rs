@@ -450,7 +450,7 @@ fn a_name_behind_a_change_of_folder_is_not_called_another_file() {
 fn a_script_that_writes_files_of_sysctl_and_tmpfiles_is_read_line_by_line() {
     let (conf, own, tmp) = ("/etc/sysctl.conf", "/etc/sysctl.d/90-x.conf", "/etc/tmpfiles.d/t.conf");
     let here = "cat >> /etc/sysctl.conf <<EOF\n# Ours\nvm.swappiness = 10\nEOF\n";
-    for (script, taken) in [
+    become_of([
         (format!("{here}sysctl -p\n"), "3 vm.swappiness"),
         (format!("{here}sysctl -q -p {conf} > /dev/null || true\n"), "3 vm.swappiness"),
         (
@@ -499,7 +499,13 @@ fn a_script_that_writes_files_of_sysctl_and_tmpfiles_is_read_line_by_line() {
             format!("cat > {tmp} <<E\nw /sys/kernel/mm/ksm/run - - - - 0\nE\nsystemd-tmpfiles --create\n"),
             "2 mm.ksm_run",
         ),
-        // What nobody can tell.
+    ]);
+}
+
+#[test]
+fn of_a_file_of_settings_only_what_is_sure_to_be_in_it_is_taken() {
+    let conf = "/etc/sysctl.conf";
+    become_of([
         (
             "echo 'w /sys/kernel/mm/ksm/run - - - - 0' >> /etc/tmpfiles.d/t.conf\n".to_owned(),
             "1 - adds to a file",
@@ -533,7 +539,12 @@ fn a_script_that_writes_files_of_sysctl_and_tmpfiles_is_read_line_by_line() {
             format!("for f in /sys/block/*; do echo vm.swappiness=$f >> {conf}; done\n"),
             "1 - the names of files",
         ),
-    ] {
+    ]);
+}
+
+/// What becomes of the lines of scripts: those that are taken with their knob, others with their reason.
+fn become_of<const N: usize>(scripts: [(String, &str); N]) {
+    for (script, taken) in scripts {
         let found = told(&read(&script, ImportFormat::Script));
         let taken: Vec<&str> = taken.split('|').collect();
         let fits = |(found, taken): (&String, &&str)| found.starts_with(taken);

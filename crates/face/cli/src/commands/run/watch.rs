@@ -167,7 +167,8 @@ impl Watch<'_> {
                 "pid {pid} has shared segments and not the preload, so that they lie where first use has put them: its \
                  loader ignored LD_PRELOAD, or what started it took that out of its environment"
             );
-            warning(text).hint("name the program itself behind --, and not what starts it; --numa heap=... is inherited")
+            let cure = "name the program itself behind --, and not what starts it; --numa heap=... is inherited";
+            warning(text).hint(cure)
         }));
         let is_late = achieved.segments.is_empty() && achieved.unreached.is_empty();
         if self.launches[index].wish.wants_shared() && is_late {
