@@ -476,7 +476,9 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "the test writes the state that it reads")]
     fn told_of(change: impl Fn(&mut serde_json::Value)) -> Result<Option<TrialOutcome>, TrialError> {
         let folder = tempfile::tempdir().expect("room for a folder");
-        std::fs::create_dir_all(folder.path().join("root/proc")).expect("room for a folder");
+        for part in ["root/proc", "root/sys"] {
+            std::fs::create_dir_all(folder.path().join(part)).expect("room for a folder");
+        }
         let options = planish_pipeline::SessionOptions {
             root: Some(folder.path().join("root")),
             state: Some(folder.path().join("state")),
