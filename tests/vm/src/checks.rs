@@ -4,7 +4,7 @@ use crate::check::{Outcome, Report};
 use crate::machine::Shape;
 use crate::{
     cards, control, held, moved, partition, placed, planish, record, refused, scanned, servers, settings,
-    text, threads,
+    threads,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -39,7 +39,6 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         cards::run_all(report);
         held::run_all(report);
         threads::run_all(report);
-        text::run_all(report);
         report.check("workload.cgroup", limited_workload);
     }
 }

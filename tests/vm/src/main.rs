@@ -39,7 +39,6 @@ mod refused;
 mod scanned;
 mod servers;
 mod settings;
-mod text;
 mod threads;
 
 use check::Report;
