@@ -100,10 +100,17 @@ fn balanced() -> Result<Outcome> {
     for ((name, _), before) in quick.into_iter().zip(before) {
         fs::write(path(name), before).with_context(|| format!("restore {}", path(name)))?;
     }
+    // Linux 6.1 to 6.4 may have marked all of it again before it is asked; then that is said, and nothing is measured.
+    let may_hide = settings::is_before((6, 5))?;
+    let mut hidden_count = 0;
     for run in runs? {
-        ensure!(run.exit == 0, "left with {}: {}", run.exit, run.stderr);
+        let is_hidden = may_hide && run.exit == 3 && run.stderr.contains("does not tell");
+        ensure!(run.exit == 0 || is_hidden, "left with {}: {}", run.exit, run.stderr);
+        hidden_count += usize::from(is_hidden);
     }
-    Ok(Outcome::Ok("32 MiB stayed where they were put, three times".to_owned()))
+    Ok(Outcome::Ok(format!(
+        "32 MiB stayed where they were put, three times; {hidden_count} times nothing was told"
+    )))
 }
 
 /// Pages of a mapping that is no file, by node: `ADDRESS POLICY anon=4 N0=3 N1=1`.

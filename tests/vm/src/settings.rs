@@ -3,7 +3,7 @@
 //! planish is not asked what it restored. All writable files below these folders are compared, also
 //! the ones that no knob names: a write beside the plan would show here.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -64,6 +64,16 @@ pub fn ensure_same(before: &Settings, after: &Settings) -> Result<()> {
 pub fn read(path: &str) -> Result<String> {
     let text = fs::read_to_string(path).with_context(|| format!("read {path}"))?;
     Ok(text.trim_end().to_owned())
+}
+
+/// Whether the running kernel is older than this version.
+pub fn is_before(version: (u32, u32)) -> Result<bool> {
+    let release = read("/proc/sys/kernel/osrelease")?;
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else {
+        bail!("no version of a kernel: {release}");
+    };
+    Ok((major, minor) < version)
 }
 
 /// The paths that a pattern with `{holes}` stands for, in order.

@@ -118,7 +118,7 @@ pub fn run_scans_with(
     }
     let memory = Memory::take(options, &seats, options.sizes(seats.count())?)?;
     let mut rows = memory.fill(options.place, &seats, options.seed)?;
-    let placed = memory.placed(options.place, &seats)?;
+    let placed = memory.placed(options.place, &seats, &rows)?;
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         let team = Team::start(scope, &seats, options.place, &mut rows, &next)?;

@@ -162,6 +162,12 @@ pub(super) fn sit(cpu: u32) -> Result<(), WorkloadError> {
 /// Bytes by node, of one piece of memory; `None` where the kernel does not tell.
 pub(super) type OnNodes = Option<BTreeMap<u32, usize>>;
 
+/// What is known of a piece of so many bytes: nothing where some of them are on no node.
+pub(super) fn known(on: BTreeMap<u32, usize>, bytes: usize) -> OnNodes {
+    let told: usize = on.values().sum();
+    (told as f64 >= (1.0 - TOLERANCE) * bytes as f64).then_some(on)
+}
+
 /// Adds up pieces; `None` where one of them is unknown.
 pub(super) fn sum(pieces: &[OnNodes]) -> OnNodes {
     let mut all = BTreeMap::new();
@@ -227,7 +233,10 @@ fn short(name: &str, on: &BTreeMap<u32, usize>, node: u32, wanted: f64) -> Strin
 }
 
 fn unknown(name: &str) -> String {
-    format!("{name}: the kernel does not tell on which nodes it lies")
+    format!(
+        "{name}: the kernel does not tell on which nodes it lies (from 6.1 to 6.4 Linux hides pages that \
+         kernel.numa_balancing has marked: set it to 0 meanwhile)"
+    )
 }
 
 #[cfg(test)]
@@ -281,6 +290,13 @@ mod tests {
         // A heap of one huge page cannot be even.
         let heaps = [&even[..], &own[..]];
         assert!(misplaced(Place::InterleaveAll, &two, 100, heaps).is_empty());
+    }
+
+    #[test]
+    fn a_piece_of_which_the_kernel_hides_pages_is_unknown() {
+        let of = |bytes| known(BTreeMap::from([(0, 60), (1, 39)]), bytes);
+        assert!(of(99).is_some() && of(100).is_some());
+        assert_eq!((of(200), known(BTreeMap::new(), 1)), (None, None));
     }
 
     #[test]
