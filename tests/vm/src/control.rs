@@ -280,10 +280,9 @@ fn other_values(id: &str, shown: &str) -> Vec<String> {
     if let [first @ .., _, last] = numbers.as_slice()
         && numbers.len() == shown.split_whitespace().count()
     {
-        // The last of several is the upper end: one less of it is legal.
-        let mut words: Vec<String> = numbers[..=first.len()].iter().map(i128::to_string).collect();
-        words.push((last - 1).to_string());
-        return vec![words.join(" ")];
+        // The last of several is the upper end: one less of it is legal, but of a limit that nothing may lower.
+        let begin: Vec<String> = numbers[..=first.len()].iter().map(i128::to_string).collect();
+        return [last - 1, last + 1].map(|last| format!("{} {last}", begin.join(" "))).to_vec();
     }
     match shown.parse::<i128>() {
         Ok(0) => vec!["1".to_owned(), LARGE.to_string()],
@@ -344,7 +343,7 @@ mod tests {
 
     #[test]
     fn another_value_is_of_the_kind_that_is_shown() {
-        assert_eq!(other_values("kernel.printk", "4\t4\t1\t7"), ["4 4 1 6"]);
+        assert_eq!(other_values("kernel.printk", "4\t4\t1\t7"), ["4 4 1 6", "4 4 1 8"]);
         assert_eq!(chosen("4\t4\t1\t7"), chosen("4 4 1 7"));
         assert_eq!(other_values("thp.enabled", "always [madvise] never"), ["never", "always"]);
         assert_eq!(other_values("vm.swappiness", "60"), ["59", "61"]);
