@@ -4,9 +4,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 
-use crate::planish::{Run, command_of, for_anybody, run};
+use crate::planish::{Run, Sleeper, command_of, for_anybody, run};
 
 /// The calls of memory policies, which the filters of container engines forbid without CAP_SYS_NICE.
 const POLICIES: &[&str] =
@@ -34,26 +34,6 @@ fn filter(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
 fn under(filter: &(tempfile::TempDir, PathBuf), calls: &[&str], args: &[&str]) -> Run {
     let words = calls.iter().chain(&["--", env!("CARGO_BIN_EXE_planish")]).chain(args);
     command_of(&filter.1, filter.0.path(), words).output().expect("the filter starts").into()
-}
-
-/// A process that sleeps until dropped.
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn start() -> Self {
-        Self(Command::new("sleep").arg("600").spawn().expect("sleep is everywhere"))
-    }
-
-    fn pid(&self) -> String {
-        self.0.id().to_string()
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// What a map lists as not seen, as one text.

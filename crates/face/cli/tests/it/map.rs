@@ -1,32 +1,8 @@
 //! `planish map` of live processes: the answer and its schema, the page, and what is refused with which code.
 
-use std::process::{Child, Command, Stdio};
-
 use planish_skip::postgres::Postgres;
 
-use crate::planish::{command, run};
-
-/// A process that sleeps until dropped.
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn start() -> Self {
-        let mut command = Command::new("sleep");
-        command.arg("60").stdin(Stdio::null()).stdout(Stdio::null());
-        Self(command.spawn().expect("sleep is everywhere"))
-    }
-
-    fn pid(&self) -> String {
-        self.0.id().to_string()
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::planish::{Sleeper, command, run};
 
 #[test]
 fn a_live_process_is_mapped_in_text_json_and_html() {

@@ -5,7 +5,7 @@ use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// How a run of the binary ended.
 #[derive(Debug)]
@@ -42,6 +42,30 @@ impl Run {
             panic!("{command} breaks its schema at {}: {error}", error.instance_path());
         }
         envelope
+    }
+}
+
+/// A process that sleeps until dropped.
+pub struct Sleeper(Child);
+
+impl Sleeper {
+    /// Starts one.
+    pub fn start() -> Self {
+        let mut command = Command::new("sleep");
+        command.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
+        Self(command.spawn().expect("sleep is everywhere"))
+    }
+
+    /// Its number, as a word of a command line.
+    pub fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
