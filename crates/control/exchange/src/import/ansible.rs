@@ -121,7 +121,7 @@ fn run(name: &str, arguments: &Arguments<'_>, line: usize, told: &str, collector
 
 /// What a task that is written in one line says for a key.
 fn in_line(arguments: &str, key: &str) -> Option<String> {
-    let words = script::quoted_words(arguments);
+    let words = quoted_words(arguments);
     words.iter().find_map(|word| Some(word.strip_prefix(key)?.strip_prefix('=')?.to_owned()))
 }
 
@@ -175,7 +175,7 @@ fn commanded(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut
                 "has backslashes, which Ansible takes apart: write it without",
             );
         }
-        None => script::quoted_words(arguments.command()),
+        None => quoted_words(arguments.command()),
     };
     if words.is_empty() {
         return collector.refuse(line, told, "sets nothing");
@@ -190,11 +190,34 @@ fn commanded(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut
 /// A command or a script that a shell runs.
 fn in_shell(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut Collector<'_>) {
     let command = arguments.command();
-    let words = script::quoted_words(command);
+    let words = quoted_words(command);
     let is_plain = !command.contains(['&', '|', ';', '<', '>', '$', '`', '\\', '\n', '#']);
     match words.first().and_then(|first| first.rsplit('/').next()) {
         None => collector.refuse(line, told, "sets nothing"),
         Some("grubby") if is_plain => arguments::grubby(&words, line, told, collector),
         Some(_) => script::read(&("\n".repeat(line.saturating_sub(1)) + command), collector),
     }
+}
+
+/// Words as a shell takes them: quotes hold blanks together and fall away.
+fn quoted_words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.push(c),
+            (None, '"' | '\'') => (quote, any) = (Some(c), true),
+            (None, c) if c.is_whitespace() => {
+                if any || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            (None, c) => word.push(c),
+        }
+    }
+    if any || !word.is_empty() {
+        words.push(word);
+    }
+    words
 }

@@ -573,26 +573,3 @@ fn said(words: &[String], is_bash: bool) -> Option<String> {
     }
     is_plain(rest).then(|| rest.join(" "))
 }
-
-/// Words as a shell takes them: quotes hold blanks together and fall away.
-pub(super) fn quoted_words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
-    for c in text.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), c) => word.push(c),
-            (None, '"' | '\'') => (quote, any) = (Some(c), true),
-            (None, c) if c.is_whitespace() => {
-                if any || !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-                any = false;
-            }
-            (None, c) => word.push(c),
-        }
-    }
-    if any || !word.is_empty() {
-        words.push(word);
-    }
-    words
-}
