@@ -265,6 +265,7 @@ pub(super) fn places(plain: &Plain<'_>) -> Option<Vec<Place>> {
             plain.to.iter().map(|to| place(&to.text)).collect()
         }
         "ethtool" => vec![path(&format!("/sys/class/net/{}/device", words.get(2)?))],
+        "ip" => vec![path(&format!("/sys/class/net/{}", interface(&words)?.0))],
         "blockdev" => words.iter().skip(3).map(|device| path(device)).collect(),
         "chrt" => vec![path(words.last()?)],
         "mkdir" => {
@@ -323,7 +324,8 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
             Ok((id, only, value)) => collector.knob(line, text, id, only.as_deref(), &value),
             Err(why) => collector.refuse(line, text, why),
         },
-        "tc" | "ip" => collector.refuse(line, text, "an interface that planish does not set"),
+        "ip" => ip(plain, collector),
+        "tc" => collector.refuse(line, text, "a queue of an interface, which planish does not set"),
         "mkdir" if written::makes_folder(&words) => {}
         "systemctl" | "service" => collector.refuse(line, text, "starts or stops a service"),
         "mount" => mount(line, text, &words, collector),
@@ -446,6 +448,50 @@ fn ethtool(plain: &Plain<'_>, collector: &mut Collector<'_>) {
     }
     let told = format!("ethtool {option} {card}");
     collector.cards(line, &told, option, std::slice::from_ref(card), &words[3..]);
+}
+
+/// The interface of `ip link set eth0 mtu 9000`, and the words after it.
+fn interface<'w>(words: &'w [&'w str]) -> Option<(&'w str, &'w [&'w str])> {
+    match words {
+        [_, "link" | "l", "set" | "s", "dev", name, rest @ ..]
+        | [_, "link" | "l", "set" | "s", name, rest @ ..] => Some((name, rest)),
+        _ => None,
+    }
+}
+
+fn ip(plain: &Plain<'_>, collector: &mut Collector<'_>) {
+    let (line, text) = (plain.line, plain.text);
+    let words: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
+    let Some((name, mut rest)) = interface(&words).filter(|_| !plain.words.iter().any(names_files)) else {
+        return collector.refuse(
+            line,
+            text,
+            "of ip only `ip link set INTERFACE mtu N txqueuelen N` is known",
+        );
+    };
+    while let [option, after @ ..] = rest {
+        let id = match *option {
+            "mtu" => "net.mtu",
+            "txqueuelen" | "txqlen" | "qlen" => "net.tx_queue_len",
+            // That it is there and runs is no setting of it.
+            "up" => {
+                rest = after;
+                continue;
+            }
+            _ => {
+                return collector.refuse(
+                    line,
+                    text,
+                    format!("what planish does not set of an interface: {option}"),
+                );
+            }
+        };
+        let [value, after @ ..] = after else {
+            return collector.refuse(line, text, format!("{option} has no value"));
+        };
+        collector.knob(line, &format!("ip link set {name} {option} {value}"), id, Some(name), value);
+        rest = after;
+    }
 }
 
 /// `mount -o remount,noatime /data`: each option that a knob is for. Nothing else is taken of it: what a remount names

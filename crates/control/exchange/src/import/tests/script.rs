@@ -613,3 +613,27 @@ fn a_lone_argument_of_the_kernel_is_one() {
     }
     assert_eq!(ImportFormat::guess("vm.swappiness=5\n"), ImportFormat::Sysctl);
 }
+
+#[test]
+fn an_interface_takes_what_a_knob_is_for() {
+    let of = |line: &str| read(&format!("#!/bin/sh\n{line}\n"), ImportFormat::Script);
+    let both = of("ip link set dev eth0 mtu 9000 txqueuelen 2000");
+    for (id, value) in [("net.mtu", "9000"), ("net.tx_queue_len", "2000")] {
+        let want = format!("{:?}", want(&both, id));
+        assert!(want.contains("eth0") && want.contains(value), "{want}");
+    }
+    assert_eq!(
+        told(&of("ip link set eth0 up mtu 9000")),
+        ["2 net.mtu may stall the host: --allow availability"]
+    );
+    for (line, why) in [
+        ("ip link set eth0 mtu", "mtu has no value"),
+        ("ip link set eth0 mtu 500", "1280"),
+        ("ip link set eth0 down", "what planish does not set of an interface: down"),
+        ("ip link set eth* mtu 9000", "of ip only"),
+        ("ip addr add 10.0.0.1/8 dev eth0", "of ip only"),
+    ] {
+        let [row] = told(&of(line)).try_into().unwrap_or_else(|rows| panic!("{line}: {rows:?}"));
+        assert!(row.starts_with("2 - ") && row.contains(why), "{line}: {row}");
+    }
+}
