@@ -41,7 +41,8 @@ pub struct Achieved {
     /// Bytes that no page is mapped for now: swapped out, reclaimed, or handed back by
     /// [`Arena::trim`](crate::Arena::trim) since they were faulted in.
     pub absent_bytes: usize,
-    /// Bytes on each node; `None` where the kernel or a seccomp filter forbids to ask (`why_not` says so).
+    /// Bytes on each node; `None` where the kernel or a seccomp filter forbids to ask, and less than there is where it
+    /// does not tell of some at this moment (`why_not` says so).
     pub node_bytes: Option<BTreeMap<u32, usize>>,
     /// Bytes on other nodes than those that were named; `None` where none was, or the kernel does not tell.
     pub elsewhere_bytes: Option<usize>,
@@ -79,6 +80,11 @@ impl Achieved {
         let had_bytes: usize = backing.iter().map(|backing| backing.bytes).sum();
         let absent_bytes = mapped_bytes.saturating_sub(had_bytes);
         let node_bytes = node_bytes.ok();
+        let on_nodes = node_bytes.as_ref().map_or(had_bytes, |on| on.values().sum());
+        if let bytes @ 1.. = had_bytes.saturating_sub(on_nodes) {
+            // Linux 6.1 to 6.4 does of pages that automatic balancing has marked, until they are used.
+            why_not.push(format!("of {bytes} bytes the kernel does not tell the node at this moment"));
+        }
         let elsewhere_bytes = nodes.named().zip(node_bytes.as_ref()).map(|(named, on)| elsewhere(on, named));
         if let (Some(named), Some(bytes @ 1..)) = (nodes.named(), elsewhere_bytes) {
             why_not.push(format!("{bytes} bytes lie on other nodes than {named}"));
