@@ -13,20 +13,24 @@ use std::process::Command;
 pub struct Target {
     /// Target triple.
     pub triple: String,
-    /// Extra flags for rustc; none for musl, which is static by itself.
+    /// Extra flags for rustc.
     pub flags: &'static str,
 }
+
+/// musl is static by itself. A program that starts at any address has a word to mend for each pointer in its data: 24
+/// bytes of the file for each, or a bit in the packed form, which musl reads since 1.2.4. An older linker leaves it.
+const OF_MUSL: &str = "-C link-arg=-Wl,-z,pack-relative-relocs";
 
 /// Picks musl, adding it by rustup when missing; else static glibc of this machine, said aloud.
 pub fn pick() -> Result<Target> {
     let musl = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     if installed(&musl)? {
-        return Ok(Target { triple: musl, flags: "" });
+        return Ok(Target { triple: musl, flags: OF_MUSL });
     }
     if shell::which("rustup").is_some()
         && shell::run(Command::new("rustup").args(["target", "add", &musl])).is_ok()
     {
-        return Ok(Target { triple: musl, flags: "" });
+        return Ok(Target { triple: musl, flags: OF_MUSL });
     }
     let host = host()?;
     eprintln!("x: no target {musl} and no rustup that could add it: a static {host} binary instead");
