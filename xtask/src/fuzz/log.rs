@@ -45,9 +45,13 @@ const COLUMNS: &str =
 
 /// The product and one target, as a row names them.
 pub fn state(tree: &Tree, name: &str) -> Result<String> {
+    Ok(format!("{} {}", tree.commit, hash(name)?))
+}
+
+fn hash(name: &str) -> Result<String> {
     let file = format!("fuzz/targets/{name}.rs");
     let hash = shell::output(Command::new("git").args(["hash-object", &file]))?;
-    Ok(format!("{} {}", tree.commit, hash.get(..HASH_DIGITS).unwrap_or(&hash)))
+    Ok(hash.get(..HASH_DIGITS).unwrap_or(&hash).to_owned())
 }
 
 /// What the page has of a target in this state, to go on from; `None` where there is nothing, or where something was
@@ -69,13 +73,27 @@ pub fn refresh(targets: &[String]) -> Result<()> {
     fs::write(PAGE, page(targets, &rows)?).with_context(|| format!("write {PAGE}"))
 }
 
-/// That the page lists every target, run or not, and no other.
-pub fn check(targets: &[String]) -> Result<()> {
+/// That the page lists every target, run or not, and no other; the targets whose long run is still to be made, or was
+/// one of another text of theirs.
+pub fn check(targets: &[String]) -> Result<Vec<&str>> {
     let text = fs::read_to_string(PAGE).with_context(|| format!("read {PAGE}"))?;
-    if text != page(targets, &rows(&text))? {
+    let rows = rows(&text);
+    if text != page(targets, &rows)? {
         bail!("{PAGE} does not list the targets as they are; type: ./x docs");
     }
-    Ok(())
+    let mut due = Vec::new();
+    for name in targets {
+        if !is_of(rows.get(name).map(String::as_str), &hash(name)?) {
+            due.push(name.as_str());
+        }
+    }
+    Ok(due)
+}
+
+/// Whether a row is of a target of this hash.
+fn is_of(row: Option<&str>, hash: &str) -> bool {
+    let state = row.and_then(|row| row.split('|').nth(3));
+    state.is_some_and(|state| state.split_whitespace().nth(1) == Some(hash))
 }
 
 /// The rows of a page, by target.
@@ -136,7 +154,7 @@ fn subject(name: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{COLUMNS, NOT_RUN, Session, of_row, row, rows};
+    use super::{COLUMNS, NOT_RUN, Session, is_of, of_row, row, rows};
 
     fn session() -> Session {
         let (cpu_s, wall_s) = (600.0, 1200.0);
@@ -159,6 +177,7 @@ mod tests {
         let made = row("boot", "2026-11-23", "9a26e3d 1234567", &session());
         assert_eq!(of_row(&made, "9a26e3d 1234567"), Some(session()));
         assert_eq!(of_row(&made, "9a26e3d+1 1234567"), None);
+        assert!(is_of(Some(&made), "1234567") && !is_of(Some(&made), "9a26e3d") && !is_of(None, "1234567"));
         let found = Session { found: Some("libFuzzer: timeout".into()), ..session() };
         assert_eq!(of_row(&row("boot", "2026-11-23", "9a26e3d 1234567", &found), "9a26e3d 1234567"), None);
     }
