@@ -26,7 +26,7 @@ use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use place::{Segment, place};
+use place::{Content, Segment, place};
 use raw::{call, call_inline, call6, errno, nr};
 use settings::Settings;
 
@@ -148,9 +148,16 @@ pub unsafe extern "C" fn mmap64(
 unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
     let [address, bytes, protection, _, file, offset] = wanted;
     let is_anonymous = flags & MAP_ANONYMOUS != 0;
-    let content =
-        if is_anonymous { Some((bytes, flags & MAP_HUGETLB != 0, false)) } else { place::of_memory(file) };
-    let (Some((length, is_pool, is_filled)), true) = (content, bytes >= settings.bytes_min) else {
+    let anonymous = Content {
+        length: bytes,
+        had_bytes: 0,
+        room_bytes: usize::MAX,
+        is_pool: flags & MAP_HUGETLB != 0,
+    };
+    let content = if is_anonymous { Some(anonymous) } else { place::of_memory(file) };
+    let (Some(Content { length, had_bytes, room_bytes, is_pool }), true) =
+        (content, bytes >= settings.bytes_min)
+    else {
         // SAFETY: the caller's.
         return unsafe { call_inline(nr::MMAP, wanted) };
     };
@@ -163,7 +170,9 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         bytes,
         filled_bytes: if is_anonymous { bytes } else { length.saturating_sub(offset).min(bytes) },
         kind: if is_anonymous { wire::KIND_ANONYMOUS } else { wire::KIND_FILE },
-        is_filled,
+        is_filled: had_bytes > 0,
+        is_whole: had_bytes >= length,
+        room_bytes,
         is_pool,
         is_sparse: flags & MAP_NORESERVE != 0,
         is_wanted_now: flags & (MAP_POPULATE | MAP_LOCKED) != 0,
@@ -314,6 +323,8 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
             filled_bytes: whole,
             kind: wire::KIND_SYSV,
             is_filled: false,
+            is_whole: false,
+            room_bytes: usize::MAX,
             is_pool,
             is_sparse: false,
             is_wanted_now: false,

@@ -4,6 +4,7 @@ use crate::prefault::{Job, prefault};
 use crate::raw::{call, call6, errno, now, nr};
 use crate::settings::{NODES_MAX, Settings, Text};
 use crate::wire::{self, MAGIC, Notice};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Mappings are whole pages of at most this size: kernels of aarch64 come with three.
 pub const PAGE: usize = if cfg!(target_arch = "aarch64") { 64 << 10 } else { 4 << 10 };
@@ -26,6 +27,10 @@ pub struct Segment {
     pub kind: u32,
     /// Some of it is there: by fallocate(2), whose pages mincore(2) does not tell until they are used.
     pub is_filled: bool,
+    /// None of it is missing: to fill it takes no memory.
+    pub is_whole: bool,
+    /// Bytes that its file system has for it.
+    pub room_bytes: usize,
     /// From a pool of huge pages.
     pub is_pool: bool,
     pub is_sparse: bool,
@@ -35,9 +40,18 @@ pub struct Segment {
     pub begun: u64,
 }
 
-/// The length of the file `file`, whether it is of a pool, and whether it has pages; `None` for one that some disk
-/// keeps.
-pub fn of_memory(file: usize) -> Option<(usize, bool, bool)> {
+/// What is known of a file in memory.
+pub struct Content {
+    pub length: usize,
+    /// Bytes that it has pages for.
+    pub had_bytes: usize,
+    /// See [`Segment`].
+    pub room_bytes: usize,
+    pub is_pool: bool,
+}
+
+/// What the file `file` is; `None` for one that some disk keeps.
+pub fn of_memory(file: usize) -> Option<Content> {
     let mut system = [0usize; 32];
     let mut stat = [0usize; 32];
     // SAFETY: the kernel writes 120 and 144 bytes, for which both have room.
@@ -45,10 +59,17 @@ pub fn of_memory(file: usize) -> Option<(usize, bool, bool)> {
         call(nr::FSTATFS, file, system.as_mut_ptr() as usize, 0) < 0
             || call(nr::FSTAT, file, stat.as_mut_ptr() as usize, 0) < 0
     };
-    let [kind, ..] = system;
+    let [kind, block, blocks, _, free, ..] = system;
     // st_size and st_blocks are the same words of struct stat on both architectures.
-    let [_, _, _, _, _, _, length, _, blocks, ..] = stat;
-    (!failed && (kind == TMPFS || kind == HUGETLBFS)).then_some((length, kind == HUGETLBFS, blocks > 0))
+    let [_, _, _, _, _, _, length, _, had, ..] = stat;
+    let had_bytes = had.wrapping_mul(512);
+    // One without a size has no blocks. Others write to it too: an eighth is theirs.
+    let room_bytes = match blocks {
+        0 => usize::MAX,
+        _ => free.saturating_sub(blocks / 8).wrapping_mul(block).saturating_add(had_bytes),
+    };
+    let is_pool = kind == HUGETLBFS;
+    (!failed && (kind == TMPFS || is_pool)).then_some(Content { length, had_bytes, room_bytes, is_pool })
 }
 
 /// The length of a System V segment.
@@ -102,8 +123,9 @@ pub fn place(segment: &Segment, settings: &Settings) {
         () if threads == 0 => wire::SKIP_NOT,
         () if segment.filled_bytes == 0 => wire::SKIP_SPARSE,
         () if segment.is_sparse && !segment.is_wanted_now => wire::SKIP_SPARSE,
-        () if is_filled && !settings.has_policy => wire::SKIP_FILLED,
-        () if !segment.is_pool && !has_room(segment.filled_bytes, settings) => wire::SKIP_ROOM,
+        // What whoever made it has left out is not ours to add.
+        () if is_filled && !(settings.has_policy && segment.is_whole) => wire::SKIP_FILLED,
+        () if !segment.is_pool && !has_room(segment, settings) => wire::SKIP_ROOM,
         () => wire::SKIP_NOT,
     };
     let prefaults = threads > 0 && notice.skipped == wire::SKIP_NOT;
@@ -154,8 +176,11 @@ fn policy_of(address: usize) -> Option<usize> {
     (asked == 0).then_some(mode as usize)
 }
 
+/// Bytes that this process has filled before: the limit of the launcher is for all of them.
+static FILLED: AtomicUsize = AtomicUsize::new(0);
+
 /// Whether so much can be filled without another having to give way.
-fn has_room(bytes: usize, settings: &Settings) -> bool {
+fn has_room(segment: &Segment, settings: &Settings) -> bool {
     const AT_FDCWD: usize = -100isize as usize;
     const CLOEXEC: usize = 0o2000000;
     let mut text = [0u8; 256];
@@ -168,7 +193,15 @@ fn has_room(bytes: usize, settings: &Settings) -> bool {
     };
     // Where /proc is not mounted, the limit of the launcher must do.
     let available = if length > 0 { available_bytes(&text) } else { usize::MAX };
-    bytes <= settings.bytes_max && bytes.saturating_add(settings.spare_bytes) <= available
+    let bytes = segment.filled_bytes;
+    let with_others = FILLED.load(Ordering::Relaxed).saturating_add(bytes);
+    let has_room = with_others <= settings.bytes_max
+        && bytes.saturating_add(settings.spare_bytes) <= available
+        && bytes <= segment.room_bytes;
+    if has_room {
+        FILLED.store(with_others, Ordering::Relaxed);
+    }
+    has_room
 }
 
 /// `MemAvailable:   12345 kB`: the first line with an `A`.

@@ -187,7 +187,10 @@ fn failures(notice: &Notice, wish: &Wish) -> Vec<String> {
         wire::SKIP_FILLED => {
             Some("another process had filled it before, so it stays as that one left it".to_owned())
         }
-        wire::SKIP_ROOM => Some("it was not filled: less memory is available than it needs".to_owned()),
+        wire::SKIP_ROOM => Some(
+            "it was not filled: less memory is available, or room in its file system, than it needs"
+                .to_owned(),
+        ),
         wire::SKIP_THREADS => Some("it was not filled: no thread could be started".to_owned()),
         // The program asked for it, or there is nothing to fill.
         _ => None,

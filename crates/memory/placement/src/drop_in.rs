@@ -49,9 +49,9 @@ pub(crate) fn text(launch: &Launch) -> String {
     }
     for (name, value) in &launch.variables {
         let value = value.to_string_lossy();
-        // Nobody listens to the preload of a unit.
-        let value =
-            value.split(':').filter(|item| !item.starts_with("answer=")).collect::<Vec<_>>().join(":");
+        // Nobody listens to the preload of a unit, and the limit of a control group is that of this start.
+        let is_of_unit = |item: &&str| !["answer=", "limit="].iter().any(|begin| item.starts_with(begin));
+        let value = value.split(':').filter(is_of_unit).collect::<Vec<_>>().join(":");
         line(format!(
             "Environment=\"{name}={}\"",
             value.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%")
@@ -86,7 +86,7 @@ mod tests {
                 is_native: true,
             },
             variables: vec![
-                ("PLANISH_SHM", "bytes=1:mode=3:answer=planish-run-7".into()),
+                ("PLANISH_SHM", "bytes=1:mode=3:limit=99:answer=planish-run-7".into()),
                 ("LD_PRELOAD", "/x/planish-preload.so:/y/lib%2.so".into()),
             ],
             setup: ChildSetup {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use planish_placement::{Listener, Notice, PRELOAD, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE};
+use planish_placement::{Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE};
 
 const MIB: usize = 1 << 20;
 /// Which mapping the child is to make; set for children only.
@@ -133,6 +133,42 @@ fn what_is_small_private_sparse_or_too_large_is_left_alone() {
     assert_eq!(skipped("anonymous", "threads=0:spare=0"), SKIP_NOT);
 }
 
+/// The limit is of the service, and each of several segments alone is below it.
+#[test]
+fn segments_are_filled_up_to_the_limit_together() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let skips = |limit: usize| -> Vec<u32> {
+        let placed = placed("two", &format!("threads=1:spare=0:limit={limit}"));
+        placed.notices.iter().map(|notice| notice.skipped).collect()
+    };
+    assert_eq!(skips(16 * MIB), [SKIP_NOT, SKIP_NOT]);
+    assert_eq!(skips(15 * MIB), [SKIP_NOT, SKIP_ROOM]);
+}
+
+#[test]
+fn what_a_maker_left_out_of_a_segment_is_not_added() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for policy in ["", "mode=3:nodes=0:"] {
+        let placed = placed("holes", &format!("{policy}threads=2:spare=0"));
+        assert_eq!(placed.notices[0].skipped, SKIP_FILLED, "{policy}{}", placed.said);
+        assert_eq!(placed.number("blocks"), 8, "one page of it: {policy}{}", placed.said);
+    }
+}
+
+/// A file system that others write to as well keeps an eighth for them.
+#[test]
+fn a_file_system_is_not_filled_to_the_brim() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for (role, skipped) in [("tmpfs-10", SKIP_NOT), ("tmpfs-9", SKIP_ROOM)] {
+        let placed = placed(role, "threads=1:spare=0");
+        let unmounted = placed.text("unmounted");
+        if !unmounted.is_empty() {
+            return planish_skip::skip("a_file_system_is_not_filled_to_the_brim", unmounted);
+        }
+        assert_eq!(placed.notices[0].skipped, skipped, "{role}: {}", placed.said);
+    }
+}
+
 #[test]
 fn odd_settings_end_no_program() {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -180,7 +216,16 @@ fn the_child() {
     if role == "errors" {
         return errors();
     }
+    if let Some(size) = role.strip_prefix("tmpfs-") {
+        // Of ten MiB an eighth is not a quarter, and eight fit; of nine they do not.
+        if let Err(error) = own_tmpfs(size) {
+            return println!("unmounted {error}");
+        }
+    }
     let address = mapped(&role, 8 * MIB);
+    if role == "two" {
+        mapped(&role, 8 * MIB);
+    }
     println!("address {address}");
     tell(address);
     let bytes = if role == "small" { 4096 } else { 8 * MIB };
@@ -220,6 +265,22 @@ fn mapped(role: &str, bytes: usize) -> usize {
         "read" => map(bytes, libc::PROT_READ, libc::MAP_SHARED, memfd(false)),
         "memfd" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(false)),
         "allocated" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(true)),
+        // SAFETY: a page of a file of our own, and a `stat` that is all zeroes before.
+        "holes" => unsafe {
+            let file = memfd(false);
+            assert_eq!(libc::pwrite(file, [1u8; 4096].as_ptr().cast(), 4096, 1 << 20), 4096);
+            let address = map(bytes, READ_WRITE, libc::MAP_SHARED, file);
+            let mut stat: libc::stat = std::mem::zeroed();
+            assert_eq!(libc::fstat(file, &raw mut stat), 0);
+            println!("blocks {}", stat.st_blocks);
+            address
+        },
+        role if role.starts_with("tmpfs-") => {
+            let file =
+                fs::File::options().read(true).write(true).create_new(true).open("/tmp/segment").unwrap();
+            file.set_len(bytes as u64).unwrap();
+            map(bytes, READ_WRITE, libc::MAP_SHARED, std::os::fd::AsRawFd::as_raw_fd(&file))
+        }
         "file" => {
             let file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
             file.set_len(bytes as u64).unwrap();
@@ -236,6 +297,25 @@ fn mapped(role: &str, bytes: usize) -> usize {
     };
     assert_ne!(address, libc::MAP_FAILED, "{role}: {}", std::io::Error::last_os_error());
     address.addr()
+}
+
+/// A tmpfs of so many MiB on /tmp, in mounts of this process alone.
+fn own_tmpfs(mib: &str) -> std::io::Result<()> {
+    let options = std::ffi::CString::new(format!("size={mib}m")).unwrap();
+    // SAFETY: strings that end with a zero byte; the first two calls keep the mounts of others out of it.
+    let failed = unsafe {
+        libc::unshare(libc::CLONE_NEWNS) != 0
+            || libc::mount(
+                c"none".as_ptr(),
+                c"/".as_ptr(),
+                std::ptr::null(),
+                libc::MS_REC | libc::MS_PRIVATE,
+                std::ptr::null(),
+            ) != 0
+            || libc::mount(c"none".as_ptr(), c"/tmp".as_ptr(), c"tmpfs".as_ptr(), 0, options.as_ptr().cast())
+                != 0
+    };
+    if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Tells what the kernel says of the mapping, and of a private one.
