@@ -45,8 +45,15 @@ fn section(text: &mut String, writer: &Writer) -> Result<()> {
     let unit: Vec<String> = writer.unit.iter().cloned().collect();
     let told_by = match &writer.scope {
         None => String::new(),
-        Some(WriterScope::Profile { active, .. }) => {
-            format!("the profile that `{active}` names, and those that it includes")
+        Some(WriterScope::Profile { active, again, .. }) => {
+            let again = again.as_ref().map(|again| {
+                format!(
+                    "; `{}` and `{}` of `{}` are read for the lines that it writes again",
+                    again.key, again.except, again.file
+                )
+            });
+            let again = again.unwrap_or_default();
+            format!("the profile that `{active}` names, and those that it includes{again}")
         }
         Some(WriterScope::Names { folders, .. }) => format!("the names of the files in {}", code(folders)),
         Some(WriterScope::Mentioned { files, executable }) => {

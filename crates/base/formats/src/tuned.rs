@@ -21,6 +21,14 @@ const VALUE_MAX: usize = 4096;
 /// Variables that are put into one value: as many empty ones take no memory, and all the time.
 const PUT_IN_MAX: usize = 16_384;
 
+/// What `/etc/tuned/tuned-main.conf` sets an option to (`tuned/utils/global_config.py`): of several lines the last.
+#[must_use]
+pub fn main_option(text: &str, key: &str) -> Option<String> {
+    let entries = tuned_entries(text);
+    let said = entries.iter().rev().find(|entry| entry.key == key)?;
+    said.value.map(str::to_owned)
+}
+
 /// A file that a profile asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked<'a> {

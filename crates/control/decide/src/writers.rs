@@ -92,21 +92,24 @@ fn lines_against<'a>(
         let kind = &catalogue.knob(&step.knob).ok()?.r#type;
         let theirs =
             writer.has_line(&line.source) && !line.is_ours() && !kind.same(&line.value, &step.wanted);
-        let counts = theirs && !(persist && is_outranked(&step.place, line));
+        let counts = theirs && !(persist && is_outranked(observation, &step.place, line));
         counts.then_some((*step, line))
     };
     steps.iter().filter_map(line).collect()
 }
 
 /// Whether a line loses against the one that `--persist` writes for the same place: of `sysctl.d` the last file by name
-/// counts, of `tmpfiles.d` the first. Files of two programs are in no order, and rules of udev run whenever a device
-/// changes.
-fn is_outranked(place: &str, line: &Persisted) -> bool {
+/// counts, or one of /etc that another program writes again, of `tmpfiles.d` the first. Files of two programs are in no
+/// order, and rules of udev run whenever a device changes.
+fn is_outranked(observation: &Observation, place: &str, line: &Persisted) -> bool {
     let path = line.source.rsplit_once(':').map_or(line.source.as_str(), |(path, _)| path);
     let Some((folder, name)) = path.rsplit_once('/') else { return false };
     let is_sysctl = place.starts_with("/proc/sys/");
     match folder.rsplit('/').next() {
-        Some("sysctl.d") => is_sysctl && name < Persisted::OWN_FILE,
+        Some("sysctl.d") => {
+            let is_again = || observation.writers.iter().any(|seen| seen.again.is_sure);
+            is_sysctl && (name < Persisted::OWN_FILE || folder != "/etc/sysctl.d" && is_again())
+        }
         Some("tmpfiles.d") => !is_sysctl && name > Persisted::OWN_FILE,
         _ => false,
     }

@@ -106,4 +106,6 @@ pub use value::{
     BootCpus, CacheGroup, CpuForm, Form, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType,
     is_cache, listed, node_bytes, overridden, tmpfs_bytes,
 };
-pub use writer::{SecondWriter, SeenWriter, Writer, WriterArguments, WriterSays, WriterScope};
+pub use writer::{
+    Again, SecondWriter, SeenWriter, Writer, WriterAgain, WriterArguments, WriterSays, WriterScope,
+};

@@ -4,12 +4,12 @@
 //! row says how a program is recognised without asking it, which knobs it sets, and what to type so that one of the two
 //! owns each place. planish stops no service of others by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Knob, KnobId, place};
+use crate::{BootValue, Knob, KnobId, place};
 
 /// A program that sets knobs: a row of `catalogue/writers/*.toml`.
 ///
@@ -70,6 +70,9 @@ pub enum WriterScope {
         /// Knobs by `section.key`, or by `section` for every key of it. Keys of `[sysctl]` and `[sysfs]` name places
         /// themselves, and groups of `[scheduler]` and `[kthread]` threads. What is not listed sets no knob.
         options: BTreeMap<String, Vec<String>>,
+        /// Whether it writes the files of the host again behind its own values.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        again: Option<WriterAgain>,
     },
     /// A folder with a file a parameter, which is named like a key of `sysctl`, or by a word.
     Names {
@@ -88,6 +91,21 @@ pub enum WriterScope {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         executable: bool,
     },
+}
+
+/// That a program writes `/etc/sysctl.d` and then `/etc/sysctl.conf` again behind its own keys of `sysctl`, so that a
+/// line there wins over it, wherever a boot reads it first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriterAgain {
+    /// The kind of section that does it.
+    pub section: String,
+    /// The file that may say otherwise. Where it says nothing, it is done.
+    pub file: String,
+    /// The key that turns it off there.
+    pub key: String,
+    /// The key with patterns of those that it leaves out.
+    pub except: String,
 }
 
 /// A line of a program's own files.
@@ -153,6 +171,20 @@ pub struct SeenWriter {
     /// name. Such a knob is among `knobs`, too.
     #[serde(skip)]
     pub maybe: BTreeMap<KnobId, Vec<String>>,
+    /// The lines of the host's files that it writes again at its start.
+    #[serde(skip)]
+    pub again: Again,
+}
+
+/// Lines that a writer writes again behind what it sets itself ([`WriterAgain`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Again {
+    /// Each with its place, in the order in which they are written.
+    pub lines: Vec<(String, BootValue)>,
+    /// Whether it does; else it may, for all that can be told.
+    pub is_sure: bool,
+    /// The places at which a line of these is the last word: what the writer sets there itself does not last.
+    pub settles: BTreeSet<String>,
 }
 
 impl SeenWriter {

@@ -118,6 +118,7 @@ fn seen(
         commands: scope.named.commands,
         sources: scope.named.sources,
         maybe: scope.named.maybe,
+        again: scope.again,
     })
 }
 

@@ -48,7 +48,7 @@ impl Bench<'_> {
             overwritten_by: wanted
                 .as_deref()
                 .filter(|_| state == DriftState::OverwrittenAtBoot)
-                .and_then(|wanted| Some(self.writer_at_start(knob, Some(wanted))?.1)),
+                .and_then(|wanted| Some(self.writer_at_start(knob, &reading.place, Some(wanted))?.1)),
             // What an undo left is wanted by nobody: the group is to have no limit.
             wanted: wanted.or_else(|| self.is_left_over(reading).then(|| NOT_GIVEN.to_owned())),
             state,
@@ -126,6 +126,9 @@ impl Bench<'_> {
         let untold = |seen: &SeenWriter| {
             let has_scope = self.catalogue.writer(&seen.id).is_some_and(|writer| writer.scope.is_some());
             let is_untold = has_scope && seen.knobs.is_none() && self.catalogue.writes(seen, &knob.id);
+            if self.is_settled(seen, knob, &reading.place) {
+                return None;
+            }
             let files: Vec<&str> =
                 states_of(knob).filter_map(|id| seen.maybe.get(id)).flatten().map(String::as_str).collect();
             // What it names by a pattern it may undo, as it sees need.
@@ -144,7 +147,7 @@ impl Bench<'_> {
             Some(format!("{} may set it at the next boot, after the files of the host: {why}", seen.id))
         };
         // One that does set it says enough.
-        let is_told = || self.writer_at_start(knob, None).is_some();
+        let is_told = || self.writer_at_start(knob, &reading.place, None).is_some();
         self.observation.writers.iter().filter(|_| is_wanted).find_map(untold).filter(|_| !is_told())
     }
 
@@ -407,7 +410,7 @@ impl Bench<'_> {
         wanted: &str,
         persisted: Option<&Persisted>,
     ) -> Judgement {
-        if let Some((told, _)) = self.writer_at_start(knob, Some(wanted)) {
+        if let Some((told, _)) = self.writer_at_start(knob, &reading.place, Some(wanted)) {
             let files = persisted.map(|found| format!(", after {}", found.source)).unwrap_or_default();
             return (DriftState::OverwrittenAtBoot, Some(format!("{told}{files}")));
         }
@@ -432,7 +435,13 @@ impl Bench<'_> {
             }
             Some(found) => {
                 let line = self.line_told(found, &reading.place);
-                (DriftState::LostAtBoot, Some(format!("{line} will set {}", found.value)))
+                let writers = &self.observation.writers;
+                let writes_again = |seen: &&SeenWriter| {
+                    seen.again.is_sure && seen.again.lines.iter().any(|(_, line)| line.source == found.source)
+                };
+                let by = writers.iter().find(writes_again);
+                let by = by.map(|seen| format!(", which {} writes again", seen.id)).unwrap_or_default();
+                (DriftState::LostAtBoot, Some(format!("{line} will set {}{by}", found.value)))
             }
             None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
@@ -458,10 +467,10 @@ impl Bench<'_> {
     /// Which other program sets this knob after the files of the host were read, when and by which of its files, in
     /// words and as it is: what it sets is not known here. One whose files cannot be read, so that only its row tells
     /// what it may set, is no such program. One whose commands say the wanted value loses nothing.
-    fn writer_at_start(&self, knob: &Knob, wanted: Option<&str>) -> Option<(String, Overwriter)> {
+    fn writer_at_start(&self, knob: &Knob, at: &str, wanted: Option<&str>) -> Option<(String, Overwriter)> {
         let told = |seen: &SeenWriter| {
             let is_as_wanted = wanted.is_some_and(|wanted| seen.sets_as_wanted(knob, wanted));
-            if is_as_wanted || !self.catalogue.writes(seen, &knob.id) {
+            if is_as_wanted || self.is_settled(seen, knob, at) || !self.catalogue.writes(seen, &knob.id) {
                 return None;
             }
             // A program without files that say more sets what its row names, as it sees need.
@@ -489,6 +498,12 @@ impl Bench<'_> {
         writers.filter_map(told).next()
     }
 
+    /// Whether a writer sets a place to what files say behind its own value, or the twin of it.
+    fn is_settled(&self, seen: &SeenWriter, knob: &Knob, at: &str) -> bool {
+        let settles = |place: &str| seen.again.settles.contains(place);
+        settles(at) || twin_of(knob, at, self.catalogue).is_some_and(|(_, twin)| settles(&twin))
+    }
+
     /// What the files of the host bring at the next boot, in normal form; `None` where none does, or where another
     /// program sets it after them.
     fn value_at_boot(
@@ -497,7 +512,7 @@ impl Bench<'_> {
         reading: &Reading,
         persisted: Option<&Persisted>,
     ) -> Option<BootValue> {
-        if self.writer_at_start(knob, None).is_some() {
+        if self.writer_at_start(knob, &reading.place, None).is_some() {
             return None;
         }
         match (self.cleared_by(knob, reading, persisted), persisted) {

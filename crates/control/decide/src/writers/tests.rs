@@ -44,6 +44,7 @@ fn tuned(knobs: Option<&[&str]>) -> SeenWriter {
         commands: std::collections::BTreeMap::new(),
         sources: std::collections::BTreeMap::new(),
         maybe: std::collections::BTreeMap::new(),
+        again: planish_model::Again::default(),
     }
 }
 
@@ -174,10 +175,24 @@ fn with_files_of_its_own_a_plan_names_only_lines_that_come_behind_them() {
     ] {
         assert_eq!(told(source, SWAP, &mut observation, persist), cures, "{source} {persist}");
     }
-    assert!(is_outranked("/sys/x", &line("/etc/tmpfiles.d/99-x.conf:1")), "there the first one counts");
-    assert!(!is_outranked("/sys/x", &line("/etc/tmpfiles.d/10-x.conf:1")));
-    assert!(!is_outranked(SWAP, &line("/etc/tmpfiles.d/99-x.conf:1")), "two programs, in no order");
-    assert!(!is_outranked("/sys/x", &line("/usr/lib/udev/rules.d/60-x.rules:1")));
+    // Whoever writes the files of /etc again writes none of packages: ours is the last word.
+    let behind = "/usr/lib/sysctl.d/95-vendor.conf:2";
+    assert!(!is_outranked(&observation, SWAP, &line(behind)));
+    let again = planish_model::Again { is_sure: true, ..planish_model::Again::default() };
+    observation.writers = vec![SeenWriter { again, ..tuned(Some(&[])) }];
+    assert!(is_outranked(&observation, SWAP, &line(behind)));
+    assert!(!is_outranked(&observation, SWAP, &line("/etc/sysctl.d/95-own.conf:2")));
+    observation.writers.clear();
+    assert!(
+        is_outranked(&observation, "/sys/x", &line("/etc/tmpfiles.d/99-x.conf:1")),
+        "there the first one counts"
+    );
+    assert!(!is_outranked(&observation, "/sys/x", &line("/etc/tmpfiles.d/10-x.conf:1")));
+    assert!(
+        !is_outranked(&observation, SWAP, &line("/etc/tmpfiles.d/99-x.conf:1")),
+        "two programs, in no order"
+    );
+    assert!(!is_outranked(&observation, "/sys/x", &line("/usr/lib/udev/rules.d/60-x.rules:1")));
     let rule = to_take_out("/usr/lib/udev/rules.d/60-x.rules:1");
     assert!(rule.ends_with("instead: /etc/udev/rules.d/60-x.rules)"), "{rule}");
 }

@@ -14,7 +14,8 @@
 //! and line that gives it; where they cannot, that of the running kernel. Of what a loader that is not known
 //! gives a boot parameter nothing is said.
 //!
-//! Non-goals: daemons that write later.
+//! Of daemons that write later only what they take from these files counts here: the lines of sysctl.d that tuned
+//! writes again behind its own. What they set themselves is [`crate::writers`]'s.
 
 mod cmdline;
 mod holder;
@@ -101,7 +102,12 @@ pub(crate) fn read(
     let mut settings = of_command_line(shared, boot, arguments);
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     settings.extend(tmpfiles::settings(host));
-    settings.extend(sysctl::settings(host));
+    let again = |is_sure: bool| -> Vec<Setting> {
+        let writers = observation.writers.iter().filter(move |seen| seen.again.is_sure == is_sure);
+        let lines = writers.flat_map(|seen| &seen.again.lines);
+        lines.map(|(path, line)| Setting::new(path.clone(), &line.value, &line.source)).collect()
+    };
+    settings.extend(sysctl::settings(host, again(true)));
     let rules = udev::settings(host, observation);
     settings.extend(rules.settings);
     settings.extend(holder::settings(host));
@@ -143,6 +149,7 @@ pub(crate) fn read(
     }
     let mut maybe = rules.undecided;
     maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::of_this_boot(host)));
+    maybe.extend(again(false));
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
     ToCome { persisted, undecided, by_boot_line }
 }

@@ -10,9 +10,12 @@
 //! - `sysctl --system` of procps, elsewhere, writes every line in turn and reads `/etc/sysctl.conf` last, whatever
 //!   links lead to it (procps 4.0, `src/sysctl.c`). OpenRC calls it.
 //!
+//! A third one comes later where tuned has a section for it: it writes `/etc/sysctl.d` once more, and then
+//! `/etc/sysctl.conf`, whatever links lead to it (`reapply_sysctl`; tuned 2.15 to 2.27, `plugin_sysctl.py`).
+//!
 //! Non-goals: start scripts of their own making, in yet another order, and the credential `sysctl.extra`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use planish_host::Host;
 use planish_model::place;
@@ -20,18 +23,53 @@ use planish_model::place;
 use super::{Setting, files};
 use crate::writers;
 
+const ETC: &str = "/etc/sysctl.d";
 const FOLDERS: [&str; 5] =
-    ["/etc/sysctl.d", super::RUN_SYSCTL, "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"];
+    [ETC, super::RUN_SYSCTL, "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d", "/lib/sysctl.d"];
 /// What procps reads last.
 const LAST: &str = "/etc/sysctl.conf";
 
-/// The settings of all files, in the order in which they are applied.
-pub(crate) fn settings(host: &Host) -> Vec<Setting> {
+/// The settings of all files, in the order in which they are applied. Those that a program writes `again` later stand
+/// behind the others, and nowhere else.
+pub(crate) fn settings(host: &Host, again: Vec<Setting>) -> Vec<Setting> {
     let is_systemd = writers::is_systemd(host);
     let lines = sources(host, is_systemd, &super::kept(&FOLDERS))
         .into_iter()
         .flat_map(|(file, text)| parse(&text, &file));
-    explicit_after_wild(if is_systemd { in_order_of_systemd(lines) } else { lines.collect() })
+    let lines = if is_systemd { in_order_of_systemd(lines) } else { lines.collect() };
+    let mut settings = explicit_after_wild(lines);
+    if !again.is_empty() {
+        // The same line by the name of a link is the same line.
+        let mut names: HashMap<String, Option<String>> = HashMap::new();
+        let mut line_of = |source: &str| {
+            let (file, line) = source.rsplit_once(':')?;
+            let real = names.entry(file.to_owned()).or_insert_with(|| host.canonical(file));
+            Some((real.clone()?, line.to_owned()))
+        };
+        let later: HashSet<_> = again.iter().filter_map(|line| line_of(&line.source)).collect();
+        settings.retain(|line| !line_of(&line.source).is_some_and(|line| later.contains(&line)));
+        settings.extend(again);
+    }
+    settings
+}
+
+/// The lines that tuned writes again, as it reads them: a key with a `-`, with a wildcard, or with a slash between its
+/// first words names no file for it, a key that fits a pattern of `except` it passes over, and files of packages
+/// (`/usr/lib/sysctl.d`) it does not read. What lies in /run goes with this boot.
+pub(crate) fn written_again(host: &Host, except: &[&str]) -> Vec<Setting> {
+    let lines = sources(host, false, &[ETC]).into_iter().flat_map(|(file, text)| {
+        let lines = text.lines().enumerate().filter_map(|(index, line)| {
+            let line = line.trim();
+            let (key, value) = line.split_once('=').filter(|_| !line.starts_with(['#', ';', '-']))?;
+            let (key, value) = (key.trim(), value.trim());
+            let is_path = key.find(['.', '/']).is_some_and(|at| key[at..].starts_with('/'));
+            let is_left = except.iter().any(|pattern| place::matches(pattern, key));
+            let is_none = is_path || is_left || key.contains(['*', '?', '[']) || value.is_empty();
+            (!is_none).then(|| Setting::new(place::of_sysctl(key), value, &format!("{file}:{}", index + 1)))
+        });
+        lines.collect::<Vec<_>>()
+    });
+    lines.collect()
 }
 
 /// What the next boot may set besides: files of /run go with this one, and whoever wrote them may do so again.
@@ -117,7 +155,7 @@ mod tests {
 
     fn winner(files: &[(&str, &str)], place: &str) -> Option<(String, String)> {
         let (_folder, host) = host(files);
-        super::super::winner(&settings(&host), place).map(|found| (found.value, found.source))
+        super::super::winner(&settings(&host, Vec::new()), place).map(|found| (found.value, found.source))
     }
 
     const PLACE: &str = "/proc/sys/vm/swappiness";
@@ -160,7 +198,7 @@ mod tests {
     const LATE: (&str, &str) = ("/etc/sysctl.d/99-z.conf", "vm/swappiness=5\n");
 
     fn told(host: &Host) -> (String, Vec<String>) {
-        let found = super::super::winner(&settings(host), PLACE).expect("set");
+        let found = super::super::winner(&settings(host, Vec::new()), PLACE).expect("set");
         let lost = found.overridden.iter().map(|lost| format!("{} ({})", lost.value, lost.source));
         (format!("{} {}", found.value, found.source), lost.collect())
     }
@@ -177,7 +215,7 @@ mod tests {
     #[test]
     fn systemd_reads_sysctl_conf_through_a_link_alone_and_in_its_place() {
         let (_folder, host) = host(&[SYSTEMD, CONF, ("/etc/sysctl.d/10-a.conf", "vm.dirty_ratio=3\n")]);
-        assert_eq!(super::super::winner(&settings(&host), PLACE), None, "nothing leads to it");
+        assert_eq!(super::super::winner(&settings(&host, Vec::new()), PLACE), None, "nothing leads to it");
         link(&host, "/etc/sysctl.d/99-sysctl.conf", "../sysctl.conf");
         assert_eq!(told(&host), ("9 /etc/sysctl.d/99-sysctl.conf:1".to_owned(), Vec::new()));
 
@@ -194,7 +232,7 @@ mod tests {
             let (_folder, host) = host(&[init, &[vendor, ("/etc/sysctl.d/10-a.conf", "")]].concat());
             assert_eq!(told(&host).0, "2 /usr/lib/sysctl.d/50-b.conf:1");
             link(&host, "/etc/sysctl.d/50-b.conf", "/dev/null");
-            assert_eq!(super::super::winner(&settings(&host), PLACE), None);
+            assert_eq!(super::super::winner(&settings(&host, Vec::new()), PLACE), None);
         }
     }
 
@@ -206,7 +244,7 @@ mod tests {
 
     fn order(files: &[(&str, &str)]) -> Vec<String> {
         let (_folder, host) = host(files);
-        settings(&host).into_iter().map(|setting| setting.source).collect()
+        settings(&host, Vec::new()).into_iter().map(|setting| setting.source).collect()
     }
 
     #[test]
@@ -296,7 +334,7 @@ mod tests {
             .collect();
         assert!(theirs.len() > 4, "{told}");
         // Of each key systemd keeps one line, which is the last of ours.
-        let all = settings(&host);
+        let all = settings(&host, Vec::new());
         let is_last =
             |(at, line): &(usize, &Setting)| all[at + 1..].iter().all(|after| after.path != line.path);
         let lines = all.iter().enumerate().filter(is_last).map(|(_, line)| line);

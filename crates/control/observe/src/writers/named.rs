@@ -26,6 +26,16 @@ impl Named {
         self.sources.keys().chain(self.maybe.keys()).cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    /// Adds what other texts say.
+    pub(super) fn extend(&mut self, other: Self) {
+        let add = |into: &mut BTreeMap<KnobId, Vec<String>>, from: BTreeMap<KnobId, Vec<String>>| {
+            from.into_iter().for_each(|(knob, more)| into.entry(knob).or_default().extend(more));
+        };
+        add(&mut self.commands, other.commands);
+        add(&mut self.sources, other.sources);
+        add(&mut self.maybe, other.maybe);
+    }
+
     /// Adds what the commands of a file do. Whether that is something to a knob.
     pub(super) fn add(&mut self, host: &Host, catalogue: &Catalogue, effects: &[Effect], from: &str) -> bool {
         let mut names_any = false;

@@ -1,26 +1,38 @@
 //! The profiles of a writer: what the active ones set, once they are merged with those that they include.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_formats::shell::effects;
-use planish_formats::tuned::{Asked, Line, Lines};
+use planish_formats::tuned::{Asked, Line, Lines, main_option};
 use planish_host::Host;
-use planish_model::{Catalogue, KnobId, threads};
+use planish_model::{Again, BootValue, Catalogue, KnobId, WriterAgain, place, threads};
 
 use super::named::{Named, meant, of_path, of_sysctl};
 use super::unremembered;
+use crate::persisted::sysctl;
 
 /// Where profiles lie, and what their options mean.
 pub(super) struct Row<'a> {
     pub(super) folders: &'a [String],
     pub(super) file: &'a str,
     pub(super) options: &'a BTreeMap<String, Vec<String>>,
+    /// Whether files of the host are written again behind it.
+    pub(super) again: Option<&'a WriterAgain>,
 }
 
-/// What the active profiles set, and whether that is all: one that is not there, or whose name or script is not known,
-/// may set anything besides.
-pub(super) fn read(host: &Host, catalogue: &Catalogue, row: &Row<'_>, active: &str) -> (Named, bool) {
+/// What the active profiles set.
+pub(super) struct Read {
+    pub(super) named: Named,
+    /// Whether that is all: a profile that is not there, or whose name or script is not known, may set anything
+    /// besides.
+    pub(super) is_whole: bool,
+    /// The lines of the host's files that are written again.
+    pub(super) again: Again,
+}
+
+/// Reads the active profiles.
+pub(super) fn read(host: &Host, catalogue: &Catalogue, row: &Row<'_>, active: &str) -> Read {
     let paths = RefCell::new(BTreeMap::new());
     let files = |asked: Asked<'_>| {
         // Files of variables may hold anything, and values are told by words alone.
@@ -35,10 +47,15 @@ pub(super) fn read(host: &Host, catalogue: &Catalogue, row: &Row<'_>, active: &s
     // Of several that are active each overrides those before it, as one does that includes them.
     let names: Vec<&str> = active.split_whitespace().collect();
     let all = Lines::read(&format!("[main]\ninclude={}\n", names.join(",")), Some(&files));
-    let mut merged = Merged { host, catalogue, row, all: &all, paths: paths.take(), named: Named::default() };
+    let (named, others) = (Named::default(), BTreeMap::new());
+    let mut merged = Merged { host, catalogue, row, all: &all, paths: paths.take(), named, others };
     let is_whole = merged.read();
-    (merged.named, is_whole && !all.lacks_profile)
+    let again = row.again.map(|again| merged.again(again)).unwrap_or_default();
+    Read { named: merged.named, is_whole: is_whole && !all.lacks_profile, again }
 }
+
+/// Words by which `configparser` and `tuned.utils.commands` take a switch to be off.
+const OFF: [&str; 5] = ["0", "no", "n", "false", "off"];
 
 struct Merged<'a> {
     host: &'a Host,
@@ -48,9 +65,60 @@ struct Merged<'a> {
     /// The file of each profile.
     paths: BTreeMap<String, String>,
     named: Named,
+    /// The line at which a section begins that sets a knob, of the last one of another kind than `sysctl`.
+    others: BTreeMap<KnobId, usize>,
 }
 
 impl Merged<'_> {
+    /// The lines that are written again, and where they are the last word. tuned goes through its sections in turn
+    /// (`tuned/units/manager.py`), and each of `sysctl` writes its own keys and then the files (`plugin_sysctl.py`): of
+    /// a knob that a section behind the last of them sets, the files are not the last word.
+    fn again(&self, row: &WriterAgain) -> Again {
+        let main = unremembered(self.host, &row.file).unwrap_or_default();
+        // A recording keeps it: what it says decides.
+        self.host.exists(&row.file);
+        let is_off = main_option(&main, &row.key).is_some_and(|word| OFF.contains(&&*word.to_lowercase()));
+        let is_one = |line: &&Line| {
+            let steering = self.all.steering(&line.section);
+            steering.kind == row.section && !steering.is_off
+        };
+        let sections: BTreeSet<&str> =
+            self.all.lines.iter().filter(is_one).map(|line| line.section.as_str()).collect();
+        if is_off || sections.is_empty() {
+            return Again::default();
+        }
+        let is_sure = |section: &&&str| !self.all.steering(section).is_of_some;
+        let last = sections.iter().filter(is_sure).filter_map(|section| self.begin_of(section)).max();
+        let except = main_option(&main, &row.except).unwrap_or_default();
+        let except: Vec<&str> = except.split([',', ';']).map(str::trim).collect();
+        let lines = sysctl::written_again(self.host, &except);
+        let mut settles: BTreeSet<String> = lines.iter().map(|line| line.path.clone()).collect();
+        for (knob, begin) in &self.others {
+            if last.is_none_or(|last| last < *begin) {
+                let row = self.catalogue.knob(knob).ok();
+                let same = row.into_iter().flat_map(|row| row.twin.iter().chain(&row.alias)).chain([knob]);
+                let same: Vec<_> = same.filter_map(|id| self.catalogue.knob(id).ok()).collect();
+                settles.retain(|at| !same.iter().any(|row| place::captures(&row.path, at).is_some()));
+            }
+        }
+        let lines = lines.into_iter().map(|line| (line.path, BootValue::new(&line.value, &line.source)));
+        Again { lines: lines.collect(), is_sure: last.is_some(), settles }
+    }
+
+    /// Where a section begins once all are merged: one that a later file says more of keeps its place.
+    fn begin_of(&self, section: &str) -> Option<usize> {
+        self.all.lines.iter().position(|line| line.section == section)
+    }
+
+    /// Notes that a section of another kind than `sysctl` sets, or may set, knobs.
+    fn set_by_other<'k>(&mut self, section: &str, knobs: impl Iterator<Item = &'k KnobId>) {
+        let begin = self.begin_of(section).unwrap_or_default();
+        for knob in knobs {
+            let last = self.others.entry(knob.clone()).or_default();
+            *last = begin.max(*last);
+        }
+    }
+
     /// Whether all that is run could be read.
     fn read(&mut self) -> bool {
         let mut is_whole = true;
@@ -83,7 +151,10 @@ impl Merged<'_> {
         let script = self.all.expanded(&script).ok().filter(|script| !script.contains('$'));
         let text = script.as_ref().and_then(|script| unremembered(self.host, script));
         let (Some(script), Some(text)) = (script, text) else { return false };
-        self.named.add(self.host, self.catalogue, &effects(&text), &script);
+        let mut of_script = Named::default();
+        of_script.add(self.host, self.catalogue, &effects(&text), &script);
+        self.set_by_other(&line.section, of_script.knobs().iter());
+        self.named.extend(of_script);
         true
     }
 
@@ -95,7 +166,11 @@ impl Merged<'_> {
         let is_told = !value.contains(['|', '$']) && line.goes_on.is_none();
         let told = if is_told { format!("{key} = {value}") } else { key.to_owned() };
         let path = self.path(line);
-        for knob in self.knobs(kind, key, line.value.as_deref().unwrap_or_default()) {
+        let knobs = self.knobs(kind, key, line.value.as_deref().unwrap_or_default());
+        if self.row.again.is_some_and(|again| again.section != kind) {
+            self.set_by_other(&line.section, knobs.iter());
+        }
+        for knob in knobs {
             if !is_sure {
                 self.named.maybe.entry(knob).or_default().push(path.clone());
                 continue;

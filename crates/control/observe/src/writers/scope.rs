@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use planish_formats::shell::{Effect, effects};
 use planish_formats::{texts as formats, unit};
 use planish_host::Host;
-use planish_model::{Catalogue, KnobId, Writer, WriterScope, place};
+use planish_model::{Again, Catalogue, KnobId, Writer, WriterScope, place};
 
 use super::named::{Named, meant, of_sysctl};
 use super::unit::Units;
@@ -23,24 +23,31 @@ pub(super) struct Scope {
     pub(super) profile: Option<String>,
     /// What its texts say of each knob.
     pub(super) named: Named,
+    /// The lines of the host's files that it writes again.
+    pub(super) again: Again,
 }
 
 /// The knobs that a writer sets.
 pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Units<'_>) -> Scope {
     match &writer.scope {
         None => Scope::default(),
-        Some(WriterScope::Profile { active, folders, file, options }) => {
+        Some(WriterScope::Profile { active, folders, file, options, again }) => {
             let Ok(text) = host.read(active) else { return Scope::default() };
             let profile = text.split_whitespace().collect::<Vec<_>>().join(" ");
             if profile.is_empty() {
                 // It runs and sets nothing.
                 return Scope { knobs: Some(Vec::new()), ..Scope::default() };
             }
-            let row = profiles::Row { folders, file, options };
-            let (named, is_whole) = profiles::read(host, catalogue, &row, &profile);
-            let evidence = vec![format!("its profile is {profile} ({active})")];
+            let row = profiles::Row { folders, file, options, again: again.as_ref() };
+            let profiles::Read { named, is_whole, again } = profiles::read(host, catalogue, &row, &profile);
+            let mut evidence = vec![format!("its profile is {profile} ({active})")];
+            if again.is_sure && !again.lines.is_empty() {
+                evidence.push(
+                    "it writes the lines of /etc/sysctl.d and /etc/sysctl.conf again behind it".to_owned(),
+                );
+            }
             let knobs = is_whole.then(|| named.knobs());
-            Scope { knobs, evidence, profile: Some(profile), named }
+            Scope { knobs, evidence, profile: Some(profile), named, again }
         }
         Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
@@ -92,7 +99,7 @@ fn mentioned(
             evidence.push(format!("{path} names knobs"));
         }
     }
-    Scope { knobs: Some(named.knobs()), evidence, profile: None, named }
+    Scope { knobs: Some(named.knobs()), evidence, named, ..Scope::default() }
 }
 
 /// The files that a name with `{any}` or `{enabled}` at its end stands for, each with what its commands do. Their

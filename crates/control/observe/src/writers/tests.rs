@@ -212,3 +212,79 @@ fn cloud_init_is_a_writer_of_what_its_data_names_and_no_data_is_remembered() {
     assert_eq!(seen[0].evidence[1], "/var/lib/cloud/instance/user-data.txt names knobs");
     assert!(!host.reads().iter().any(|path| path.ends_with("user-data.txt") || path.ends_with("cloud.cfg")));
 }
+
+/// The writer `tuned` of a tree with a profile, and files of sysctl.
+fn tuned_beside(profile: &str, main: Option<&str>) -> (tempfile::TempDir, SeenWriter) {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/run/tuned/tuned.pid", "812\n");
+    write(root, "/etc/tuned/active_profile", "mine\n");
+    write(root, "/etc/tuned/mine/tuned.conf", profile);
+    if let Some(main) = main {
+        write(root, "/etc/tuned/tuned-main.conf", main);
+    }
+    write(root, "/usr/lib/sysctl.d/99-vendor.conf", "vm.max_map_count = 1\n");
+    write(
+        root,
+        "/etc/sysctl.d/90-b.conf",
+        "vm.swappiness = 7\n-vm.stat_interval = 9\nvm/watermark_scale_factor=9\n",
+    );
+    write(
+        root,
+        "/etc/sysctl.d/50-a.conf",
+        "# vm.min_free_kbytes = 1\nvm.swappiness = 8\nvm.dirty_bytes=4096000\n",
+    );
+    write(root, "/etc/sysctl.conf", "vm.page-cluster = 0\n");
+    let seen = seen_in(root).pop().expect("tuned");
+    (tree, seen)
+}
+
+#[test]
+fn tuned_writes_the_files_of_etc_again_behind_its_keys_of_sysctl() {
+    let (_tree, seen) = tuned_beside("[sysctl]\nvm.swappiness = 30\nvm.dirty_ratio = 40\n", None);
+    let told: Vec<String> = seen
+        .again
+        .lines
+        .iter()
+        .map(|(place, line)| format!("{place} {} {}", line.value, line.source))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "/proc/sys/vm/swappiness 8 /etc/sysctl.d/50-a.conf:2",
+            "/proc/sys/vm/dirty_bytes 4096000 /etc/sysctl.d/50-a.conf:3",
+            "/proc/sys/vm/swappiness 7 /etc/sysctl.d/90-b.conf:1",
+            "/proc/sys/vm/page-cluster 0 /etc/sysctl.conf:1",
+        ]
+    );
+    assert!(seen.again.is_sure);
+    assert_eq!(seen.again.settles.len(), 3);
+
+    // Switched off, in part or at all, and where nothing of it has keys of sysctl.
+    let sysctl = "[sysctl]\nvm.stat_interval = 9\n";
+    for main in ["reapply_sysctl = 0\n", "reapply_sysctl=1\nreapply_sysctl = False # ours\n"] {
+        assert_eq!(tuned_beside(sysctl, Some(main)).1.again, planish_model::Again::default(), "{main}");
+    }
+    let main = "# reapply_sysctl = 0\nreapply_sysctl_exclude = vm.swap*; net.*\n";
+    assert_eq!(tuned_beside(sysctl, Some(main)).1.again.settles.len(), 2);
+    for profile in
+        ["[vm]\ntransparent_hugepages=never\n", "[sysctl]\nenabled=0\nvm.swappiness=1\n[cpu]\nboost=1\n"]
+    {
+        assert_eq!(tuned_beside(profile, None).1.again, planish_model::Again::default(), "{profile}");
+    }
+}
+
+#[test]
+fn what_another_section_sets_behind_those_of_sysctl_is_not_settled_by_files() {
+    let settles = |profile: &str| {
+        let again = tuned_beside(profile, None).1.again;
+        (again.is_sure, again.settles.contains("/proc/sys/vm/dirty_bytes"))
+    };
+    let (vm, sysctl) = ("[vm]\ndirty_ratio=40%\n", "[sysctl]\nvm.swappiness=30\n");
+    assert_eq!(settles(&format!("{vm}{sysctl}")), (true, true), "the files come last");
+    assert_eq!(settles(&format!("{sysctl}{vm}")), (true, false));
+    // A section that is for some machines alone may do it.
+    let some = "[x]\ntype=sysctl\nuname_regex=aarch64\nvm.swappiness=30\n";
+    assert_eq!(settles(some), (false, true));
+    assert_eq!(settles(&format!("{vm}{some}")), (false, false));
+}

@@ -275,6 +275,9 @@ fn what_a_unit_or_rc_local_writes_over_is_never_green() {
 /// A script as profiles of tuned have it.
 const SCRIPT: &str = "#!/bin/sh\n. /usr/lib/tuned/functions\nsysctl -w vm.swappiness=60\n";
 
+/// tuned is told to leave the files of the host alone.
+const MAIN: (&str, &str) = ("/etc/tuned/tuned-main.conf", "reapply_sysctl = 0\n");
+
 /// A second writer, the file that shows it, and all that lie about.
 type Way = (&'static str, &'static str, Vec<(&'static str, &'static str)>);
 
@@ -315,11 +318,16 @@ fn other_ways() -> Vec<Way> {
             vec![
                 tuned,
                 active("mine\n"),
+                MAIN,
                 ("/etc/tuned/mine/tuned.conf", both),
                 ("/etc/tuned/b/tuned.conf", sets),
             ],
         ),
-        ("tuned", "/etc/tuned/b/tuned.conf", vec![tuned, active("a b\n"), ("/etc/tuned/b/tuned.conf", sets)]),
+        (
+            "tuned",
+            "/etc/tuned/b/tuned.conf",
+            vec![tuned, MAIN, active("a b\n"), ("/etc/tuned/b/tuned.conf", sets)],
+        ),
         ("init-scripts", "/etc/rc3.d/S01tune", vec![run, (sysv, ""), ("/etc/rc3.d/S01tune", SCRIPT)]),
     ]
 }
@@ -357,6 +365,37 @@ fn who_writes_by_another_way_is_no_green_either() {
     tree.make_executable("/etc/rc3.d/S01tune");
     let plan = planned(&tree.session(), &source, &[]);
     assert!(plan.second_writers.iter().all(|writer| writer.id != "init-scripts"));
+}
+
+/// tuned writes `/etc/sysctl.d` and then `/etc/sysctl.conf` again behind its own keys: a line of ours there is the last
+/// word, and one of `/etc/sysctl.conf` that no boot reads is the last word over ours.
+#[test]
+fn what_tuned_writes_again_is_the_last_word_and_its_profile_is_not() {
+    let tuned = |sysctl: &str| {
+        let profile = format!("[main]\nsummary=x\n[sysctl]\n{sysctl}\n");
+        let tree = Tree::copy_of("metal-2s");
+        tree.remove("/etc/sysctl.d/99-local.conf");
+        tree.put("/run/systemd/system/.keep", "");
+        tree.put("/proc/812/comm", "tuned\n");
+        tree.put("/etc/tuned/active_profile", "mine\n");
+        tree.put("/etc/tuned/mine/tuned.conf", &profile);
+        tree
+    };
+    let tree = tuned("vm.swappiness=30");
+    assert_eq!(persisted_on(&tree), (Exit::Done, DriftState::Ok, String::new()), "the file wins");
+    // A file of a package that sorts behind ours loses, since tuned does not read it.
+    tree.put("/usr/lib/sysctl.d/95-vendor.conf", "vm.swappiness = 60\n");
+    assert_eq!(persisted_on(&tree), (Exit::Done, DriftState::Ok, String::new()));
+    tree.put("/etc/tuned/tuned-main.conf", "reapply_sysctl = 0\n");
+    assert_eq!(persisted_on(&tree).1, DriftState::OverwrittenAtBoot, "as its main file says");
+
+    let tree = tuned("vm.stat_interval=9");
+    tree.put("/etc/sysctl.conf", "vm.swappiness = 60\n");
+    let lost = "/etc/sysctl.conf:1 will set 60, which tuned writes again".to_owned();
+    assert_eq!(persisted_on(&tree), (Exit::Findings, DriftState::LostAtBoot, lost));
+    let tree = tuned("");
+    tree.put("/etc/sysctl.conf", "vm.swappiness = 60\n");
+    assert_eq!(persisted_on(&tree).1, DriftState::Ok, "nothing of it has keys of sysctl");
 }
 
 /// A host where texts are run at a boot, with these files.
@@ -484,6 +523,7 @@ fn a_profile_of_tuned_that_leaves_our_places_alone_is_no_second_writer() {
         let tree = with_texts(&[
             ("/proc/812/comm", "tuned\n"),
             ("/etc/tuned/active_profile", "planish\n"),
+            MAIN,
             ("/usr/lib/tuned/base/tuned.conf", base),
         ]);
         tree.put("/etc/tuned/profiles/planish/tuned.conf", &own);

@@ -247,6 +247,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
         commands: std::collections::BTreeMap::new(),
         sources: std::collections::BTreeMap::new(),
         maybe: std::collections::BTreeMap::new(),
+        again: planish_model::Again::default(),
     };
     let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
     let mut observation = host();
