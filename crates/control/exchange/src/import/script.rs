@@ -308,11 +308,11 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
         _ if written::reloads(&words, &collector.written) => {}
         "systemd-tmpfiles" => collector.refuse(line, text, OTHER_FILES),
         "sysctl" => sysctl(plain, collector),
-        "cpupower" if words.get(1) == Some(&"frequency-set") => match words.as_slice() {
-            [_, _, "-g" | "--governor", governor] => {
+        "cpupower" => match words.as_slice() {
+            [_, "frequency-set", "-g" | "--governor", governor] => {
                 collector.knob(line, text, "cpu.governor", None, governor)
             }
-            _ => collector.refuse(line, text, "only cpupower frequency-set -g GOVERNOR is known"),
+            _ => collector.refuse(line, text, "of cpupower only frequency-set -g GOVERNOR is known"),
         },
         "ethtool" => ethtool(plain, collector),
         "grubby" if plain.words.iter().any(names_files) => collector.refuse(line, text, NAMES),
@@ -534,7 +534,9 @@ fn mount(line: usize, text: &str, words: &[&str], collector: &mut Collector<'_>)
 fn echo(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     let (line, text) = (plain.line, plain.text);
     let words: Vec<String> = plain.words.iter().map(|word| word.text.clone()).collect();
-    if plain.appends {
+    // Files of the kernel have no end to write behind: what is written there sets them.
+    let is_set = |to: &Field| ["/proc/", "/sys/"].iter().any(|folder| to.text.starts_with(folder));
+    if plain.appends && !plain.to.iter().all(is_set) {
         return collector.refuse(line, text, "appends to a file: import that one");
     }
     let Some(value) = said(&words, is_bash) else {

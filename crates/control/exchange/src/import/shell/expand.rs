@@ -25,10 +25,27 @@ pub(crate) struct Field {
     pub(crate) text: String,
     /// Whether that is all of it.
     pub(crate) is_known: bool,
+    /// Where it is not, the bytes of the text that stand before what only a shell can tell.
+    pub(super) known_to: Option<usize>,
     /// Whether it holds a pattern that a loop goes through: each of its names, one at a time.
     pub(crate) is_pattern: bool,
     /// Whether the shell puts in names of files for it, all at once.
     pub(crate) is_glob: bool,
+}
+
+impl Field {
+    /// The names of a pattern that a loop goes through.
+    pub(super) fn names_of(pattern: &str) -> Self {
+        Self { text: pattern.to_owned(), is_known: true, known_to: None, is_pattern: true, is_glob: true }
+    }
+
+    /// Whether it names a file of the kernel, whatever a shell puts in: it begins below /proc or /sys, and goes up
+    /// nowhere. What is put in is taken to be names, as a loop over numbers or folders has them.
+    pub(super) fn is_within_kernel(&self) -> bool {
+        let before = self.known_to.map_or(self.text.as_str(), |end| &self.text[..end]);
+        let is_below = ["/proc/", "/sys/"].iter().any(|folder| before.starts_with(folder));
+        is_below && !self.text.split('/').any(|part| part == "..")
+    }
 }
 
 /// Variables that a shell has without being told.
@@ -85,6 +102,7 @@ impl Filler<'_> {
             let Some((text, is_pattern)) = value else {
                 // Of `"$@"` there may be no word, or several.
                 (field.is_known, any) = (false, true);
+                field.known_to = field.known_to.or(Some(field.text.len()));
                 continue;
             };
             field.is_pattern |= is_pattern;

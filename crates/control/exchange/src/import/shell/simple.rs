@@ -425,7 +425,8 @@ impl<'t> Walker<'t, '_, '_> {
         let words = plain.words.iter().chain(&plain.to);
         if words.clone().any(|field| !field.is_known) {
             let texts: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
-            let is_of_any = !plain.to.iter().all(|to| to.is_known) || !script::sets_by_its_words(texts[0]);
+            let is_told = |to: &Field| to.is_known || to.is_within_kernel();
+            let is_of_any = !plain.to.iter().all(is_told) || !script::sets_by_its_words(texts[0]);
             if is_of_any && !written::leaves(&texts) {
                 self.doubt_all(plain.line);
             }

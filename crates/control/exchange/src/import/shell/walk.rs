@@ -776,9 +776,7 @@ impl<'t> Walker<'t, '_, '_> {
         let threads = words.and_then(|(_, raw)| threads::of_pgrep(raw));
         let mut unset = None;
         let fields: Option<Vec<Field>> = match (&threads, words) {
-            (Some(place), _) => {
-                Some(vec![Field { text: place.clone(), is_known: true, is_pattern: true, is_glob: true }])
-            }
+            (Some(place), _) => Some(vec![Field::names_of(place)]),
             (None, Some((words, _))) => {
                 let mut filler = Filler { variables: &mut self.variables, unset: None };
                 let fields: Vec<Field> = words.iter().flat_map(|word| filler.fields(word)).collect();

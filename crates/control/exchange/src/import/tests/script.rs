@@ -637,3 +637,52 @@ fn an_interface_takes_what_a_knob_is_for() {
         assert!(row.starts_with("2 - ") && row.contains(why), "{line}: {row}");
     }
 }
+
+/// Files of the kernel have no end to write behind.
+#[test]
+fn what_is_added_to_a_file_of_the_kernel_sets_it() {
+    let text = "echo 1 >> /proc/sys/vm/swappiness\necho never | tee -a /sys/kernel/mm/transparent_hugepage/enabled\n\
+                echo 1 >> /etc/other.conf\necho 5 | tee -a /proc/sys/vm/stat_interval /etc/other.conf\n";
+    let imported = read(text, ImportFormat::Script);
+    assert_eq!(
+        told(&imported),
+        [
+            "1 vm.swappiness",
+            "2 thp.enabled",
+            "3 - appends to a file: import that one",
+            "4 - appends to a file: import that one",
+        ]
+    );
+    assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(1));
+}
+
+/// What a shell puts into a name below /sys leads out of it nowhere, and a file that the script wrote stays.
+#[test]
+fn a_loop_over_files_of_the_kernel_takes_no_file_away_that_was_written_before() {
+    let file = "cat > /etc/sysctl.d/99-x.conf <<EOF\nvm.swappiness=1\nEOF\n";
+    let taken = |rest: &str| {
+        let imported = read(&format!("#!/bin/bash\n{file}{rest}\n"), ImportFormat::Script);
+        imported.lines.iter().any(|line| line.line == 3 && line.is_accepted())
+    };
+    let governor = "/sys/devices/system/cpu/cpu$i/cpufreq/scaling_governor";
+    for words in ["$(seq 0 3)", "{0..3}", "0 1 2 3", "$(ls /x)"] {
+        assert!(taken(&format!("for i in {words}; do echo performance > {governor}; done")), "{words}");
+        assert!(taken(&format!("for i in {words}; do echo performance | tee {governor}; done")), "{words}");
+    }
+    for rest in [
+        "for i in $(ls /x); do echo 1 > $i; done",
+        "for i in $(ls /x); do echo 1 > /etc/$i; done",
+        "for i in $(ls /x); do echo 1 > /sys/../$i; done",
+        "for i in $(ls /x); do rm /sys/$i; done",
+    ] {
+        assert!(!taken(rest), "{rest}");
+    }
+}
+
+#[test]
+fn of_cpupower_it_is_said_what_is_read() {
+    let imported =
+        read("cpupower idle-set -D 0\ncpupower frequency-set -g performance\n", ImportFormat::Script);
+    let refused = "1 - of cpupower only frequency-set -g GOVERNOR is known";
+    assert_eq!(told(&imported), [refused, "2 cpu.governor"]);
+}
