@@ -24,7 +24,7 @@ pub(crate) mod sysctl;
 mod tmpfiles;
 mod udev;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use planish_host::Host;
 use planish_model::{
@@ -118,15 +118,17 @@ pub(crate) fn read(
         setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
     }
     let (mut persisted, mut by_boot_line) = (BTreeMap::new(), BTreeMap::new());
+    let (by_line, settings) = (Settings::of(&settings[..of_line]), Settings::of(&settings));
     for (id, readings) in &observation.knobs {
         let knob = catalogue.knob(id).ok();
         let kept = |reading: &&Reading| {
             !knob.is_some_and(|knob| twin_is_later(&settings, knob, &reading.place, catalogue))
         };
         for reading in readings.iter().filter(kept) {
-            let Some(found) = winner(&settings, &reading.place) else { continue };
+            let Some(found) = settings.winner(&reading.place) else { continue };
             let mut found = in_no_order(found);
-            let is_by_line = !settings[of_line..].iter().any(|setting| setting.covers(&reading.place));
+            let is_by_line =
+                by_line.of_place(&reading.place).len() == settings.of_place(&reading.place).len();
             if is_by_line && knob.is_some_and(|knob| knob.boot_parameter().is_none()) {
                 let given = winner(&running, &reading.place).map(|found| found.value);
                 by_boot_line.insert(reading.place.clone(), given);
@@ -279,16 +281,45 @@ fn sysfs_twin(path: &str, default_page: Option<u64>) -> Option<String> {
         .then(|| format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB/{file}"))
 }
 
-/// The setting of a place that is applied last, and those that lose against it.
-fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
-    let mut all = settings.iter().filter(|setting| setting.covers(place));
-    let mut last = all.next()?;
-    let mut overridden = Vec::new();
-    for setting in all {
-        overridden.push(BootValue::new(&last.value, &last.source));
-        last = setting;
+/// Lines by the place that they are for: a host has a thousand places, and a file as many lines as somebody likes.
+struct Settings<'s> {
+    all: &'s [Setting],
+    by_place: HashMap<&'s str, Vec<usize>>,
+    wild: Vec<usize>,
+}
+
+impl<'s> Settings<'s> {
+    fn of(all: &'s [Setting]) -> Self {
+        let (mut by_place, mut wild): (HashMap<&str, Vec<usize>>, Vec<usize>) = (HashMap::new(), Vec::new());
+        for (at, setting) in all.iter().enumerate() {
+            match setting.is_wild() {
+                true => wild.push(at),
+                false => by_place.entry(&setting.path).or_default().push(at),
+            }
+        }
+        Self { all, by_place, wild }
     }
-    Some(Persisted { value: last.value.clone(), source: last.source.clone(), at_boot: None, overridden })
+
+    /// Those of a place, in the order in which they are applied.
+    fn of_place(&self, place: &str) -> Vec<usize> {
+        let mut all = self.by_place.get(place).cloned().unwrap_or_default();
+        all.extend(self.wild.iter().filter(|at| self.all[**at].covers(place)));
+        all.sort_unstable();
+        all
+    }
+
+    /// The setting of a place that is applied last, and those that lose against it.
+    fn winner(&self, place: &str) -> Option<Persisted> {
+        let mut lines = self.of_place(place).into_iter().map(|at| &self.all[at]);
+        let last = lines.next_back()?;
+        let overridden = lines.map(|lost| BootValue::new(&lost.value, &lost.source)).collect();
+        Some(Persisted { value: last.value.clone(), source: last.source.clone(), at_boot: None, overridden })
+    }
+}
+
+/// The same of a few lines.
+fn winner(settings: &[Setting], place: &str) -> Option<Persisted> {
+    Settings::of(settings).winner(place)
 }
 
 /// Who reads a file at a boot; none waits for another one.
@@ -332,15 +363,15 @@ fn in_no_order(found: Persisted) -> Persisted {
 }
 
 /// Whether a line that is applied later sets the twin of a place, which clears this one.
-fn twin_is_later(settings: &[Setting], knob: &Knob, place: &str, catalogue: &Catalogue) -> bool {
+fn twin_is_later(settings: &Settings<'_>, knob: &Knob, place: &str, catalogue: &Catalogue) -> bool {
     let twin = knob.twin.as_ref().and_then(|twin| catalogue.knob(twin).ok());
     let holes = place::captures(&knob.path, place);
     let Some((twin, holes)) = twin.zip(holes) else { return false };
     let twin = place::fill(&twin.path, &holes);
-    let last = |place: &str| settings.iter().rposition(|setting| setting.covers(place));
+    let last = |place: &str| settings.of_place(place).pop();
     let (Some(of_twin), Some(own)) = (last(&twin), last(place)) else { return false };
     // A zero sets nothing: it is what one twin shows when the other is set.
-    let sets = |index: usize| settings[index].value.trim().parse() != Ok(0);
+    let sets = |index: usize| settings.all[index].value.trim().parse() != Ok(0);
     of_twin > own && sets(of_twin) && sets(own)
 }
 
@@ -388,13 +419,35 @@ mod tests {
         assert_eq!(winner(&settings, "/sys/block/vda/queue/nomerges"), None);
     }
 
+    /// One of them is looked at for each place of a host, and not each for all.
+    #[test]
+    fn many_lines_of_one_key_take_no_more_time_with_each_place() {
+        let line = |number: usize| {
+            Setting::new(
+                "/proc/sys/vm/swappiness".to_owned(),
+                &number.to_string(),
+                &format!("a.conf:{number}"),
+            )
+        };
+        let all: Vec<Setting> = (1..=200_000).map(line).collect();
+        let settings = Settings::of(&all);
+        let begin = planish_sys::process::thread_cpu_time();
+        for number in 0..1000 {
+            assert_eq!(settings.winner(&format!("/proc/sys/vm/other_{number}")), None);
+        }
+        let found = settings.winner("/proc/sys/vm/swappiness").expect("set");
+        assert_eq!((found.value.as_str(), found.overridden.len()), ("200000", 199_999));
+        let took = planish_sys::process::thread_cpu_time() - begin;
+        assert!(took < std::time::Duration::from_secs(1), "{took:?}");
+    }
+
     #[test]
     fn of_two_twins_the_one_that_is_set_last_is_there_after_a_boot() {
         let catalogue = Catalogue::embedded().expect("sound");
         let (bytes, ratio) = ("/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio");
         let knob = |id: &str| catalogue.knob(&planish_model::KnobId::new(id)).expect("a row");
         let is_cleared = |settings: &[Setting], id: &str, place: &str| {
-            twin_is_later(settings, knob(id), place, &catalogue)
+            twin_is_later(&Settings::of(settings), knob(id), place, &catalogue)
         };
         let line = |path: &str, value| Setting::new(path.to_owned(), value, "x.conf:1");
         let both = [line(bytes, "4096000"), line(ratio, "10")];
