@@ -33,7 +33,10 @@ another one writes too, and `planish check` names it where a value has changed. 
 A command of a text that writes a setting (`>`, `tee`, `sysctl NAME=VALUE`, `sysctl -p FILE`) sets it, one that only
 reads it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told,
 and makes no exit code 1. Conditions are taken to hold, and variables and loops are followed as far as the text tells.
-Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
+What no shell comes by, as behind an `exit`, is not told, what a function does that nobody calls may be done, and of
+several writes of one setting in a text the last counts. Of a unit its `WorkingDirectory=`, `Environment=` and
+`StandardOutput=file:` count, too. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and
+`enabled=false`.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

@@ -24,7 +24,7 @@ pub fn effects_of_table(text: &str, has_user: bool) -> Vec<Effect> {
         // What stands behind the sign is read by the command.
         let end = command.match_indices('%').find(|(at, _)| !command[..*at].ends_with('\\'));
         let command = &command[..end.map_or(command.len(), |(at, _)| at)];
-        Some(Run { what: Ran::Script(command.replace("\\%", "%")), is_sure: true })
+        Some(Run::new(Ran::Script(command.replace("\\%", "%")), true))
     }))
 }
 
@@ -36,7 +36,7 @@ pub fn effects_of_data(text: &str) -> Vec<Effect> {
         return effects(text);
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    effects_of(lines.flat_map(commands).map(|what| Run { what, is_sure: true }))
+    effects_of(lines.flat_map(commands).map(|what| Run::new(what, true)))
 }
 
 /// What the lines of `/etc/sysfs.conf` set: `kernel/mm/ksm/run = 1`, while `mode` and `owner` set no value.

@@ -1,15 +1,72 @@
 //! Command lines of units of systemd, and what they do.
 
-use crate::shell::{Effect, Ran, Run, effects_of};
+use crate::shell::{Effect, Ran, Run, What, effects_of};
 
-/// What the lines `Exec..=` of a unit do. What is run when it stops may never be.
+/// Keys beside the commands that decide what those write, or write themselves.
+pub const DECIDING: [&str; 4] = ["WorkingDirectory", "Environment", "EnvironmentFile", "StandardOutput"];
+
+/// What the lines `Exec..=` of a unit do, with what lines of [`DECIDING`] say. What is run when it stops may never be.
 #[must_use]
 pub fn effects(text: &str) -> Vec<Effect> {
-    let lines = text.lines().filter_map(|line| line.split_once('='));
-    effects_of(lines.flat_map(|(key, value)| {
-        let is_sure = !["ExecStop", "ExecStopPost", "ExecReload"].contains(&key.trim());
-        commands(value).into_iter().map(move |what| Run { what, is_sure })
-    }))
+    let lines = || {
+        text.lines().filter_map(|line| line.split_once('=')).map(|(key, value)| (key.trim(), value.trim()))
+    };
+    let last = |name: &str| lines().rfind(|(key, _)| *key == name).map(|(_, value)| value);
+    let folder = last("WorkingDirectory").map(|folder| folder.trim_start_matches('-'));
+    let folder = folder.filter(|folder| folder.starts_with('/')).map(str::to_owned);
+    let variables = environment(lines().filter(|(key, _)| *key == "Environment").map(|(_, value)| value));
+    // A file may say otherwise.
+    let is_told = last("EnvironmentFile").is_none_or(str::is_empty);
+    let mut effects =
+        effects_of(lines().filter(|(key, _)| key.starts_with("Exec")).flat_map(|(key, value)| {
+            let is_sure = !["ExecStop", "ExecStopPost", "ExecReload"].contains(&key);
+            let filled = put_in(value, &variables);
+            let is_sure = is_sure && (is_told || filled == value);
+            let (folder, variables) = (folder.clone(), variables.clone());
+            let run = move |what| Run { what, is_sure, folder: folder.clone(), variables: variables.clone() };
+            commands(&filled).into_iter().map(run)
+        }));
+    // What is started says it, whatever that is.
+    let output = last("StandardOutput")
+        .and_then(|value| ["file:", "append:", "truncate:"].iter().find_map(|way| value.strip_prefix(way)));
+    let says = last("ExecStart").unwrap_or_default();
+    if let Some(path) = output.filter(|_| !says.is_empty()) {
+        effects.push(Effect { what: What::File(path.to_owned()), says: says.to_owned(), is_sure: true });
+    }
+    effects
+}
+
+/// Variables of lines `Environment=`, of which an empty one takes back those before it.
+fn environment<'l>(lines: impl Iterator<Item = &'l str>) -> Vec<(String, String)> {
+    let mut variables: Vec<(String, String)> = Vec::new();
+    for line in lines {
+        if line.is_empty() {
+            variables.clear();
+        }
+        for word in words(line).unwrap_or_default() {
+            let Some((name, value)) = word.split_once('=') else { continue };
+            variables.retain(|(known, _)| known != name);
+            variables.push((name.to_owned(), value.to_owned()));
+        }
+    }
+    variables
+}
+
+/// A command with variables put in as systemd does it: `${NAME}` anywhere, and `$NAME` as a word of its own, which may
+/// become several. One that would need quotes stays as it is.
+fn put_in(command: &str, variables: &[(String, String)]) -> String {
+    let is_bare = |value: &str| !value.is_empty() && !value.contains(['"', '\'', '\\', '$', '%', ';']);
+    let mut text = command.to_owned();
+    for (name, value) in variables.iter().filter(|(_, value)| is_bare(value)) {
+        if !value.contains(char::is_whitespace) {
+            text = text.replace(&format!("${{{name}}}"), value);
+        }
+        let whole = format!("${name}");
+        let words: Vec<&str> =
+            text.split(' ').map(|word| if word == whole { value.as_str() } else { word }).collect();
+        text = words.join(" ");
+    }
+    text
 }
 
 /// The commands of a line. What systemd puts in for a sign may be anything.
@@ -103,6 +160,28 @@ mod tests {
                 "ExecStart=/opt/x ${A} /proc/sys/a",
                 vec![(format!("{:?}", What::Named("/opt/x ${A} /proc/sys/a".to_owned())), false)],
             ),
+        ] {
+            assert_eq!(told(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_folder_the_variables_and_the_output_of_a_unit_decide_what_is_written() {
+        let told = |text: &str| {
+            let told = |effect: Effect| (effect.what, effect.is_sure);
+            effects(text).into_iter().map(told).collect::<Vec<_>>()
+        };
+        let file = (What::File("/proc/sys/vm/a".to_owned()), true);
+        let key = |is_sure| (What::Key("a.b".to_owned()), is_sure);
+        for (text, expected) in [
+            ("WorkingDirectory=/proc/sys/vm\nExecStart=/bin/sh -c 'echo 1 > a'", vec![file.clone()]),
+            ("Environment=K=a.b=60\nExecStart=/sbin/sysctl -w ${K}", vec![key(true)]),
+            ("Environment=\"O=-w a.b=60\" V=1\nExecStart=/sbin/sysctl $O", vec![key(true)]),
+            ("Environment=K=a.b=60\nExecStart=/bin/sh -c 'sysctl -w $K'", vec![key(true)]),
+            ("Environment=K=a.b=60\nEnvironmentFile=/x\nExecStart=/sbin/sysctl -w ${K}", vec![key(false)]),
+            ("StandardOutput=file:/proc/sys/vm/a\nExecStart=/bin/echo 1", vec![file.clone()]),
+            ("StandardOutput=append:/proc/sys/vm/a\nExecStart=/bin/echo 1", vec![file]),
+            ("StandardOutput=journal\nExecStart=/bin/echo 1", vec![]),
         ] {
             assert_eq!(told(text), expected, "{text}");
         }

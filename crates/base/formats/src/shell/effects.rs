@@ -5,12 +5,17 @@
 //! `dd of=`, `sysctl NAME=VALUE`, `sysctl -p`. One only *reads* (`cat`, `grep`, `test`, `sysctl -n`), and what it names
 //! is passed over. Of any other program nobody here knows what becomes of the names that it is given: those are
 //! [`What::Named`], and *may* be written. So may all that a text names once it writes to a place that cannot be told.
+//!
+//! What no shell comes by is no command: what stands behind an `exit` that no condition leads to. A function is what
+//! its callers do, and one that nobody calls *may* be run by whoever reads the text. Of several writes of one file of
+//! the kernel the last counts, where nothing but the order decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lex::{Part, Word};
-use super::tree::{Command, Kind, List, Redirect, parse};
+use super::tree::{Chain, Command, Kind, List, Pipeline, Redirect, parse};
 use crate::shell::programs::{Program, program};
+use paths::{below, of_key, plain};
 
 /// What becomes of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +28,8 @@ pub enum What {
     Load(String),
     /// A text names something, and what comes of it is not known.
     Named(String),
+    /// Something may be written to the files of a name, which may be a pattern, anywhere below a folder.
+    Below(String, String),
 }
 
 /// One thing that a text does.
@@ -44,6 +51,9 @@ const VALUES_MAX: usize = 64;
 
 /// Variables that are looked up in one text: those that are made of each other must not take all the time.
 const LOOKS_MAX: usize = 10_000;
+
+/// Functions that are run in one text: those that call each other must not take all the time.
+const CALLS_MAX: usize = 200;
 
 /// Bytes of a word with its variables put in.
 const VALUE_MAX: usize = 4096;
@@ -68,7 +78,12 @@ pub fn effects(text: &str) -> Vec<Effect> {
 pub fn effects_of(commands: impl IntoIterator<Item = Run>) -> Vec<Effect> {
     let mut finder = Finder::default();
     for command in commands {
-        (finder.is_doubtful, finder.folder) = (!command.is_sure, None);
+        (finder.is_doubtful, finder.folder) = (!command.is_sure, command.folder);
+        finder.begin = finder.effects.len();
+        for (name, value) in command.variables {
+            let values = vec![vec![Part::Text { text: value, quoted: true }]];
+            finder.variables.insert(name, Variable { values, times: 1, is_open: false });
+        }
         match command.what {
             Ran::Words(words) => finder.command(&words, &words.join(" "), ""),
             Ran::Script(text) => finder.script(&text),
@@ -84,6 +99,18 @@ pub struct Run {
     pub what: Ran,
     /// Whether it is run at all.
     pub is_sure: bool,
+    /// The folder that it is run in, where that is told.
+    pub folder: Option<String>,
+    /// Variables that it is given.
+    pub variables: Vec<(String, String)>,
+}
+
+impl Run {
+    /// One that nothing more is told of.
+    #[must_use]
+    pub fn new(what: Ran, is_sure: bool) -> Self {
+        Self { what, is_sure, folder: None, variables: Vec::new() }
+    }
 }
 
 /// How a command is told.
@@ -131,9 +158,21 @@ impl Filled {
 struct Finder {
     variables: BTreeMap<String, Variable>,
     functions: BTreeSet<String>,
-    /// The folder that names without one are of.
+    /// What the functions do that were read by now, as text, in their order.
+    bodies: Vec<(String, String)>,
+    /// Those that were called, and those that are being run.
+    called: BTreeSet<String>,
+    running: Vec<String>,
+    /// The folder that names without one are of, and the one before it.
     folder: Option<String>,
+    left: Option<String>,
     effects: Vec<Effect>,
+    /// The first effect that a later one of the same file takes the place of.
+    begin: usize,
+    /// Whether a condition, or another process, decides whether and when it is done.
+    is_conditional: bool,
+    /// The word after which nothing is run any more: `exit`, or `return` in a function.
+    over: Option<&'static str>,
     /// What is only read, or named by the way.
     reads: Vec<String>,
     /// Something is written to a place that cannot be told.
@@ -143,6 +182,8 @@ struct Finder {
     depth: usize,
     /// How often a variable was looked up.
     looks: std::cell::Cell<usize>,
+    /// How often a function was run.
+    calls: usize,
 }
 
 impl Finder {
@@ -170,6 +211,10 @@ impl Finder {
         let script = parse(&text);
         self.gather(&script.list);
         self.list(&script.list);
+        self.over = None;
+        if self.depth == 1 {
+            self.uncalled();
+        }
         for (_, line) in script.documents.iter().flatten() {
             self.named((*line).to_owned());
         }
@@ -178,6 +223,44 @@ impl Finder {
             self.lines_of_others(&text.lines().skip(broken.line - 1).collect::<Vec<_>>().join("\n"));
         }
         self.depth -= 1;
+    }
+
+    /// Runs what another shell does, which takes its folder along and leaves ours as it is.
+    fn apart(&mut self, run: impl FnOnce(&mut Self)) {
+        let (folder, left) = (self.folder.clone(), self.left.clone());
+        run(self);
+        (self.folder, self.left, self.over) = (folder, left, None);
+    }
+
+    /// Runs what a condition decides on, or a time.
+    fn perhaps(&mut self, run: impl FnOnce(&mut Self)) {
+        let was = std::mem::replace(&mut self.is_conditional, true);
+        run(self);
+        (self.is_conditional, self.over) = (was, None);
+    }
+
+    /// Does what a function does, unless it is not known yet, or is in the middle of it.
+    fn call(&mut self, name: &str) {
+        self.called.insert(name.to_owned());
+        let body = self.bodies.iter().rfind(|(known, _)| known == name).map(|(_, body)| body.clone());
+        let is_within = self.running.len() >= DEPTH_MAX || self.running.iter().any(|other| other == name);
+        let Some(body) = body.filter(|_| !is_within && self.calls < CALLS_MAX) else { return };
+        self.calls += 1;
+        self.running.push(name.to_owned());
+        self.list(&parse(&body).list);
+        self.running.pop();
+        self.over = self.over.filter(|word| *word != "return");
+    }
+
+    /// What functions do that nobody calls may be done by whoever reads the text.
+    fn uncalled(&mut self) {
+        let was = std::mem::replace(&mut self.is_doubtful, true);
+        for (name, _) in self.bodies.clone() {
+            if !self.called.contains(&name) {
+                self.apart(|finder| finder.perhaps(|finder| finder.call(&name)));
+            }
+        }
+        self.is_doubtful = was;
     }
 
     fn lines_of_others(&mut self, text: &str) {
@@ -194,15 +277,20 @@ impl Finder {
 
     fn done(&mut self, what: What, says: &str, is_sure: bool) {
         let is_sure = is_sure && !self.is_doubtful;
+        let place = Some(&what).filter(|_| is_sure && !self.is_conditional).and_then(of_kernel);
+        if let Some(place) = place {
+            let earlier = self.effects.split_off(self.begin);
+            let is_over =
+                |effect: &Effect| effect.is_sure && of_kernel(&effect.what).as_ref() == Some(&place);
+            self.effects.extend(earlier.into_iter().filter(|effect| !is_over(effect)));
+        }
         self.effects.push(Effect { what, says: says.to_owned(), is_sure });
     }
 
     /// Writes to files by their names.
     fn written(&mut self, name: &str, says: &str, is_sure: bool) {
-        let path = match (&self.folder, name.starts_with(['/', '*'])) {
-            (Some(folder), false) => format!("{folder}/{name}"),
-            _ => name.to_owned(),
-        };
+        let (path, is_told) = plain(&below(self.folder.as_deref(), name));
+        let is_sure = is_sure && is_told;
         if path == "/dev/null" {
             return;
         }
@@ -250,22 +338,46 @@ impl Finder {
     }
 
     fn list(&mut self, list: &List<'_>) {
-        let pipelines = list.items.iter().flat_map(|chain| {
-            std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, pipeline)| pipeline))
-        });
-        for pipeline in pipelines {
-            let mut said = String::new();
-            for command in &pipeline.commands {
-                said = self.one(command, &said);
+        for chain in &list.items {
+            match chain.in_background {
+                true => self.apart(|finder| finder.perhaps(|finder| finder.chain(chain))),
+                false => self.chain(chain),
+            }
+            if self.over.is_some() {
+                return;
             }
         }
+    }
+
+    /// Pipelines of which a later one waits for what the one before says.
+    fn chain(&mut self, chain: &Chain<'_>) {
+        self.pipeline(&chain.first);
+        if self.over.is_none() {
+            let rest = chain.rest.iter().map(|(_, pipeline)| pipeline);
+            rest.for_each(|pipeline| self.perhaps(|finder| finder.pipeline(pipeline)));
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline<'_>) {
+        let [command] = pipeline.commands.as_slice() else {
+            // Each is a process of its own.
+            let mut said = String::new();
+            for command in &pipeline.commands {
+                self.apart(|finder| said = finder.one(command, &said));
+            }
+            return;
+        };
+        self.one(command, "");
     }
 
     /// One command, which reads what the one before says. What it says itself.
     fn one(&mut self, command: &Command<'_>, before: &str) -> String {
         let says = match &command.kind {
             Kind::Simple { assigned, words } => return self.simple(assigned, words, command, before),
-            Kind::Function { body, .. } => return self.one(body, before),
+            Kind::Function { name, body } => {
+                self.bodies.push(((*name).to_owned(), body.raw.to_owned()));
+                return String::new();
+            }
             Kind::Test(words) => {
                 self.outputs(words.iter());
                 self.reads.push(command.raw.to_owned());
@@ -275,11 +387,19 @@ impl Finder {
                 let words = words.iter().flat_map(|(words, _)| words);
                 self.outputs(words.clone());
                 self.reads.extend(words.map(|word| word.raw.to_owned()));
-                self.list(body);
+                self.perhaps(|finder| finder.list(body));
+                without_redirects(command)
+            }
+            Kind::Subshell(list) => {
+                self.apart(|finder| finder.list(list));
+                without_redirects(command)
+            }
+            Kind::Group(list) => {
+                self.list(list);
                 without_redirects(command)
             }
             _ => {
-                lists_in(command).into_iter().for_each(|list| self.list(list));
+                lists_in(command).into_iter().for_each(|list| self.perhaps(|finder| finder.list(list)));
                 without_redirects(command)
             }
         };
@@ -329,7 +449,7 @@ impl Finder {
     fn outputs<'w>(&mut self, words: impl Iterator<Item = &'w Word<'w>>) {
         for part in words.flat_map(|word| &word.parts) {
             if let Part::Output { commands } = part {
-                self.script(commands);
+                self.apart(|finder| finder.script(commands));
             }
         }
     }
@@ -339,7 +459,16 @@ impl Finder {
         let Some(first) = fields.first() else { return };
         let told = || fields.join(" ");
         if self.functions.contains(first) {
-            return self.named(told());
+            self.named(told());
+            self.call(first);
+            return;
+        }
+        match first.as_str() {
+            "exit" => self.over = Some("exit"),
+            "return" if !self.running.is_empty() => self.over = Some("return"),
+            // Nothing comes behind another program in the place of this one.
+            "exec" if fields.len() > 1 => self.over = Some("exit"),
+            _ => {}
         }
         match program(fields) {
             Program::Reads => self.reads.push(told()),
@@ -352,7 +481,10 @@ impl Finder {
             Program::Shell { text, is_doubtful } => {
                 let was = self.is_doubtful;
                 self.is_doubtful |= is_doubtful;
-                self.script(&text);
+                match first == "eval" {
+                    true => self.script(&text),
+                    false => self.apart(|finder| finder.script(&text)),
+                }
                 self.is_doubtful = was;
             }
             Program::Gets(words) => {
@@ -365,7 +497,28 @@ impl Finder {
                     }
                 }
             }
-            Program::Folder(name) => self.folder = Some(name),
+            Program::Finds { folders, name, runs } => {
+                if !runs.is_empty() && matches!(program(&runs), Program::Reads) {
+                    return self.reads.push(told());
+                }
+                for folder in folders {
+                    let (folder, _) = plain(&below(self.folder.as_deref(), &folder));
+                    self.effects.push(Effect {
+                        what: What::Below(folder, name.clone()),
+                        says: String::new(),
+                        is_sure: false,
+                    });
+                }
+                self.named(told());
+            }
+            Program::Folder(name) => {
+                let to = match name.as_str() {
+                    "-" => self.left.clone(),
+                    "" => Some("/root".to_owned()),
+                    name => Some(plain(&below(self.folder.as_deref(), name)).0),
+                };
+                self.left = std::mem::replace(&mut self.folder, to);
+            }
         }
     }
 
@@ -475,6 +628,17 @@ impl Finder {
     }
 }
 
+/// The file of the kernel that something is written to, and no other.
+fn of_kernel(what: &What) -> Option<String> {
+    let path = match what {
+        What::File(path) => path.clone(),
+        What::Key(key) => of_key(key),
+        What::Load(_) | What::Named(_) | What::Below(..) => return None,
+    };
+    let is_one = !path.contains(['*', '?', '[']);
+    (is_one && ["/proc/", "/sys/"].iter().any(|folder| path.starts_with(folder))).then_some(path)
+}
+
 fn loaded(effect: &Effect) -> Option<String> {
     match &effect.what {
         What::Load(path) => Some(path.clone()),
@@ -528,6 +692,8 @@ fn lists_in<'c, 't>(command: &'c Command<'t>) -> Vec<&'c List<'t>> {
         Kind::Function { body, .. } => lists_in(body),
     }
 }
+
+mod paths;
 
 #[cfg(test)]
 mod tests;

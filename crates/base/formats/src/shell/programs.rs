@@ -14,6 +14,8 @@ pub(super) enum Program {
     Shell { text: String, is_doubtful: bool },
     /// It runs this program with words that it reads.
     Gets(Vec<String>),
+    /// `find`, which does something to what it finds: where, by which name, and with what.
+    Finds { folders: Vec<String>, name: String, runs: Vec<String> },
     /// The folder that names without one are of from here on.
     Folder(String),
 }
@@ -196,11 +198,25 @@ pub(super) fn program(fields: &[String]) -> Program {
                 .iter()
                 .any(|word| ["-exec", "-ok", "-f", "-delete"].iter().any(|act| word.starts_with(act))) =>
         {
-            Program::Unknown
+            found(words)
         }
         name if READING.contains(&name) => Program::Reads,
         _ => Program::Unknown,
     }
+}
+
+/// What a `find` does that runs a program, or writes.
+fn found(words: &[String]) -> Program {
+    let is_test = |word: &&String| word.starts_with(['-', '(', '!']);
+    let folders = words.iter().take_while(|word| !is_test(word)).cloned().collect();
+    let behind = |names: &[&str]| {
+        let at = words.iter().position(|word| names.contains(&word.as_str()))?;
+        Some(&words[at + 1..])
+    };
+    let name = behind(&["-name"]).and_then(|rest| rest.first());
+    let runs = behind(&["-exec", "-execdir", "-ok", "-okdir"]).unwrap_or_default();
+    let runs = runs.iter().take_while(|word| ![";", "\\;", "+"].contains(&word.as_str())).cloned().collect();
+    Program::Finds { folders, name: name.map_or("*", |name| name.as_str()).to_owned(), runs }
 }
 
 /// How many words of a program that runs another one are its own.

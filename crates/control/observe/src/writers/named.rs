@@ -1,6 +1,6 @@
 //! The knobs that texts of a writer name, and what becomes of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use planish_formats::shell::{Effect, What};
 use planish_host::Host;
@@ -46,6 +46,12 @@ impl Named {
                 What::Key(key) => {
                     self.written(catalogue, &place::of_sysctl(key), &effect.says, is_sure, &[from])
                 }
+                What::Below(folder, name) => {
+                    let knobs = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
+                    let knobs: Vec<KnobId> = knobs.map(|knob| knob.id.clone()).collect();
+                    knobs.iter().for_each(|knob| push(&mut self.maybe, knob, from));
+                    !knobs.is_empty()
+                }
                 What::Load(path) => self.loaded(host, catalogue, path, is_sure, from),
                 What::Named(text) => {
                     let knobs = catalogue.knobs().filter(|knob| is_mentioned(knob, text));
@@ -89,8 +95,10 @@ impl Named {
             lines.extend(sysctl::parse(&text, &file).into_iter().map(|line| (line, file.clone())));
         }
         let mut names_any = false;
+        let last: HashMap<&str, usize> =
+            lines.iter().enumerate().map(|(at, (line, _))| (line.path.as_str(), at)).collect();
         for (at, (line, file)) in lines.iter().enumerate().filter(|(_, (line, _))| !line.value.is_empty()) {
-            if !lines[at + 1..].iter().any(|(later, _)| later.path == line.path) {
+            if last.get(line.path.as_str()) == Some(&at) {
                 let says = format!("{} = {}", line.path, line.value);
                 let from = [from, file.as_str()];
                 names_any |= self.written(catalogue, &line.path, &says, is_sure, &from);
@@ -188,6 +196,21 @@ fn is_place(knob: &Knob, path: &str) -> bool {
             _ => return false,
         }
     }
+}
+
+/// Whether a knob has a place below a folder whose file has a name, which may be a pattern.
+fn is_below(knob: &Knob, folder: &str, name: &str) -> bool {
+    let is_of_kernel = ["/proc/", "/sys/"].iter().any(|root| knob.path.starts_with(root));
+    let Some((above, file)) = knob.path.rsplit_once('/').filter(|_| is_of_kernel) else { return false };
+    let fits = file.contains('{') || place::matches(name, file);
+    // A folder may stand within one that a place leaves open.
+    let mut parts = above.split('/');
+    let mut asked = folder.trim_end_matches('/').split('/');
+    let leads = asked.all(|asked| {
+        let part = parts.next();
+        part.is_some_and(|part| part.contains('{') || part == asked || place::matches(asked, part))
+    });
+    fits && leads
 }
 
 /// Whether a path says which knob it is of: what it leaves open is which of its places.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use planish_formats::unit::DECIDING;
 use planish_host::Host;
 use planish_model::WriterArguments;
 
@@ -138,11 +139,14 @@ fn pulled_by(text: &str) -> Vec<String> {
 /// `ExecStart=` takes back those before it.
 fn commands(files: &[(String, String)]) -> Vec<(String, String)> {
     let mut lines: Vec<(&str, String, String)> = Vec::new();
+    // What decides where all of them write, whichever file says it.
+    let mut deciding = String::new();
     for (path, text) in files {
         let whole = without_comments(text).replace("\\\n", " ");
         for (key, value) in whole.lines().filter_map(|line| line.trim().split_once('=')) {
             let key = key.trim_end();
             match (key.starts_with("Exec"), value.trim()) {
+                (false, value) if DECIDING.contains(&key) => deciding += &format!("{key}={value}\n"),
                 (false, _) => {}
                 (true, "") => lines.retain(|(_, known, _)| known != key),
                 (true, value) => lines.push((path, key.to_owned(), format!("{key}={value}"))),
@@ -151,7 +155,8 @@ fn commands(files: &[(String, String)]) -> Vec<(String, String)> {
     }
     let of_file = |(path, _): &(String, String)| {
         let own = lines.iter().filter(|(from, ..)| from == path).map(|(.., line)| line.as_str());
-        (path.clone(), own.collect::<Vec<_>>().join("\n"))
+        let own = own.collect::<Vec<_>>().join("\n");
+        (path.clone(), if own.is_empty() { own } else { format!("{deciding}{own}") })
     };
     files.iter().map(of_file).collect()
 }

@@ -452,6 +452,44 @@ fn what_only_reads_a_setting_is_no_second_writer() {
     }
 }
 
+/// What no shell comes by, or the last of several takes back, is none: told as a write, apply and check would end with 1
+/// for ever.
+#[test]
+fn what_a_boot_never_runs_is_no_second_writer() {
+    for (text, may) in [
+        ("(cd /proc/sys/vm; true)\necho 60 > swappiness\n", false),
+        ("exit 0\necho 60 > /proc/sys/vm/swappiness\n", false),
+        ("echo 60 > /proc/sys/vm/swappiness\nsysctl -w vm.swappiness=5\n", false),
+        ("sysctl -w vm.swappiness=60 vm.swappiness=5\n", false),
+        ("f() { echo 60 > /proc/sys/vm/swappiness; }\n", true),
+        ("find /proc/sys/vm -name swappiness -exec sh -c \"echo 60 > {}\" \\;\n", true),
+    ] {
+        let (exit, state, because) = persisted_on(&with_texts(&[(RC_LOCAL, &format!("#!/bin/sh\n{text}"))]));
+        assert_eq!((exit, state), (Exit::Done, DriftState::Ok), "{text}: {because}");
+        assert_eq!(because.contains("rc.local may set it"), may, "{text}: {because}");
+    }
+}
+
+/// A path by another way is the same file, and keys of a unit beside its commands decide what those write.
+#[test]
+fn who_writes_by_another_name_is_no_green_either() {
+    let unit = |lines: &str| (UNIT, format!("[Service]\n{lines}\n"));
+    let script = |text: &str| (RC_LOCAL, format!("#!/bin/sh\n{text}\n"));
+    for (file, text) in [
+        script("cd /proc/sys; cd vm; echo 60 > ./swappiness"),
+        script("cd /proc/sys/vm/..; echo 60 > vm/swappiness"),
+        script("echo 60 > /proc/sys/vm/../vm/swappiness"),
+        script("echo 60 > /proc//sys/vm/swappiness"),
+        unit("WorkingDirectory=/proc/sys/vm\nExecStart=/bin/sh -c 'echo 60 > swappiness'"),
+        unit("ExecStart=/sbin/sysctl -w ${K}\nEnvironment=K=vm.swappiness=60"),
+        unit("StandardOutput=file:/proc/sys/vm/swappiness\nExecStart=/bin/echo 60"),
+    ] {
+        let (exit, state, because) = persisted_on(&with_texts(&[(file, &text)]));
+        assert_eq!((exit, state), (Exit::Findings, DriftState::OverwrittenAtBoot), "{text}: {because}");
+        assert!(because.contains(&format!("will set it at the next boot ({file})")), "{because}");
+    }
+}
+
 /// What is given to a program that nobody here knows may be set by it: that is told, and no more.
 #[test]
 fn what_nobody_can_decide_may_be_set() {

@@ -11,6 +11,7 @@ fn told(text: &str) -> Vec<String> {
             What::Key(key) => format!("{sign}key {key} {}", effect.says),
             What::Load(path) => format!("{sign}load {path}"),
             What::Named(text) => format!("?{text}"),
+            What::Below(folder, name) => format!("?{folder}/**/{name}"),
         }
     };
     effects(text).into_iter().map(one).collect()
@@ -38,6 +39,7 @@ fn what_only_reads_writes_nothing() {
         "echo 'sysctl -w vm.swappiness=1'",
         "chmod 644 P",
         "find P -newer /x",
+        "find /proc/sys/vm -name swappiness -exec cat {} \\;",
         "ls /x | xargs grep 1 P",
     ] {
         assert_eq!(told(&text.replace('P', P)), [""; 0], "{text}");
@@ -65,7 +67,18 @@ fn what_writes_is_told_with_its_words() {
         ("sh -ec 'echo 60 > P'", "=P echo 60"),
         ("su root -c \"echo 60 > P\"", "=P echo 60"),
         ("eval \"echo 60 > P\"", "=P echo 60"),
-        ("f() { echo 60 > P; }", "=P echo 60"),
+        ("cd /proc/sys; cd vm; echo 60 > ./swappiness", "=P echo 60"),
+        ("cd /proc/sys/vm/..; echo 60 > vm/swappiness", "=P echo 60"),
+        ("echo 60 > /proc/sys/vm/../vm/swappiness", "=P echo 60"),
+        ("echo 60 > /proc//sys/vm/./swappiness", "=P echo 60"),
+        ("cd /proc/sys/vm; cd /; cd -; echo 60 > swappiness", "=P echo 60"),
+        ("(cd /proc/sys/vm && echo 60 > swappiness)", "=P echo 60"),
+        ("echo 7 > P; echo 60 > P", "=P echo 60"),
+        ("sysctl -w vm.swappiness=7; echo 60 > P", "=P echo 60"),
+        ("sysctl -w vm.swappiness=7 vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
+        ("echo 60 > P; exit 0\necho 7 > P", "=P echo 60"),
+        ("{ echo 60 > P; exit; }; echo 7 > P", "=P echo 60"),
+        ("echo 60 > P; exec /usr/bin/true; echo 7 > P", "=P echo 60"),
         ("x=$(echo 60 > P)", "=P echo 60"),
         ("sysctl -qw vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
         ("/usr/sbin/sysctl vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
@@ -91,6 +104,44 @@ fn what_writes_is_told_with_its_words() {
 }
 
 #[test]
+fn functions_write_where_they_are_called() {
+    let of = |text: &str| told(&text.replace('P', P));
+    assert_eq!(of("f() { echo 60 > P; }\nf"), ["?f".to_owned(), format!("={P} echo 60")]);
+    assert_eq!(of("f() { echo 60 > swappiness; }\ncd /proc/sys/vm\nf")[1], format!("={P} echo 60"));
+    assert_eq!(of("f() { cd /proc/sys/vm; }\nf\necho 60 > swappiness")[1], format!("={P} echo 60"));
+    assert_eq!(of("f() { return 0; echo 7 > P; }\nf\necho 60 > P")[1], format!("={P} echo 60"));
+    assert_eq!(of("f() { g; }; g() { echo 60 > P; }; f").last(), Some(&format!("={P} echo 60")));
+    // Nobody calls it, or only a function that nobody calls.
+    assert_eq!(of("f() { echo 60 > P; }"), [format!("?{P} echo 60")]);
+    assert!(of("f() { g; }; g() { echo 60 > P; }").iter().all(|line| line.starts_with('?')));
+    assert!(!of("f() { f; f; }; f").is_empty(), "it comes to an end");
+}
+
+#[test]
+fn what_no_shell_comes_by_is_not_told_and_a_subshell_keeps_its_folder() {
+    let of = |text: &str| told(&text.replace('P', P));
+    assert_eq!(of("exit 0\necho 60 > P"), [""; 0]);
+    for text in [
+        "(cd /proc/sys/vm; true)\necho 60 > swappiness",
+        "f() { cd /proc/sys/vm; }\necho 60 > swappiness",
+        "cd /proc/sys/vm | true\necho 60 > swappiness",
+        "sh -c 'cd /proc/sys/vm'; echo 60 > swappiness",
+        "x=$(cd /proc/sys/vm); echo 60 > swappiness",
+    ] {
+        assert_eq!(of(text), ["=swappiness echo 60"], "{text}");
+    }
+    // A condition, or what runs beside, decides which of two counts.
+    for text in [
+        "if true; then echo 7 > P; else echo 60 > P; fi",
+        "echo 7 > P; [ -e /x ] && echo 60 > P",
+        "echo 7 > P; (sleep 9; echo 60 > P) &",
+        "[ -e /x ] || exit 0; echo 7 > P; for i in 1; do echo 60 > P; done",
+    ] {
+        assert_eq!(of(text), [format!("={P} echo 7"), format!("={P} echo 60")], "{text}");
+    }
+}
+
+#[test]
 fn what_nobody_can_tell_may_be_written() {
     for (text, expected) in [
         ("/opt/tune P 60", "?/opt/tune P 60"),
@@ -106,6 +157,12 @@ fn what_nobody_can_tell_may_be_written() {
         ("awk 'BEGIN { print 60 > \"P\" }'", "?awk BEGIN { print 60 > \"P\" }"),
         ("sed -i s/1/2/ P", "?sed -i s/1/2/ P"),
         ("exec 3> P", "?P "),
+        (
+            "find /proc/sys/vm -name swappiness -exec sh -c \"echo 60 > {}\" \\;",
+            "?/proc/sys/vm/**/swappiness",
+        ),
+        ("cd /proc; find sys -type f -execdir /opt/tune {} +", "?/proc/sys/**/*"),
+        ("echo 1 > /sys/class/net/eth0/../lo/mtu", "?/sys/class/net/lo/mtu echo 1"),
     ] {
         let found = told(&text.replace('P', P));
         assert!(found.contains(&expected.replace('P', P)), "{text}: {found:?}");
