@@ -126,6 +126,13 @@ impl Wishes {
     }
 }
 
+/// Refuses a file that is cut off, or is not understood where it would be changed.
+fn refuse_odd_file(format: BootFormat, path: &str, text: &str, arguments: &str) -> Result<(), PipelineError> {
+    planish_boot::insert_tagged(format_of(format), text, arguments, TAG_MAX)
+        .map(drop)
+        .map_err(|source| PipelineError::BootFile { path: path.to_owned(), source })
+}
+
 /// The steps for each file. One that has a copy of what an earlier entry gave gets it no second time. Others do: of two
 /// that give the same each takes its own along. Where all give the arguments, there is nothing to do.
 fn steps(
@@ -155,8 +162,7 @@ fn steps(
         } else {
             is_missing = true;
         }
-        planish_boot::insert_tagged(format_of(*format), &text, arguments, TAG_MAX)
-            .map_err(|source| odd(path, source))?;
+        refuse_odd_file(*format, path, &text, arguments)?;
         let step = file_step(format.knob(), path, arguments.to_owned());
         let original = Original {
             knob: step.knob.clone(),

@@ -3,8 +3,8 @@
 
 use planish_act::Sink;
 use planish_model::{
-    Astray, BootFiles, BootFormat, BootLoader, Entry, EntryId, KnobId, Persisted, Several, Unpersisted,
-    bootline,
+    Astray, BootFile, BootFiles, BootFormat, BootLoader, Entry, EntryId, KnobId, Persisted, Several,
+    Unpersisted, bootline,
 };
 use planish_observe::Around;
 
@@ -31,7 +31,7 @@ pub(super) fn in_vain(
         overruled(session, rows, own, &asked, sink)?;
     }
     earlier::in_lines(session, loader, &asked)?;
-    lost(session, files, arguments, entries)?;
+    lost(session, files, arguments, entries, sink)?;
     linked(session, files, arguments)?;
     around(session, rows, loader, arguments)
 }
@@ -108,8 +108,15 @@ fn lost(
     files: &BootFiles,
     arguments: &str,
     entries: &[Entry],
+    sink: &dyn Sink,
 ) -> Result<(), PipelineError> {
     let Some(generator) = files.generator else { return Ok(()) };
+    // What a file lacks that was cut off is in its menu still, and a menu made anew would lose it, too: the file is to
+    // be mended first, and not the menu made.
+    for BootFile { path, format } in files.edited.iter().filter(|_| files.own.is_none()) {
+        let text = sink.read_file(path).map_err(PipelineError::Before)?.unwrap_or_default();
+        super::refuse_odd_file(*format, path, &text, arguments)?;
+    }
     let known = entries.iter().flat_map(|entry| &entry.steps).flat_map(transition::arguments);
     let ours: Vec<String> = known.chain([arguments.to_owned()]).collect();
     let is_ours = |word: &str| ours.iter().any(|run| run.split(' ').any(|own| own == word));

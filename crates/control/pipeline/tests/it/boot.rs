@@ -428,6 +428,10 @@ fn a_file_that_is_cut_off_refuses_everything() {
     let tree = suse();
     tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet");
     assert!(matches!(refused(&tree, &wants()), PipelineError::BootFile { .. }));
+    // The menu still has what the file has lost: it is no argument of the menu alone, and made anew it would lose it.
+    tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX_DEFAULT=\"qui");
+    let error = refused(&tree, &wants());
+    assert!(matches!(error, PipelineError::BootFile { .. }), "{error}");
     let tree = rocky();
     tree.put(ENV, &tree.get(ENV)[..1000]);
     let error = refused(&tree, &wants());
