@@ -4,8 +4,8 @@
 //! Mapping the segment ourselves and touching it would allocate its holes. So:
 //!
 //! ```text
-//! /proc/PID/map_files/A-B --O_PATH--> a regular file on tmpfs or hugetlbfs? --open--> map it here, shared, without
-//! reserving --> register with userfaultfd for minor faults --> UFFDIO_CONTINUE: "map the page that is there";
+//! /proc/PID/map_files/A-B --O_PATH--> a regular file on tmpfs or hugetlbfs? --open for reading--> map it here, private,
+//! without reserving --> register with userfaultfd for minor faults --> UFFDIO_CONTINUE: "map the page that is there";
 //! a hole is an error and stays a hole --> move_pages(2) and pagemap on our own mapping tell node and frame
 //! ```
 //!
@@ -14,6 +14,15 @@
 //! - What is in swap stays there: shared memory is asked by mincore(2) first.
 //! - Pages do not look used afterwards: the mapping is advised as read at random, for which unmapping leaves the
 //!   accessed bits out (`vma_has_recency` in include/linux/mm_inline.h).
+//!
+//! - Nobody is held up or told that something was written: the file is opened for reading only, and of a private
+//!   mapping userfaultfd asks no more (VM_MAYWRITE, which a shared one has only of a file opened for writing). A
+//!   shared one made sealing a memfd fail with EBUSY and running a program fail with ETXTBSY while it stood, and
+//!   ended with IN_CLOSE_WRITE for those who watch the folder. UFFDIO_CONTINUE knows private mappings of tmpfs since
+//!   it is there (`mfill_atomic_install_pte`). Those of hugetlbfs are used from Linux 6.1 on: kernels of before took
+//!   pages of the file for anonymous ones, and keep the shared mapping.
+//! - A lease for writing would be broken by any open, which ends a holder without a handler: who looks asks
+//!   /proc/locks before, and a lease that comes between the two is an error and no wait (O_NONBLOCK).
 //!
 //! Devices are never opened: a mapping of a GPU may have a side effect on open.
 
@@ -24,7 +33,7 @@ use std::ptr::{NonNull, null_mut};
 
 use linux_raw_sys::general as raw;
 use linux_raw_sys::ioctl;
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, SealFlags, fcntl_get_seals, fstat, fstatfs, openat};
 use rustix::io::Errno;
 use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::process::Pid;
@@ -92,12 +101,38 @@ impl Place {
     }
 }
 
+/// Opens the file behind `fd`, which is one by O_PATH: without a wait for whoever holds a lease on it, and without
+/// a new time of access where that is ours to ask (its owner, CAP_FOWNER).
+fn open_again(fd: &OwnedFd, access: OFlags) -> Result<OwnedFd> {
+    let again = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let opened = match openat(CWD, &again, flags | OFlags::NOATIME, Mode::empty()) {
+        Err(Errno::PERM) => openat(CWD, &again, flags, Mode::empty()),
+        outcome => outcome,
+    };
+    opened.map_err(|errno| Error::of("open of map_files", errno))
+}
+
+fn allocated_bytes(stat: &rustix::fs::Stat) -> u64 {
+    u64::try_from(stat.st_blocks).unwrap_or(0) * 512
+}
+
+/// Whether UFFDIO_CONTINUE leaves a page of hugetlbfs in a private mapping what it is: until Linux 6.0 it was counted
+/// as anonymous (`hugetlb_mcopy_atomic_pte` in mm/hugetlb.c), which spoils the page cache.
+fn private_pages_of_a_pool_are_sound() -> bool {
+    let kernel = rustix::system::uname();
+    let mut numbers = kernel.release().to_str().unwrap_or_default().split(['.', '-']).map(str::parse::<u32>);
+    matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 1))
+}
+
 /// A piece of shared memory: a file on tmpfs or hugetlbfs, with or without a name.
 #[derive(Debug)]
 pub struct SharedObject {
     file: File,
     page_bytes: u64,
     hugetlb: bool,
+    /// Whether our windows on it are private mappings.
+    privately: bool,
     /// Bytes that the kernel has given it, swapped ones included.
     pub allocated_bytes: u64,
     /// Its length in bytes.
@@ -118,15 +153,24 @@ impl SharedObject {
             FileSystem::Hugetlbfs { page_bytes } => (true, page_bytes),
             FileSystem::Other => return Ok(None),
         };
-        let again = format!("/proc/self/fd/{}", fd.as_raw_fd());
-        // For writing: userfaultfd registers only what may be written (VM_MAYWRITE). Nothing is.
-        let file = openat(CWD, again, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
-        let file = file.map_err(|errno| Error::of("open of map_files", errno))?;
+        let privately = !hugetlb || private_pages_of_a_pool_are_sound();
+        let file = open_again(&fd, OFlags::RDONLY)?;
+        // Kernels whose pools need a shared window: it must be one that may be written, and then stands in the way of
+        // a seal that can still come.
+        let file = match privately {
+            true => file,
+            false if fcntl_get_seals(&file).is_ok_and(|seals| !seals.contains(SealFlags::SEAL)) => {
+                let call = "UFFDIO_CONTINUE in a private mapping of huge pages (Linux 6.1)";
+                return Err(Error::Missing { call, source: Errno::OPNOTSUPP });
+            }
+            false => open_again(&fd, OFlags::RDWR)?,
+        };
         Ok(Some(Self {
             file: file.into(),
             page_bytes,
             hugetlb,
-            allocated_bytes: u64::try_from(stat.st_blocks).unwrap_or(0) * 512,
+            privately,
+            allocated_bytes: allocated_bytes(&stat),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
         }))
     }
@@ -139,6 +183,11 @@ impl SharedObject {
     /// Whether it is of a pool of huge pages.
     pub fn is_hugetlb(&self) -> bool {
         self.hugetlb
+    }
+
+    /// Bytes that the kernel has given it by now; of a file that cannot be asked, what it had.
+    fn allocated_bytes_now(&self) -> u64 {
+        fstat(&self.file).map_or(self.allocated_bytes, |stat| allocated_bytes(&stat))
     }
 
     /// The parts of `range` (bytes of the object) that may have memory: where the file has data, or all of it on
@@ -188,6 +237,10 @@ pub struct Looked {
     pub present_bytes: u64,
     /// Bytes that have memory, but in swap.
     pub swapped_bytes: u64,
+    /// Bytes that have memory which nobody has written since it was allocated (posix_fallocate). tmpfs calls them a
+    /// hole, mincore absent, and UFFDIO_CONTINUE would clear them first: nobody tells where they lie. Of a look at
+    /// the whole of an object on tmpfs.
+    pub unwritten_bytes: u64,
 }
 
 /// A userfaultfd for minor faults of shared memory.
@@ -251,6 +304,10 @@ impl Peek {
         }
         if object.hugetlb {
             looked.swapped_bytes = 0;
+        } else if range.start == 0 && range.end >= object.bytes {
+            // The lesser of before and after: what came or went meanwhile is no difference.
+            let given = object.allocated_bytes.min(object.allocated_bytes_now());
+            looked.unwritten_bytes = given.saturating_sub(looked.present_bytes + looked.swapped_bytes);
         }
         Ok(looked)
     }
@@ -266,7 +323,8 @@ struct Window<'a> {
 impl<'a> Window<'a> {
     fn map(object: &'a SharedObject, range: Range<u64>) -> Result<Self> {
         let bytes = usize::try_from(range.end - range.start).expect("a window fits an address space");
-        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        let kind = if object.privately { MapFlags::PRIVATE } else { MapFlags::SHARED };
+        let flags = kind | MapFlags::NORESERVE;
         // SAFETY: without MAP_FIXED and with a null hint no memory that anything refers to is replaced.
         let start = unsafe { mmap(null_mut(), bytes, ProtFlags::READ, flags, &object.file, range.start) };
         let start = start.map_err(|errno| Error::of("mmap", errno))?;
@@ -372,6 +430,9 @@ impl Drop for Window<'_> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create};
+    use rustix::io::pwrite;
+
     use super::*;
     use crate::mapping::{Advice, MapOptions, PageRequest, map_anonymous};
     use crate::policy::{PageAt, pages_at};
@@ -417,11 +478,67 @@ mod tests {
             Ok(())
         });
         assert_eq!(found, [(2, 3), (7, 1), (100, 300)]);
-        assert_eq!(looked.unwrap(), Looked { present_bytes: 304 * base as u64, swapped_bytes: 0 });
+        let present_bytes = 304 * base as u64;
+        assert_eq!(looked.unwrap(), Looked { present_bytes, ..Looked::default() });
         assert_eq!(on_a_node, 304);
         let again =
             SharedObject::of_mapping(rustix::process::getpid(), &range_of(&mapping)).unwrap().unwrap();
         assert_eq!(again.allocated_bytes, object.allocated_bytes, "looking allocated something");
+    }
+
+    /// A memfd of `count` base pages, mapped shared at the second.
+    fn mapped_memfd(count: usize) -> (OwnedFd, Range<u64>) {
+        let memfd = memfd_create("planish-peek", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).unwrap();
+        let bytes = count * pages::base_bytes();
+        ftruncate(&memfd, bytes as u64).unwrap();
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let start = unsafe { mmap(null_mut(), bytes, access, MapFlags::SHARED, &memfd, 0) }.unwrap();
+        let start = start.addr() as u64;
+        (memfd, start..start + bytes as u64)
+    }
+
+    fn unmap(range: &Range<u64>) {
+        let bytes = (range.end - range.start) as usize;
+        // SAFETY: it was mapped by `mapped_memfd`, and nothing refers into it.
+        unsafe { munmap(std::ptr::with_exposed_provenance_mut(range.start as usize), bytes) }.unwrap();
+    }
+
+    #[test]
+    fn a_memfd_can_be_sealed_while_it_is_looked_at_and_looked_at_when_it_is_sealed() {
+        let test = "a_memfd_can_be_sealed_while_it_is_looked_at_and_looked_at_when_it_is_sealed";
+        let base = pages::base_bytes() as u64;
+        let (memfd, range) = mapped_memfd(8);
+        pwrite(&memfd, &[1], 2 * base).unwrap();
+        let found = object_or_skip(test, &range);
+        unmap(&range);
+        let Some((peek, object)) = found else { return };
+        for sealed in [SealFlags::WRITE, SealFlags::SEAL] {
+            let mut found = Vec::new();
+            let looked = peek.look(&object, 0..object.bytes, |pages| {
+                found.extend(pages.iter().map(|run| (run.offset, run.count)));
+                fcntl_add_seals(&memfd, sealed).map_err(|errno| Error::of("F_ADD_SEALS", errno))
+            });
+            assert_eq!(looked.unwrap().present_bytes, base);
+            assert_eq!(found, [(2 * base, 1)]);
+        }
+    }
+
+    #[test]
+    fn what_is_allocated_and_never_written_is_told_and_left_so() {
+        let test = "what_is_allocated_and_never_written_is_told_and_left_so";
+        let base = pages::base_bytes() as u64;
+        let (memfd, range) = mapped_memfd(64);
+        fallocate(&memfd, FallocateFlags::empty(), 0, 32 * base).unwrap();
+        pwrite(&memfd, &[1], 3 * base).unwrap();
+        let found = object_or_skip(test, &range);
+        unmap(&range);
+        let Some((peek, object)) = found else { return };
+        for _ in 0..2 {
+            let looked = peek.look(&object, 0..object.bytes, |_| Ok(())).unwrap();
+            let told = Looked { present_bytes: base, swapped_bytes: 0, unwritten_bytes: 31 * base };
+            assert_eq!(looked, told, "a look must not write them either");
+        }
     }
 
     #[test]

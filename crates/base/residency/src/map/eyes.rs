@@ -10,6 +10,7 @@ use planish_sys::policy::PageAt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::leases::Leases;
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
 use crate::smaps::Backing;
@@ -31,6 +32,8 @@ pub(crate) struct Eyes {
     /// For shared memory; `None` where the kernel or a filter refuses it.
     pub peek: Option<Peek>,
     folios: Option<Folios>,
+    /// Which files are not to be opened.
+    pub leases: Leases,
     /// The only node with memory: where it is the only one, nobody need be asked.
     sole_node: Option<u32>,
     pub base_bytes: u64,
@@ -48,6 +51,7 @@ impl Eyes {
         let mut eyes = Self {
             peek: None,
             folios: None,
+            leases: Leases::default(),
             sole_node: sole_node(host),
             base_bytes,
             thp_bytes,
@@ -90,6 +94,15 @@ impl Eyes {
             "pages of shared memory that these processes have not mapped themselves",
             &told(error),
             cure,
+        );
+    }
+
+    /// Notes that a file was left alone for the sake of who holds a lease on it.
+    pub(crate) fn blind_leased(&mut self, name: &str, why: &str) {
+        self.blind(
+            "what these processes have not mapped of shared memory that is under a lease",
+            &format!("{name}: {why}, which may end its holder"),
+            "look again when the lease is given back: /proc/locks lists those in force",
         );
     }
 

@@ -12,6 +12,7 @@
 
 mod eyes;
 mod join;
+mod leases;
 mod object;
 mod private;
 mod shared;

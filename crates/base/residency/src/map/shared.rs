@@ -72,6 +72,11 @@ impl Objects {
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
+        if let Some(why) = eyes.leases.forbid(host, &id) {
+            eyes.blind_leased(&area.name, &why);
+            self.known.insert(id, None);
+            return None;
+        }
         match self.look(pid, area, eyes) {
             Ok(object) => {
                 self.known.insert(id, object);

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::ptr::null_mut;
@@ -57,6 +58,11 @@ impl Actor {
         }
     }
 
+    /// Whether it has not ended.
+    pub fn lives(&mut self) -> bool {
+        self.child.try_wait().expect("it is ours").is_none()
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -73,6 +79,9 @@ impl Drop for Actor {
         drop(self.stdin.take());
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some((_, name)) = self.line.split_once(" /dev/shm/planish-segment-") {
+            let _ = std::fs::remove_file(format!("/dev/shm/planish-segment-{name}"));
+        }
     }
 }
 
@@ -137,6 +146,8 @@ fn plays_a_role() {
             format!("{:x}", start.addr())
         }
         "odd" => oddly_named(),
+        "named" => named_segment(number(), false),
+        "leased" => named_segment(number(), true),
         other => panic!("no role `{other}`"),
     };
     println!("ACTOR {told}");
@@ -162,6 +173,29 @@ fn oddly_named() -> String {
     // SAFETY: inside the mapping, which lives as long as this process.
     unsafe { start.cast::<u8>().write_volatile(1) };
     format!("{:x}", start.addr())
+}
+
+/// Maps a segment of /dev/shm whole and writes the first half of it, with a lease for writing if that is wanted; says
+/// where, and its name. It is gone from its folder when the actor is dropped.
+fn named_segment(bytes: usize, leased: bool) -> String {
+    let name = format!("/dev/shm/planish-segment-{}", std::process::id());
+    let file = std::fs::File::options().read(true).write(true).create_new(true).open(&name);
+    let file = file.expect("a new segment");
+    file.set_len(bytes as u64).expect("it may grow");
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let start = unsafe { rustix::mm::mmap(null_mut(), bytes, access, MapFlags::SHARED, &file, 0) };
+    let start = start.expect("it is mapped").cast::<u8>();
+    // SAFETY: inside the mapping, which lives as long as this process.
+    unsafe { start.write_bytes(1, bytes / 2) };
+    if leased {
+        // SAFETY: it takes a descriptor of ours and a number.
+        let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
+        assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
+        // A lease is its file's; it lives as long as this process.
+        std::mem::forget(file);
+    }
+    format!("{:x} {name}", start.addr())
 }
 
 fn options(shared: bool) -> MapOptions {

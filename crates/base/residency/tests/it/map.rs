@@ -7,6 +7,7 @@ use planish_residency::{
     AreaPages, Backing, Kind, Map, Process, ResidencyError, SeenBy, Who, processes_named,
 };
 use planish_sys::pages;
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::actor::Actor;
 
@@ -112,6 +113,47 @@ fn looking_disturbs_nobody() {
         map_of(actor.pid());
     }
     assert_eq!((counters(&actor), pools()), (before, pools_before));
+}
+
+/// A lease for writing is broken by any open, and SIGIO ends a holder without a handler.
+#[test]
+fn a_holder_of_a_lease_lives_on() {
+    let test = "a_holder_of_a_lease_lives_on";
+    let mut actor = Actor::start("leased 1048576");
+    let map = map_of(actor.pid());
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(actor.lives(), "the look ended it");
+    if !sees_shared(test, &map) {
+        return;
+    }
+    let (_, name) = actor.line.split_once(' ').unwrap();
+    let leased = map.unseen.iter().find(|unseen| unseen.what.contains("under a lease"));
+    assert!(leased.expect("it is told").why.starts_with(name), "{leased:?}");
+    let told: u64 = map.rows().iter().filter(|row| row.name == name).map(|row| row.resident_bytes).sum();
+    assert_eq!(told, 512 << 10, "what it has mapped itself");
+}
+
+/// What watches a folder takes a close of a file that was open for writing for a change of it.
+#[test]
+fn nobody_is_told_that_a_segment_was_written() {
+    let test = "nobody_is_told_that_a_segment_was_written";
+    let actor = Actor::start("named 1048576");
+    let (_, name) = actor.line.split_once(' ').unwrap();
+    let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).expect("this kernel has it");
+    inotify::add_watch(&watch, name, WatchFlags::ALL_EVENTS).expect("it is ours");
+    let map = map_of(actor.pid());
+    if !sees_shared(test, &map) {
+        return;
+    }
+    let told: u64 = map.rows().iter().filter(|row| row.name == name).map(|row| row.resident_bytes).sum();
+    assert_eq!(told, 512 << 10);
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(&watch, &mut buffer);
+    let mut events = Vec::new();
+    while let Ok(event) = reader.next() {
+        events.push(event.events());
+    }
+    assert_eq!(events, [ReadFlags::OPEN, ReadFlags::CLOSE_NOWRITE]);
 }
 
 #[test]

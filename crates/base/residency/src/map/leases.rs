@@ -1,0 +1,84 @@
+//! Who would be disturbed by an open: holders of a lease for writing (`F_SETLEASE`, delegations of an NFS server).
+//!
+//! An open of theirs by anybody breaks it: the holder is sent SIGIO, which ends a program that has no handler, and
+//! the open waits for it. `/proc/locks` tells every lease that our PID namespace may see.
+//!
+//! Source: `lock_get_status` in fs/locks.c. To read the file holds up locks of all files for a moment, so what it says
+//! is used for [`FRESH`].
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use planish_host::{Host, ReadError};
+
+/// Device and inode, as maps has them.
+pub(crate) type FileId = ((u32, u32), u64);
+
+/// How long an answer is believed.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// The leases of this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    read: Option<(Instant, Result<HashSet<FileId>, ReadError>)>,
+}
+
+impl Leases {
+    /// Why the file `id` is not to be opened; `None` where nobody minds.
+    pub(crate) fn forbid(&mut self, host: &Host, id: &FileId) -> Option<String> {
+        if self.read.as_ref().is_none_or(|(at, _)| at.elapsed() > FRESH) {
+            let held = match host.read_lossy("/proc/locks") {
+                Ok(text) => Ok(breakable(&text)),
+                // A kernel without file locks.
+                Err(ReadError::Absent { .. }) => Ok(HashSet::new()),
+                Err(error) => Err(error),
+            };
+            self.read = Some((Instant::now(), held));
+        }
+        match &self.read.as_ref()?.1 {
+            Ok(held) if held.contains(id) => Some("to open it would break a lease on it".to_owned()),
+            Ok(_) => None,
+            Err(error) => Some(format!("whether an open would break a lease on it is not told: {error}")),
+        }
+    }
+}
+
+/// The files whose leases an open for reading breaks: all but those that were taken for reading and are in force.
+fn breakable(text: &str) -> HashSet<FileId> {
+    text.lines().filter_map(lease).collect()
+}
+
+/// `3: LEASE  ACTIVE    WRITE 1234 00:19:5 0 EOF`
+fn lease(line: &str) -> Option<FileId> {
+    let (_, fields) = line.split_once(": ")?;
+    let mut fields = fields.split_ascii_whitespace();
+    let kind = fields.next()?;
+    let (state, access) = (fields.next()?, fields.next()?);
+    let id = fields.nth(1)?;
+    if !matches!(kind, "LEASE" | "DELEG") || (state, access) == ("ACTIVE", "READ") {
+        return None;
+    }
+    let (device, inode) = id.rsplit_once(':')?;
+    let (major, minor) = device.split_once(':')?;
+    let hex = |digits| u32::from_str_radix(digits, 16).ok();
+    Some(((hex(major)?, hex(minor)?), inode.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_that_an_open_for_reading_breaks_are_found() {
+        let text = "1: POSIX  ADVISORY  WRITE 7 fe:00:11 0 EOF\n\
+                    2: LEASE  ACTIVE    WRITE 1234 00:19:5 0 EOF\n\
+                    2: -> LEASE  BREAKER   READ 1235 00:19:6 0 EOF\n\
+                    3: LEASE  ACTIVE    READ 1234 00:19:7 0 EOF\n\
+                    4: LEASE  BREAKING  READ 1234 00:1a:8 0 EOF\n\
+                    5: DELEG  ACTIVE    WRITE 0 103:02:9 0 EOF\n\
+                    6: LEASE  ACTIVE    WRITE 9 <none>:0 0 EOF\n\
+                    7: LEASE\n\n";
+        let expected = [((0, 0x19), 5), ((0, 0x1a), 8), ((0x103, 2), 9)];
+        assert_eq!(breakable(text), expected.into_iter().collect());
+    }
+}
