@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use planish_host::Host;
 use planish_sys::NodeSet;
-use planish_sys::pagemap::FrameFlags;
+use planish_sys::pagemap::{FrameFlags, Pagemap};
 use planish_sys::peek::Peek;
 use planish_sys::policy::PageAt;
 use schemars::JsonSchema;
@@ -71,6 +71,8 @@ impl Eyes {
             Err(error) => eyes.blind_shared(&error),
         }
         match FrameFlags::open() {
+            // Decided here and now: of another process a frame may be missing because its page has just gone.
+            Ok(_) if !frames_are_told() => eyes.blind_folios("the kernel hides the numbers of page frames"),
             Ok(flags) => eyes.folios = Some(Folios::new(flags, thp_bytes.max(base_bytes) / base_bytes)),
             Err(error) => eyes.blind_folios(&told(&error)),
         }
@@ -106,6 +108,17 @@ impl Eyes {
         );
     }
 
+    /// Notes shared memory that is allocated and not written yet.
+    pub(crate) fn blind_unwritten(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.blind(
+                &format!("where {bytes} bytes of shared memory lie that are allocated and not written yet"),
+                "the kernel shows such pages to nobody before they are written (posix_fallocate)",
+                "look again when they have been used",
+            );
+        }
+    }
+
     fn blind_folios(&mut self, why: &str) {
         self.folios = None;
         self.blind(
@@ -133,14 +146,9 @@ impl Eyes {
         self.folios.is_some()
     }
 
-    /// Whether frames are wanted at all.
+    /// Whether frames are wanted at all. Where they are, a frame 0 is of a page that has gone.
     pub(crate) fn wants_frames(&self) -> bool {
         self.folios.is_some() || self.seen.is_some()
-    }
-
-    /// Notes that the kernel hides frame numbers from us.
-    pub(crate) fn frames_are_hidden(&mut self) {
-        self.blind_folios("the kernel hides the numbers of page frames");
     }
 
     /// Pages of the folio behind each frame; 1 where that cannot be told.
@@ -197,6 +205,18 @@ impl Eyes {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether the kernel tells us the frame of a page, by one of our own that is surely there.
+fn frames_are_told() -> bool {
+    let mut page = vec![0u8; 2 * planish_sys::pages::base_bytes()];
+    page.fill(1);
+    let mut frames = [0];
+    let told = Pagemap::open(None).and_then(|map| {
+        // The second half begins in a page that was written whole.
+        map.frames(std::hint::black_box(&page)[page.len() / 2..].as_ptr().addr() as u64, &mut frames)
+    });
+    told.is_ok() && frames[0] != 0
 }
 
 /// The only node with memory; `None` where there are several or none is told.

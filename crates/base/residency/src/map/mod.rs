@@ -128,6 +128,7 @@ impl Map {
                 objects.list[object].map(extent);
             }
         }
+        eyes.blind_unwritten(objects.list.iter().map(|object| object.pages.unwritten_bytes).sum());
         Ok(Self { members: read, objects: objects.list, unseen: eyes.unseen() })
     }
 

@@ -24,6 +24,8 @@ pub struct ObjectPages {
     extents: Vec<(u64, Vec<u8>)>,
     /// Bytes that are in swap.
     pub swapped_bytes: u64,
+    /// Bytes that have memory which nobody has written yet: nobody tells where it lies, and no part counts it.
+    pub unwritten_bytes: u64,
 }
 
 impl ObjectPages {
@@ -36,6 +38,7 @@ impl ObjectPages {
             present.iter().try_for_each(|run| pages.add(run, object.is_hugetlb(), &own, eyes))
         })?;
         pages.swapped_bytes = looked.swapped_bytes;
+        pages.unwritten_bytes = looked.unwritten_bytes;
         Ok(pages)
     }
 

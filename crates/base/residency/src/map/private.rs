@@ -228,9 +228,6 @@ impl Walk {
         if eyes.wants_frames() {
             self.read_frames(chunk, eyes.base_bytes)?;
         }
-        if eyes.wants_frames() && count > 0 && chunk.frames.iter().all(|frame| *frame == 0) {
-            eyes.frames_are_hidden();
-        }
         let folios = eyes.folio_pages(&chunk.frames);
         let frames = chunk.frames.iter().zip(folios);
         for ((entry, (frame, pages)), (node, resident)) in chunk.entries.iter().zip(frames).zip(nodes) {

@@ -146,8 +146,17 @@ fn plays_a_role() {
             format!("{:x}", start.addr())
         }
         "odd" => oddly_named(),
-        "named" => named_segment(number(), false),
-        "leased" => named_segment(number(), true),
+        "forked" => forked(number(), number()),
+        "named" => named_segment(number(), |_, _| {}),
+        "allocated" => named_segment(number(), |file, bytes| {
+            let all = rustix::fs::FallocateFlags::empty();
+            rustix::fs::fallocate(file, all, 0, bytes as u64).expect("there is memory");
+        }),
+        "leased" => named_segment(number(), |file, _| {
+            // SAFETY: it takes a descriptor of ours and a number.
+            let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
+            assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
+        }),
         other => panic!("no role `{other}`"),
     };
     println!("ACTOR {told}");
@@ -175,9 +184,38 @@ fn oddly_named() -> String {
     format!("{:x}", start.addr())
 }
 
-/// Maps a segment of /dev/shm whole and writes the first half of it, with a lease for writing if that is wanted; says
-/// where, and its name. It is gone from its folder when the actor is dropped.
-fn named_segment(bytes: usize, leased: bool) -> String {
+/// Fills `bytes` of private memory and forks a child that stands still with it, and one that maps, fills and unmaps
+/// `churned` bytes over and over. They end with this process.
+fn forked(bytes: usize, churned: usize) -> String {
+    let mapping = map_anonymous(bytes, options(false)).unwrap();
+    fill(&mapping, 0..bytes);
+    let start = address(&mapping);
+    std::mem::forget(mapping);
+    for churns in [false, true] {
+        // SAFETY: the child calls nothing but the kernel.
+        if unsafe { libc::fork() } > 0 {
+            continue;
+        }
+        // SAFETY: the same; its own fresh mapping is all that it writes to.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            while !churns {
+                libc::pause();
+            }
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+            loop {
+                let own = libc::mmap(null_mut(), churned, access, flags, -1, 0);
+                libc::munmap(own, churned);
+            }
+        }
+    }
+    start
+}
+
+/// Maps a segment of /dev/shm whole, prepares it and writes the first half of it; says where, and its name. It is gone
+/// from its folder when the actor is dropped.
+fn named_segment(bytes: usize, prepare: impl FnOnce(&std::fs::File, usize)) -> String {
     let name = format!("/dev/shm/planish-segment-{}", std::process::id());
     let file = std::fs::File::options().read(true).write(true).create_new(true).open(&name);
     let file = file.expect("a new segment");
@@ -188,13 +226,9 @@ fn named_segment(bytes: usize, leased: bool) -> String {
     let start = start.expect("it is mapped").cast::<u8>();
     // SAFETY: inside the mapping, which lives as long as this process.
     unsafe { start.write_bytes(1, bytes / 2) };
-    if leased {
-        // SAFETY: it takes a descriptor of ours and a number.
-        let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
-        assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
-        // A lease is its file's; it lives as long as this process.
-        std::mem::forget(file);
-    }
+    prepare(&file, bytes);
+    // A lease is its file's; it lives as long as this process.
+    std::mem::forget(file);
     format!("{:x} {name}", start.addr())
 }
 

@@ -115,6 +115,44 @@ fn looking_disturbs_nobody() {
     assert_eq!((counters(&actor), pools()), (before, pools_before));
 }
 
+#[test]
+fn memory_that_is_allocated_and_not_written_is_told() {
+    let test = "memory_that_is_allocated_and_not_written_is_told";
+    let actor = Actor::start("allocated 1048576");
+    let (_, name) = actor.line.split_once(' ').unwrap();
+    let map = map_of(actor.pid());
+    if !sees_shared(test, &map) {
+        return;
+    }
+    let object = map.objects.iter().find(|object| object.name == name).expect("it is mapped");
+    assert_eq!(object.parts().iter().map(|part| part.bytes).sum::<u64>(), 512 << 10);
+    assert_eq!(object.pages.unwritten_bytes, 512 << 10);
+    let what = format!("where {} bytes of shared memory lie", 512 << 10);
+    assert!(map.unseen.iter().any(|unseen| unseen.what.starts_with(&what)), "{:?}", map.unseen);
+}
+
+/// Pages that go while they are looked at hide no frames: private pages that a fork left shared count once.
+#[test]
+fn pages_of_a_fork_count_once_while_a_child_maps_and_unmaps() {
+    let test = "pages_of_a_fork_count_once_while_a_child_maps_and_unmaps";
+    let (bytes, churned) = (4 << 20, 160 << 20);
+    let actor = Actor::start(&format!("forked {bytes} {churned}"));
+    let tree = || Map::read(&Host::live(), &Who::Pid(actor.pid()), true).expect("our own child");
+    let hidden = tree().unseen.into_iter().find(|unseen| unseen.what.contains("since a fork"));
+    if let Some(unseen) = hidden {
+        return planish_skip::skip(test, unseen.why);
+    }
+    for round in 0..30 {
+        let map = tree();
+        assert!(!map.unseen.iter().any(|unseen| unseen.why.contains("frames")), "{round}: {:?}", map.unseen);
+        let still = &map.members[1];
+        assert_eq!((map.members.len(), still.stat.parent), (3, actor.pid()));
+        let anon = still.areas.iter().filter(|pages| pages.area.kind == Kind::Anon);
+        let counted: u64 = anon.flat_map(|pages| &pages.parts).map(|part| part.bytes).sum();
+        assert!(counted < bytes, "round {round}: {counted} are told as the child's own");
+    }
+}
+
 /// A lease for writing is broken by any open, and SIGIO ends a holder without a handler.
 #[test]
 fn a_holder_of_a_lease_lives_on() {

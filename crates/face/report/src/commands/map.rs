@@ -99,6 +99,8 @@ pub struct MapTotals {
     pub hugetlb_bytes: u64,
     /// In swap.
     pub swapped_bytes: u64,
+    /// Shared memory that is allocated and not written yet: in memory, but on no node that is told, and in no other sum.
+    pub unwritten_bytes: u64,
     /// Kept in memory by mlock(2).
     pub locked_bytes: u64,
     /// Page tables of all processes.
@@ -378,6 +380,7 @@ fn totals(map: &Map, rows: &[MapRow]) -> MapTotals {
         hugetlb_bytes: on(MapBacking::Hugetlb),
         swapped_bytes: private.map(|pages| pages.swapped_bytes).sum::<u64>()
             + map.objects.iter().map(|object| object.pages.swapped_bytes).sum::<u64>(),
+        unwritten_bytes: map.objects.iter().map(|object| object.pages.unwritten_bytes).sum(),
         locked_bytes: map.members.iter().map(|member| member.status.locked_bytes).sum(),
         page_table_bytes: map.members.iter().map(|member| member.status.page_table_bytes).sum(),
     }

@@ -17,6 +17,9 @@ pub struct MapPiece {
     pub bytes: u64,
     /// Where its memory lies; bytes that nobody has used yet are in none.
     pub parts: Vec<MapPart>,
+    /// Bytes that have memory and were not written yet: on no node that is told, and in no part. Of a whole segment; 0
+    /// for a piece of one.
+    pub unwritten_bytes: u64,
 }
 
 /// A process of the server.
@@ -94,13 +97,14 @@ fn main_segment(map: &Map) -> Option<&Object> {
 
 fn whole(object: &Object) -> MapPiece {
     let parts = object.parts().iter().map(MapPart::from).collect();
-    MapPiece { name: object.name.clone(), bytes: object.bytes, parts }
+    let unwritten_bytes = object.pages.unwritten_bytes;
+    MapPiece { name: object.name.clone(), bytes: object.bytes, parts, unwritten_bytes }
 }
 
 fn piece(name: &str, bytes: u64, parts: impl IntoIterator<Item = Part>) -> MapPiece {
     let mut sums = Vec::new();
     parts.into_iter().for_each(|part| add(&mut sums, MapPart::from(&part)));
-    MapPiece { name: name.to_owned(), bytes, parts: sums }
+    MapPiece { name: name.to_owned(), bytes, parts: sums, unwritten_bytes: 0 }
 }
 
 fn allocations(main: &Object, layout: &Layout) -> Vec<MapPiece> {

@@ -22,6 +22,7 @@ impl Report for MapReport {
             (totals.page_table_bytes, "of page tables"),
             (totals.locked_bytes, "locked"),
             (totals.swapped_bytes, "in swap"),
+            (totals.unwritten_bytes, "allocated and not written yet"),
         ];
         let told = costs.iter().filter(|(bytes, what)| *bytes > 0 || *what == "of page tables");
         let told: Vec<String> =
@@ -262,6 +263,12 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
     let shown = if page.is_detailed() { pieces.len() } else { PIECES_MAX };
     for piece in pieces.iter().take(shown) {
         let resident: u64 = piece.parts.iter().map(|part| part.resident_bytes).sum();
+        let unwritten = (piece.unwritten_bytes > 0).then(|| {
+            format!(
+                "{} allocated and not written yet, on a node that is not told",
+                units::bytes(piece.unwritten_bytes)
+            )
+        });
         let each = piece.parts.iter().map(|part| {
             let (node, page) = (node_name(part.node), units::bytes(part.page_bytes));
             format!(
@@ -273,8 +280,8 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
         table.row([
             piece.name.as_str().into(),
             units::bytes(piece.bytes).into(),
-            units::bytes(resident).into(),
-            each.collect::<Vec<_>>().join("; ").into(),
+            units::bytes(resident + piece.unwritten_bytes).into(),
+            each.chain(unwritten).collect::<Vec<_>>().join("; ").into(),
         ]);
     }
     page.table(&table);
