@@ -40,6 +40,8 @@ pub struct Region {
     pub file_huge_bytes: u64,
     /// Resident bytes on hugetlb pages.
     pub hugetlb_bytes: u64,
+    /// Of the resident ones, bytes on pages that no file keeps; without hugetlb pages.
+    pub anonymous_bytes: u64,
     /// Bytes in swap.
     pub swap_bytes: u64,
     /// Whether the kernel would back it with transparent huge pages (Linux 5.0).
@@ -60,6 +62,12 @@ impl Region {
     /// Whether it may be executed.
     pub fn is_executable(&self) -> bool {
         self.area.permissions[2] == b'x'
+    }
+
+    /// Resident bytes that are the process's own: written private memory, and pages of pools that it does not share.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        let pool = if self.is_shared() { 0 } else { self.hugetlb_bytes };
+        self.anonymous_bytes.saturating_add(pool).min(self.resident_bytes)
     }
 
     /// Whether it is of a pool of huge pages.
@@ -161,6 +169,7 @@ fn parse_header(line: &str) -> Option<Region> {
         shmem_huge_bytes: 0,
         file_huge_bytes: 0,
         hugetlb_bytes: 0,
+        anonymous_bytes: 0,
         swap_bytes: 0,
         thp_eligible: false,
     })
@@ -182,6 +191,7 @@ fn apply(region: &mut Region, key: &str, value: &str) -> Option<()> {
             // Rss leaves hugetlb pages out.
             region.resident_bytes = region.resident_bytes.checked_add(bytes)?;
         }
+        "Anonymous" => region.anonymous_bytes = bytes()?,
         "Swap" => region.swap_bytes = bytes()?,
         "THPeligible" => region.thp_eligible = value.trim() == "1",
         _ => {}

@@ -76,11 +76,35 @@ impl Pagemap {
     /// # Errors
     /// [`Error::Missing`] before Linux 6.7.
     pub fn scan(&mut self, range: Range<u64>, runs: &mut Vec<Run>) -> Result<()> {
+        self.scan_all(range, 0, &mut |region| runs.extend(run_of(region)))
+    }
+
+    /// The same, and for each run in `of_file` whether a file keeps its pages: of a disk, or shared memory.
+    pub fn scan_by_keeper(
+        &mut self,
+        range: Range<u64>,
+        runs: &mut Vec<Run>,
+        of_file: &mut Vec<bool>,
+    ) -> Result<()> {
+        self.scan_all(range, raw::PAGE_IS_FILE, &mut |region| {
+            let run = run_of(region);
+            of_file.extend(run.iter().map(|_| region.categories & u64::from(raw::PAGE_IS_FILE) != 0));
+            runs.extend(run);
+        })
+    }
+
+    /// Walks over all of `range`; `also` is told of the pages beside what a run needs.
+    fn scan_all(
+        &mut self,
+        range: Range<u64>,
+        also: u32,
+        take: &mut dyn FnMut(&raw::page_region),
+    ) -> Result<()> {
         let mut vector = vec![raw::page_region { start: 0, end: 0, categories: 0 }; RUNS_MAX];
         let mut from = range.start;
         while from < range.end {
-            let (count, walked) = self.scan_some(from..range.end, &mut vector)?;
-            runs.extend(vector[..count].iter().filter_map(run_of));
+            let (count, walked) = self.scan_some(from..range.end, also, &mut vector)?;
+            vector[..count].iter().for_each(&mut *take);
             if walked <= from {
                 break;
             }
@@ -90,10 +114,15 @@ impl Pagemap {
     }
 
     /// One walk: how many runs it found and how far it came.
-    fn scan_some(&mut self, range: Range<u64>, vector: &mut [raw::page_region]) -> Result<(usize, u64)> {
+    fn scan_some(
+        &mut self,
+        range: Range<u64>,
+        also: u32,
+        vector: &mut [raw::page_region],
+    ) -> Result<(usize, u64)> {
         let wanted = raw::PAGE_IS_PRESENT | raw::PAGE_IS_SWAPPED;
         let guard = if self.guards { raw::PAGE_IS_GUARD } else { 0 };
-        let told = wanted | raw::PAGE_IS_HUGE | raw::PAGE_IS_PFNZERO | guard;
+        let told = wanted | raw::PAGE_IS_HUGE | raw::PAGE_IS_PFNZERO | guard | also;
         let mut argument = raw::pm_scan_arg {
             size: size_of::<raw::pm_scan_arg>() as u64,
             flags: 0,
@@ -117,7 +146,7 @@ impl Pagemap {
             Ok(count) => Ok((count.min(vector.len()), argument.walk_end)),
             Err(Errno::INVAL) if self.guards => {
                 self.guards = false;
-                self.scan_some(range, vector)
+                self.scan_some(range, also, vector)
             }
             Err(errno @ (Errno::NOTTY | Errno::INVAL)) => {
                 Err(Error::Missing { call: "PAGEMAP_SCAN", source: errno })

@@ -128,7 +128,7 @@ impl Eyes {
         );
         if self.seen.take().is_some() {
             self.blind(
-                "which private pages processes have shared since a fork: each process counts them",
+                "which pages of files, and of memory since a fork, processes share: each process counts them",
                 why,
                 "run as root (CAP_SYS_ADMIN)",
             );
@@ -149,6 +149,11 @@ impl Eyes {
     /// Whether frames are wanted at all. Where they are, a frame 0 is of a page that has gone.
     pub(crate) fn wants_frames(&self) -> bool {
         self.folios.is_some() || self.seen.is_some()
+    }
+
+    /// Whether pages of several processes are told apart by their frames.
+    pub(crate) fn counts_frames(&self) -> bool {
+        self.seen.is_some()
     }
 
     /// Pages of the folio behind each frame; 1 where that cannot be told.

@@ -60,8 +60,12 @@ pub struct AreaPages {
     pub area: Area,
     /// Its resident pages; none of a shared object, which has its own.
     pub parts: Vec<Part>,
+    /// Of these, the pages that are the process's own: no file keeps them, so that it alone can free them.
+    pub own: Vec<Part>,
     /// Bytes that the page tables of this process map.
     pub mapped_bytes: u64,
+    /// Of these, bytes that a file keeps: of a disk, or shared memory that could not be looked at.
+    pub file_bytes: u64,
     /// Bytes of it that are in swap, as far as this process knows.
     pub swapped_bytes: u64,
     /// Index of the shared object behind it.

@@ -22,6 +22,10 @@ pub struct ObjectPages {
     codes: Vec<Part>,
     /// Units side by side that are there: where in the object, and the code of each.
     extents: Vec<(u64, Vec<u8>)>,
+    /// Of an object that could not be looked at: what a process has mapped of it, not yet among the extents.
+    met: Vec<(Range<u64>, u8)>,
+    /// The same where only sums are known: what the parts of it have that some process maps.
+    sums: Vec<(Range<u64>, Vec<Part>)>,
     /// Bytes that are in swap.
     pub swapped_bytes: u64,
     /// Bytes that have memory which nobody has written yet: nobody tells where it lies, and no part counts it.
@@ -72,8 +76,8 @@ impl ObjectPages {
         Ok(())
     }
 
-    /// Adds the unit at `offset`, which lies beyond all others.
-    fn push(&mut self, offset: u64, part: Part) {
+    /// The code of `part`.
+    fn code_of(&mut self, part: Part) -> u8 {
         let known = self.codes.iter().position(|known| *known == part);
         let code = known.unwrap_or_else(|| {
             // More kinds than a byte counts, which no machine has, share the last one.
@@ -82,13 +86,88 @@ impl ObjectPages {
             }
             self.codes.len() - 1
         });
-        let code = u8::try_from(code).expect("there are 256 codes at most");
+        u8::try_from(code).expect("there are 256 codes at most")
+    }
+
+    /// Adds the unit at `offset`, which lies beyond all others.
+    fn push(&mut self, offset: u64, part: Part) {
+        let code = self.code_of(part);
         match self.extents.last_mut() {
             Some((start, codes)) if *start + codes.len() as u64 * self.unit_bytes == offset => {
                 codes.push(code)
             }
             _ => self.extents.push((offset, vec![code])),
         }
+    }
+
+    /// Adds `range`, which the page tables of a process map: to be settled when all of the process was read.
+    pub(crate) fn meet(&mut self, range: Range<u64>, unit_bytes: u64, part: Part) {
+        self.unit_bytes = unit_bytes;
+        let code = self.code_of(Part { bytes: 0, ..part });
+        match self.met.last_mut() {
+            Some((last, known)) if last.end == range.start && *known == code => last.end = range.end,
+            _ => self.met.push((range, code)),
+        }
+    }
+
+    /// Counts what was met, each unit once: whoever maps it, it is the same page.
+    pub(crate) fn settle(&mut self) {
+        let mut met = std::mem::take(&mut self.met);
+        met.sort_unstable_by_key(|(range, _)| range.start);
+        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
+        let (mut fresh, mut reached) = (Vec::new(), 0);
+        for (range, code) in met {
+            let mut at = range.start.max(reached);
+            reached = reached.max(range.end);
+            while at < range.end {
+                let next = self.extents.partition_point(|extent| end_of(extent) <= at);
+                let next = self.extents.get(next);
+                if let Some(known) = next.filter(|(start, _)| *start <= at) {
+                    at = end_of(known);
+                    continue;
+                }
+                let end = next.map_or(range.end, |(start, _)| range.end.min(*start));
+                let count = usize::try_from((end - at) / self.unit_bytes).expect("units of an address space");
+                fresh.push((at, vec![code; count]));
+                at = end;
+            }
+        }
+        if fresh.is_empty() {
+            return;
+        }
+        self.extents.append(&mut fresh);
+        self.extents.sort_by_key(|(start, _)| *start);
+        let mut joined: Vec<(u64, Vec<u8>)> = Vec::new();
+        for (start, mut codes) in std::mem::take(&mut self.extents) {
+            match joined.last_mut() {
+                Some((first, last)) if *first + last.len() as u64 * self.unit_bytes == start => {
+                    last.append(&mut codes);
+                }
+                _ => joined.push((start, codes)),
+            }
+        }
+        self.extents = joined;
+    }
+
+    /// Adds what one mapping of `extent` has in sum. Of mappings that overlap the one with most counts: the others may
+    /// have mapped the same pages, or others; both is told as an estimate.
+    pub(crate) fn add_sum(&mut self, extent: Range<u64>, parts: Vec<Part>) {
+        let total = |parts: &[Part]| parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
+        let overlaps =
+            |(known, _): &(Range<u64>, Vec<Part>)| known.start < extent.end && extent.start < known.end;
+        let (mut over, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.sums).into_iter().partition(overlaps);
+        self.sums = rest;
+        let known = over.iter().fold(0u64, |sum, (_, parts)| sum.saturating_add(total(parts)));
+        if over.is_empty() || known < total(&parts) {
+            let shared = !over.is_empty();
+            over = vec![(extent, parts)];
+            if !shared {
+                return self.sums.append(&mut over);
+            }
+        }
+        over.iter_mut().flat_map(|(_, parts)| parts).for_each(|part| part.estimated = true);
+        self.sums.append(&mut over);
     }
 
     /// What of `range` (bytes of the object) is in memory; a page that reaches over an end counts in part.
@@ -109,6 +188,15 @@ impl ObjectPages {
         let mut parts = Vec::new();
         let some = self.codes.iter().zip(bytes).filter(|(_, bytes)| *bytes > 0);
         some.for_each(|(part, bytes)| add_part(&mut parts, Part { bytes, ..*part }));
+        for (extent, sums) in &self.sums {
+            let common = range.end.min(extent.end).saturating_sub(range.start.max(extent.start));
+            let whole = extent.end - extent.start;
+            for part in sums.iter().filter(|_| common > 0) {
+                let bytes = u128::from(part.bytes) * u128::from(common) / u128::from(whole);
+                let bytes = u64::try_from(bytes).expect("a part of a u64");
+                add_part(&mut parts, Part { bytes, estimated: part.estimated || common < whole, ..*part });
+            }
+        }
         parts
     }
 }
@@ -131,6 +219,34 @@ mod tests {
 
     fn part(node: u32, bytes: u64) -> Part {
         Part { backing: Backing::Base, node: Some(node), page_bytes: 4, bytes, estimated: false }
+    }
+
+    #[test]
+    fn a_page_that_several_processes_map_counts_once() {
+        let mut pages = ObjectPages::default();
+        for maps in [[(8, 16, 0), (24, 28, 1)], [(0, 12, 0), (8, 28, 0)], [(40, 44, 1), (0, 4, 1)]] {
+            maps.iter().for_each(|(start, end, node)| pages.meet(*start..*end, 4, part(*node, 0)));
+            pages.settle();
+        }
+        assert_eq!(
+            pages.extents.iter().map(|(start, codes)| (*start, codes.len())).collect::<Vec<_>>(),
+            [(0, 7), (40, 1)]
+        );
+        assert_eq!(pages.parts(&(0..100)), [part(0, 24), part(1, 8)]);
+    }
+
+    #[test]
+    fn of_sums_the_largest_counts_as_an_estimate() {
+        let mut pages = ObjectPages::default();
+        pages.add_sum(0..8, vec![part(0, 8)]);
+        assert_eq!(pages.parts(&(0..8)), [part(0, 8)], "one process: what it says");
+        pages.add_sum(16..24, vec![part(1, 4)]);
+        let about = |node, bytes| Part { estimated: true, ..part(node, bytes) };
+        pages.add_sum(0..16, vec![part(0, 12)]);
+        assert_eq!(pages.parts(&(0..16)), [about(0, 12)]);
+        pages.add_sum(0..16, vec![part(1, 11)]);
+        assert_eq!(pages.parts(&(0..24)), [part(1, 4), about(0, 12)]);
+        assert_eq!(pages.parts(&(0..4)), [about(0, 3)]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::{AreaPages, SeenBy};
 use crate::maps::{Area, parse_maps};
 use crate::process::{Process, ResidencyError, failed};
 use crate::rows::{Part, add_part};
-use crate::smaps::Backing;
+use crate::smaps::{Backing, Region};
 
 /// Pages that are asked about in one call: a chunk of work whatever the size of the process.
 const PAGES_PER_CALL: usize = 16 << 10;
@@ -48,14 +48,38 @@ pub(crate) fn read(
     }
     let process = Process::read(host, pid)?;
     let parts = process.parts();
-    let areas = process.regions.into_iter().zip(parts).map(|(region, parts)| AreaPages {
-        mapped_bytes: region.resident_bytes,
-        swapped_bytes: region.swap_bytes,
-        object: objects.find(host, pid, &region.area, eyes),
-        area: region.area,
-        parts,
+    let areas = process.regions.into_iter().zip(parts).map(|(region, mut parts)| {
+        let object = objects.find(host, pid, &region.area, eyes);
+        let own = if region.area.is_shared() { Vec::new() } else { own_parts(&region, &parts) };
+        if let (Some(object), Some(extent)) = (object, region.area.extent()) {
+            let parts = std::mem::take(&mut parts);
+            if objects.is_of_tables(object) {
+                objects.list[object].kind = region.area.kind;
+                objects.list[object].pages.add_sum(extent, parts);
+            }
+        }
+        AreaPages {
+            mapped_bytes: region.resident_bytes,
+            swapped_bytes: region.swap_bytes,
+            file_bytes: region.resident_bytes.saturating_sub(region.own_bytes()),
+            object,
+            area: region.area,
+            own,
+            parts,
+        }
     });
     Ok((areas.collect(), SeenBy::Smaps))
+}
+
+/// What of `parts` is the process's own, in proportion.
+fn own_parts(region: &Region, parts: &[Part]) -> Vec<Part> {
+    let (own, whole) = (region.own_bytes(), region.resident_bytes.max(1));
+    let part = |part: &Part| {
+        let bytes =
+            u64::try_from(u128::from(part.bytes) * u128::from(own) / u128::from(whole)).unwrap_or(own);
+        Part { bytes, ..*part }
+    };
+    parts.iter().map(part).filter(|part| part.bytes > 0).collect()
 }
 
 fn blind(eyes: &mut Eyes, error: &planish_sys::Error) {
@@ -90,6 +114,8 @@ struct Walk {
 struct Entry {
     area: usize,
     bytes: u64,
+    /// Whether a file keeps it.
+    of_file: bool,
     /// `None`: mapped by a base-page entry.
     huge: Option<(Backing, u64)>,
 }
@@ -100,18 +126,20 @@ struct Chunk {
     entries: Vec<Entry>,
     addresses: Vec<usize>,
     frames: Vec<u64>,
+    /// Whether a file keeps the pages of the piece that is being added.
+    of_file: bool,
 }
 
 impl Chunk {
     /// Adds one huge page, or base pages side by side.
-    fn take(&mut self, range: Range<u64>, area: usize, huge: Option<(Backing, u64)>, base_bytes: u64) {
+    fn take(&mut self, range: Range<u64>, kind: Entry) {
         let bytes = range.end - range.start;
-        let unit = if huge.is_some() { bytes } else { base_bytes };
+        let unit = if kind.huge.is_some() { bytes } else { kind.bytes };
         let count = self.entries.len() + usize::try_from(bytes / unit).unwrap_or(0);
         // Addresses of a process of ours fit our own.
         let addresses = range.step_by(unit as usize).map(|address| address as usize);
         self.addresses.extend(addresses);
-        self.entries.resize(count, Entry { area, bytes: unit, huge });
+        self.entries.resize(count, Entry { bytes: unit, ..kind });
         self.frames.resize(count, 0);
     }
 }
@@ -133,23 +161,29 @@ impl Walk {
         let user = areas.iter().take_while(|area| area.range.end < 1 << 63);
         let end = user.last().map_or(0, |area| area.range.end);
         let start = areas.first().map_or(0, |area| area.range.start);
-        let mut runs = Vec::new();
-        self.pagemap.scan(start..end, &mut runs).map_err(|error| self.sort(error))?;
+        let (mut runs, mut of_file) = (Vec::new(), Vec::new());
+        let scanned = self.pagemap.scan_by_keeper(start..end, &mut runs, &mut of_file);
+        scanned.map_err(|error| self.sort(error))?;
         let mut found: Vec<AreaPages> = areas
             .iter()
             .map(|area| AreaPages {
                 object: objects.find(host, self.pid, area, eyes),
                 area: area.clone(),
                 parts: Vec::new(),
+                own: Vec::new(),
                 mapped_bytes: 0,
+                file_bytes: 0,
                 swapped_bytes: 0,
             })
             .collect();
         let mut chunk = Chunk::default();
         for piece in join(&areas, &runs) {
-            self.add(host, &piece, &mut found, &mut chunk, eyes)?;
+            let run = runs.partition_point(|run| run.range.end <= piece.range.start);
+            chunk.of_file = of_file[run];
+            self.add(host, &piece, &mut found, &mut chunk, (eyes, objects))?;
         }
-        self.flush(&mut chunk, &mut found, eyes)?;
+        self.flush(&mut chunk, &mut found, (eyes, objects))?;
+        objects.settle();
         Ok(found)
     }
 
@@ -160,7 +194,7 @@ impl Walk {
         piece: &Piece,
         found: &mut [AreaPages],
         chunk: &mut Chunk,
-        eyes: &mut Eyes,
+        (eyes, objects): (&mut Eyes, &mut Objects),
     ) -> Result<(), Blocked> {
         let bytes = piece.range.end - piece.range.start;
         let area = &mut found[piece.area];
@@ -172,7 +206,7 @@ impl Walk {
             }
             Filled::Base | Filled::Huge => area.mapped_bytes += bytes,
         }
-        if area.object.is_some() {
+        if area.object.is_some_and(|object| !objects.is_of_tables(object)) {
             return Ok(());
         }
         let huge = match piece.filled {
@@ -181,7 +215,11 @@ impl Walk {
         };
         if let Some((Backing::Hugetlb, _)) = huge {
             found[piece.area].area.kind = found[piece.area].area.pool_kind();
+            if let Some(object) = found[piece.area].object {
+                objects.list[object].kind = found[piece.area].area.kind;
+            }
         }
+        let of_file = chunk.of_file;
         let unit = huge.map_or(eyes.base_bytes, |(_, bytes)| bytes);
         let mut at = piece.range.start;
         while at < piece.range.end {
@@ -191,10 +229,11 @@ impl Walk {
                 Some(_) => (at / unit + 1) * unit,
                 None => at + room * unit,
             };
-            chunk.take(at..end.min(piece.range.end), piece.area, huge, eyes.base_bytes);
+            let kind = Entry { area: piece.area, bytes: eyes.base_bytes, of_file, huge };
+            chunk.take(at..end.min(piece.range.end), kind);
             at = end;
             if chunk.entries.len() >= PAGES_PER_CALL {
-                self.flush(chunk, found, eyes)?;
+                self.flush(chunk, found, (eyes, objects))?;
             }
         }
         Ok(())
@@ -221,7 +260,12 @@ impl Walk {
     }
 
     /// Asks for the nodes of a chunk and adds it up.
-    fn flush(&self, chunk: &mut Chunk, found: &mut [AreaPages], eyes: &mut Eyes) -> Result<(), Blocked> {
+    fn flush(
+        &self,
+        chunk: &mut Chunk,
+        found: &mut [AreaPages],
+        (eyes, objects): (&mut Eyes, &mut Objects),
+    ) -> Result<(), Blocked> {
         let count = chunk.entries.len();
         let nodes = eyes.nodes_of(|| pages_at(Some(self.raw), &chunk.addresses), count);
         let nodes = nodes.map_err(|error| self.sort(error))?;
@@ -230,16 +274,29 @@ impl Walk {
         }
         let folios = eyes.folio_pages(&chunk.frames);
         let frames = chunk.frames.iter().zip(folios);
-        for ((entry, (frame, pages)), (node, resident)) in chunk.entries.iter().zip(frames).zip(nodes) {
+        let entries = chunk.entries.iter().zip(&chunk.addresses);
+        for (((entry, address), (frame, pages)), (node, resident)) in entries.zip(frames).zip(nodes) {
+            let area = &mut found[entry.area];
             if !resident {
-                found[entry.area].mapped_bytes -= entry.bytes;
+                area.mapped_bytes -= entry.bytes;
                 continue;
             }
+            area.file_bytes += if entry.of_file { entry.bytes } else { 0 };
             let (backing, page_bytes) = entry.huge.unwrap_or_else(|| eyes.backing_of(pages, false));
+            if let Some(object) = area.object {
+                let start = area.area.offset.saturating_add(*address as u64 - area.area.range.start);
+                let unit = if backing == Backing::Hugetlb { page_bytes } else { eyes.base_bytes };
+                let part = Part { backing, node, page_bytes, bytes: 0, estimated: false };
+                objects.list[object].pages.meet(start..start.saturating_add(entry.bytes), unit, part);
+                continue;
+            }
             let bytes = eyes.count_once(*frame, entry.bytes / eyes.base_bytes) * eyes.base_bytes;
             if bytes > 0 {
                 let part = Part { backing, node, page_bytes, bytes, estimated: false };
-                add_part(&mut found[entry.area].parts, part);
+                add_part(&mut area.parts, part);
+                if !entry.of_file {
+                    add_part(&mut area.own, part);
+                }
             }
         }
         chunk.entries.clear();

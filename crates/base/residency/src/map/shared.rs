@@ -9,6 +9,7 @@ use planish_sys::peek::SharedObject;
 use rustix::process::Pid;
 
 use super::eyes::Eyes;
+use super::leases::FileId;
 use super::object::ObjectPages;
 use crate::maps::{Area, Kind};
 use crate::rows::{Part, add_part};
@@ -26,6 +27,8 @@ pub struct Object {
     pub bytes: u64,
     /// Where its pages lie.
     pub pages: ObjectPages,
+    /// Whether it was looked at itself; else its pages are those that the processes of the map have mapped.
+    pub looked: bool,
     /// The parts of it that are mapped, in rising order and without overlap.
     pub mapped: Vec<Range<u64>>,
 }
@@ -58,38 +61,67 @@ impl Object {
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     pub list: Vec<Object>,
-    /// Index in `list`; `None` for one that is of neither kind, or could not be looked at.
-    known: HashMap<((u32, u32), u64), Option<usize>>,
+    /// Index in `list`; `None` for a file whose pages are told apart by their frames.
+    known: HashMap<FileId, Option<usize>>,
 }
 
 impl Objects {
-    /// The object behind a shared mapping; looked at when it is met first.
+    /// The object behind a shared mapping; looked at when it is met first. One that cannot be looked at is made of the
+    /// pages that processes have mapped of it.
     pub(crate) fn find(&mut self, host: &Host, pid: u32, area: &Area, eyes: &mut Eyes) -> Option<usize> {
-        if !area.is_shared() || area.inode == 0 || !host.is_live() || eyes.peek.is_none() {
+        // All of the kernel's own files (`anon_inode:[io_uring]`) have one inode.
+        if !area.is_shared() || area.inode == 0 || area.name.starts_with("anon_inode:") {
             return None;
         }
         let id = (area.device, area.inode);
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
-        if let Some(why) = eyes.leases.forbid(host, &id) {
-            eyes.blind_leased(&area.name, &why);
-            self.known.insert(id, None);
-            return None;
-        }
-        match self.look(pid, area, eyes) {
-            Ok(object) => {
-                self.known.insert(id, object);
-                object
-            }
-            // It was unmapped meanwhile: another mapping of it may still be there.
-            Err(error) if error.errno() == Some(Errno::NOENT) => None,
-            Err(error) => {
-                eyes.blind_shared(&error);
-                self.known.insert(id, None);
+        let looked = match eyes.peek.is_some().then(|| eyes.leases.forbid(host, &id)) {
+            None => None,
+            Some(Some(why)) => {
+                eyes.blind_leased(&area.name, &why);
                 None
             }
-        }
+            Some(None) => match self.look(pid, area, eyes) {
+                Ok(object) => object,
+                // It was unmapped meanwhile: another mapping of it may still be there.
+                Err(error) if error.errno() == Some(Errno::NOENT) => return None,
+                Err(error) => {
+                    eyes.blind_shared(&error);
+                    None
+                }
+            },
+        };
+        // A page of a file of a disk is also mapped privately: its frame, where it is told, knows of both.
+        let by_frame = area.kind != Kind::Shared && eyes.counts_frames();
+        let found = looked.or_else(|| (!by_frame).then(|| self.add(area, area.kind)));
+        self.known.insert(id, found);
+        found
+    }
+
+    /// Adds an object of which nothing is known yet.
+    fn add(&mut self, area: &Area, kind: Kind) -> usize {
+        self.list.push(Object {
+            id: (area.device, area.inode),
+            name: area.name.clone(),
+            kind,
+            bytes: area.extent().map_or(0, |extent| extent.end),
+            pages: ObjectPages::default(),
+            looked: false,
+            mapped: Vec::new(),
+        });
+        self.list.len() - 1
+    }
+
+    /// Whether the pages of the object `index` are those that processes have mapped of it.
+    pub(crate) fn is_of_tables(&self, index: usize) -> bool {
+        !self.list[index].looked
+    }
+
+    /// Ends the count of one process.
+    pub(crate) fn settle(&mut self) {
+        self.list.iter_mut().filter(|object| !object.looked).for_each(|object| object.pages.settle());
     }
 
     fn look(&mut self, pid: u32, area: &Area, eyes: &mut Eyes) -> planish_sys::Result<Option<usize>> {
@@ -98,16 +130,12 @@ impl Objects {
         let Some(peek) = eyes.peek.take() else { return Ok(None) };
         let pages = ObjectPages::look(&peek, &object, eyes);
         eyes.peek = Some(peek);
-        self.list.push(Object {
-            id: (area.device, area.inode),
-            name: area.name.clone(),
-            // A file on tmpfs or hugetlbfs is memory, whatever its name.
-            kind: Kind::Shared,
-            bytes: object.bytes,
-            pages: pages?,
-            mapped: Vec::new(),
-        });
-        Ok(Some(self.list.len() - 1))
+        let pages = pages?;
+        // A file on tmpfs or hugetlbfs is memory, whatever its name.
+        let index = self.add(area, Kind::Shared);
+        let found = &mut self.list[index];
+        (found.bytes, found.pages, found.looked) = (object.bytes, pages, true);
+        Ok(Some(index))
     }
 }
 
@@ -123,6 +151,7 @@ mod tests {
             kind: Kind::Shared,
             bytes: 100,
             pages: ObjectPages::default(),
+            looked: true,
             mapped: Vec::new(),
         };
         for range in [10..20, 40..50, 15..30, 30..31] {

@@ -146,6 +146,7 @@ fn plays_a_role() {
             format!("{:x}", start.addr())
         }
         "odd" => oddly_named(),
+        "sharing" => sharing(number(), number()),
         "forked" => forked(number(), number()),
         "named" => named_segment(number(), |_, _| {}),
         "allocated" => named_segment(number(), |file, bytes| {
@@ -181,6 +182,29 @@ fn oddly_named() -> String {
     let start = start.expect("it is mapped");
     // SAFETY: inside the mapping, which lives as long as this process.
     unsafe { start.cast::<u8>().write_volatile(1) };
+    format!("{:x}", start.addr())
+}
+
+/// Forks children that write a shared segment whole, each all of it, and stand still with it.
+fn sharing(bytes: usize, children: usize) -> String {
+    let mapping = map_anonymous(bytes, options(true)).unwrap();
+    let start = mapping.as_ptr();
+    std::mem::forget(mapping);
+    let (mut told, tell) = std::io::pipe().expect("two descriptors");
+    for _ in 0..children {
+        // SAFETY: the child calls nothing but the kernel, and writes to the mapping and nowhere else.
+        unsafe {
+            if libc::fork() == 0 {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                start.write_bytes(1, bytes);
+                libc::write(tell.as_raw_fd(), start.cast(), 1);
+                loop {
+                    libc::pause();
+                }
+            }
+        }
+    }
+    told.read_exact(&mut vec![0; children]).expect("every child says so");
     format!("{:x}", start.addr())
 }
 

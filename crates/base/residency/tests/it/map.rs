@@ -8,6 +8,7 @@ use planish_residency::{
 };
 use planish_sys::pages;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use crate::actor::Actor;
 
@@ -53,6 +54,15 @@ fn shared_memory_is_what_is_in_it_and_private_memory_what_the_kernel_says() {
         let ours = sum(&map, kind);
         assert!(ours.abs_diff(told) <= 64 << 10, "{kind:?}: {ours} and the kernel's {told}");
     }
+    // And what the process has as its own: pages of its program, which a file keeps, are not.
+    let status = actor.file("status");
+    let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB"));
+    let anonymous: u64 = anonymous.expect("Linux 4.5 tells it").parse::<u64>().unwrap() << 10;
+    let own: u64 = map.members[0].areas.iter().flat_map(|pages| &pages.own).map(|part| part.bytes).sum();
+    // The kernel counts by CPU, in batches.
+    assert!(own.abs_diff(anonymous) <= 1 << 20, "{own} and the kernel's {anonymous}");
+    let of_files: u64 = map.members[0].areas.iter().map(|pages| pages.file_bytes).sum();
+    assert!(of_files > 1 << 20, "a program is larger: {of_files}");
     if sees_shared(test, &map) {
         let segment = area_at(&map, shared);
         let object = &map.objects[segment.object.expect("it is shared memory")];
@@ -129,6 +139,39 @@ fn memory_that_is_allocated_and_not_written_is_told() {
     assert_eq!(object.pages.unwritten_bytes, 512 << 10);
     let what = format!("where {} bytes of shared memory lie", 512 << 10);
     assert!(map.unseen.iter().any(|unseen| unseen.what.starts_with(&what)), "{:?}", map.unseen);
+}
+
+/// Without the numbers of page frames and without a look at the segment: its pages are told apart by where they are in
+/// it, so that it is as large for four processes as for one, and no memory of their own.
+#[test]
+fn without_rights_shared_memory_is_shared_and_counts_once() {
+    let test = "without_rights_shared_memory_is_shared_and_counts_once";
+    let (bytes, children) = (8 << 20, 3);
+    let actor = Actor::start(&format!("sharing {bytes} {children}"));
+    let pid = actor.pid();
+    let looked = std::thread::spawn(move || {
+        // The raw call changes this thread only, which ends after the look.
+        let left = CapabilitySet::SYS_PTRACE & capabilities(None)?.effective;
+        let sets = CapabilitySets { effective: left, permitted: left, inheritable: CapabilitySet::empty() };
+        set_capabilities(None, sets)?;
+        Ok::<_, rustix::io::Errno>(Map::read(&Host::live(), &Who::Pid(pid), true))
+    });
+    let map = match looked.join().expect("no panic") {
+        Ok(map) => map.expect("our own child"),
+        Err(errno) => return planish_skip::skip(test, errno),
+    };
+    assert_eq!(map.members.len(), 1 + children);
+    assert!(
+        map.unseen.iter().any(|unseen| unseen.what.contains("each process counts them")),
+        "{:?}",
+        map.unseen
+    );
+    assert!(map.objects.iter().all(|object| !object.looked));
+    assert_eq!(sum(&map, Kind::Shared), bytes);
+    for member in &map.members[1..] {
+        let segment = member.areas.iter().find(|pages| pages.area.kind == Kind::Shared).expect("it maps it");
+        assert_eq!((segment.mapped_bytes, segment.parts.len(), segment.own.len()), (bytes, 0, 0));
+    }
 }
 
 /// Pages that go while they are looked at hide no frames: private pages that a fork left shared count once.

@@ -9,7 +9,7 @@ mod query;
 mod text;
 
 use planish_residency as residency;
-use planish_residency::{Backing, Kind, Map, Member, Part};
+use planish_residency::{AreaPages, Backing, Kind, Map, Member, Part};
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -101,7 +101,7 @@ pub struct MapTotals {
     pub swapped_bytes: u64,
     /// Shared memory that is allocated and not written yet: in memory, but on no node that is told, and in no other sum.
     pub unwritten_bytes: u64,
-    /// Kept in memory by mlock(2).
+    /// Kept in memory by mlock(2), by processes: shared memory that several of them lock counts in each.
     pub locked_bytes: u64,
     /// Page tables of all processes.
     pub page_table_bytes: u64,
@@ -146,9 +146,13 @@ pub struct MapProcess {
     pub allowed_cpus: String,
     /// The nodes that it may take memory from.
     pub allowed_nodes: String,
-    /// Memory that is its own, by node: of pages that a fork left shared, those that no earlier row has counted.
+    /// Memory that is its own, by node: heap, stacks, anonymous memory, and what it has written of private mappings of
+    /// files. Of pages that a fork left shared, those that no earlier process has counted.
     pub private: Vec<MapPrivate>,
-    /// Bytes of shared objects that its page tables map.
+    /// Bytes of files that its page tables map: code, data that nobody wrote, files of disks. The page cache has them
+    /// once, however many processes map them.
+    pub file_mapped_bytes: u64,
+    /// Bytes of shared memory that its page tables map.
     pub shared_mapped_bytes: u64,
     /// Its page tables.
     pub page_table_bytes: u64,
@@ -302,7 +306,7 @@ impl From<&Map> for MapReport {
             totals: totals(map, &rows),
             nodes: nodes(map, &rows),
             local_share: map.local_share(),
-            processes: map.members.iter().map(MapProcess::from).collect(),
+            processes: map.members.iter().map(|member| MapProcess::of(map, member)).collect(),
             jit: map.members.iter().flat_map(jit).collect(),
             picture: MapPicture::of(map),
             postgres: None,
@@ -320,17 +324,24 @@ impl From<residency::Row> for MapRow {
     }
 }
 
-impl From<&Member> for MapProcess {
-    fn from(member: &Member) -> Self {
+/// Whether a mapping is of memory that processes share and no disk keeps.
+fn is_memory(map: &Map, pages: &AreaPages) -> bool {
+    let kind = pages.object.map_or(pages.area.kind, |object| map.objects[object].kind);
+    pages.area.is_shared() && kind == Kind::Shared
+}
+
+impl MapProcess {
+    fn of(map: &Map, member: &Member) -> Self {
         let mut private: Vec<MapPrivate> = Vec::new();
-        for part in member.areas.iter().flat_map(|pages| &pages.parts) {
+        for part in member.areas.iter().flat_map(|pages| &pages.own) {
             match private.iter_mut().find(|known| known.node == part.node) {
                 Some(known) => known.resident_bytes += part.bytes,
                 None => private.push(MapPrivate { node: part.node, resident_bytes: part.bytes }),
             }
         }
         private.sort_by_key(|private| private.node);
-        let shared = member.areas.iter().filter(|pages| pages.object.is_some());
+        let shared = member.areas.iter().filter(|pages| is_memory(map, pages));
+        let files = member.areas.iter().filter(|pages| !is_memory(map, pages));
         let ran_on = member.threads.iter().map(|on| MapThreads {
             node: on.node,
             cpus: on.cpus.clone(),
@@ -349,6 +360,7 @@ impl From<&Member> for MapProcess {
             allowed_cpus: member.status.allowed_cpus.clone(),
             allowed_nodes: member.status.allowed_nodes.clone(),
             private,
+            file_mapped_bytes: files.map(|pages| pages.file_bytes).sum(),
             shared_mapped_bytes: shared.map(|pages| pages.mapped_bytes).sum(),
             page_table_bytes: member.status.page_table_bytes,
             swapped_bytes: member.areas.iter().map(|pages| pages.swapped_bytes).sum(),

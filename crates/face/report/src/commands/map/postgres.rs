@@ -1,6 +1,6 @@
 //! What PostgreSQL says of its shared memory, laid over the map of it.
 
-use planish_residency::{Map, Object, Part};
+use planish_residency::{Kind, Map, Object, Part};
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,7 +71,15 @@ impl MapPostgres {
             );
         }
         let is_main = |object: &&Object| main.is_some_and(|main| main.id == object.id);
-        let others = map.objects.iter().filter(|object| !is_main(object));
+        if main.is_some_and(|main| !main.looked) {
+            remarks.push(
+                "what of the main segment no process of the server has mapped: see what is told of shared memory under \
+                 `Not seen`"
+                    .to_owned(),
+            );
+        }
+        let is_segment = |object: &&Object| object.kind == Kind::Shared && !is_main(object);
+        let others = map.objects.iter().filter(is_segment);
         Self {
             version: layout.version.clone(),
             segment: main.map(whole),

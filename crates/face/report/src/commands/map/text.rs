@@ -18,9 +18,11 @@ impl Report for MapReport {
         page.fact("resident", &self.where_it_lies());
         page.fact("pages", &self.on_which_pages());
         let totals = &self.totals;
+        let locked =
+            if self.processes.len() > 1 { "locked (what several lock counts in each)" } else { "locked" };
         let costs = [
             (totals.page_table_bytes, "of page tables"),
-            (totals.locked_bytes, "locked"),
+            (totals.locked_bytes, locked),
             (totals.swapped_bytes, "in swap"),
             (totals.unwritten_bytes, "allocated and not written yet"),
         ];
@@ -178,8 +180,15 @@ impl MapReport {
         if self.processes.len() < 2 {
             return;
         }
-        let titles =
-            [">pid", "program", ">private", ">shared mapped", ">page tables", "private by node; threads"];
+        let titles = [
+            ">pid",
+            "program",
+            ">private",
+            ">of files",
+            ">shared mapped",
+            ">page tables",
+            "private by node; threads",
+        ];
         let mut table = Table::new(&titles);
         for process in &self.processes {
             let private: u64 = process.private.iter().map(|private| private.resident_bytes).sum();
@@ -188,6 +197,7 @@ impl MapReport {
                 process.pid.to_string().into(),
                 process.name.as_str().into(),
                 units::bytes(private).into(),
+                units::bytes(process.file_mapped_bytes).into(),
                 units::bytes(process.shared_mapped_bytes).into(),
                 units::bytes(process.page_table_bytes).into(),
                 format!("{}; CPUs {}", private_by_node(&process.private), cpus.join(",")).into(),
