@@ -21,7 +21,7 @@ pub struct Replacement<'a> {
     pub folders: &'a [String],
 }
 
-/// Replaces or removes a file of ours; a file that someone else wrote is kept, unless forced.
+/// Replaces or removes a file of ours; a file that someone else wrote, or a link of its name, is kept, unless forced.
 pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcome {
     let mut outcome = Outcome::new(wanted.knob.clone(), wanted.path, OutcomeKind::Done);
     let refused = |mut outcome: Outcome, error: &SinkError| {
@@ -29,11 +29,21 @@ pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcom
         outcome.detail = Some(error.in_full());
         outcome
     };
-    let now = match sink.read_file(wanted.path) {
+    let link = match sink.link(wanted.path) {
+        Ok(link) => link,
+        Err(error) => return refused(outcome, &error),
+    };
+    if let Some(target) = link.as_ref().filter(|_| !force) {
+        outcome.outcome = OutcomeKind::Theirs;
+        outcome.detail = Some(format!("someone put a link to {target} there: theirs was kept"));
+        return outcome;
+    }
+    // What a link leads to is no file of ours, whatever it says.
+    let now = match link.as_ref().map_or_else(|| sink.read_file(wanted.path), |_| Ok(None)) {
         Ok(now) => now,
         Err(error) => return refused(outcome, &error),
     };
-    if now.as_deref() == wanted.content {
+    if link.is_none() && now.as_deref() == wanted.content {
         // A kill may have left the beginning of a new file beside the one that is not there.
         if wanted.content.is_none()
             && let Err(error) =

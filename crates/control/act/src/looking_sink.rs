@@ -10,7 +10,7 @@ use planish_model::{Generator, Holder};
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
 use crate::model_sink::text;
-use crate::sink::{Sink, read_own, variable};
+use crate::sink::{Sink, own_link, read_own, variable};
 
 /// A host that is only read. Each write is refused.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,10 @@ impl Sink for LookingSink<'_> {
 
     fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
         read_own(self.host.folder().unwrap_or(Path::new("/")), path)
+    }
+
+    fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
+        own_link(self.host.folder().unwrap_or(Path::new("/")), path)
     }
 
     fn replace_file(&self, path: &str, _: Option<&str>) -> Result<(), SinkError> {

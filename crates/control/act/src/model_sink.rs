@@ -22,7 +22,7 @@ use crate::program::{LivePrograms, Programs};
 use crate::sink::edit::edit;
 use crate::sink::resctrl::refuse_made;
 use crate::sink::{
-    Sink, in_bounds, read_own, remove, remove_own_folder, replace_own, sweep_beside, variable,
+    Sink, in_bounds, own_link, read_own, remove, remove_own_folder, replace_own, sweep_beside, variable,
 };
 
 /// A writable recorded host.
@@ -193,6 +193,10 @@ impl Sink for ModelSink<'_> {
 
     fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
         read_own(self.folder, path)
+    }
+
+    fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
+        own_link(self.folder, path)
     }
 
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {

@@ -32,6 +32,15 @@ pub(crate) fn remove(format: OnceFormat, step: &EntryStep, force: bool, sink: &d
             Err(error) => ended(outcome, Err(Failure::Host(error))),
         };
     }
+    match sink.link(&step.place) {
+        Ok(Some(target)) if !force => {
+            outcome.outcome = OutcomeKind::Theirs;
+            outcome.detail = Some(format!("someone put a link to {target} there: theirs was kept"));
+            return outcome;
+        }
+        Ok(_) => {}
+        Err(error) => return ended(outcome, Err(Failure::Host(error))),
+    }
     let now = match sink.read_file(&step.place) {
         Ok(Some(now)) => now,
         // A kill may have left the beginning of a new file beside the one that is not there.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use planish_host::{Host, in_root};
 use planish_model::{Generator, Holder};
 use planish_sys::file;
+use rustix::io::Errno;
 
 use crate::error::{Operation, Refusal, SinkError};
 use crate::holders;
@@ -43,6 +44,14 @@ pub trait Sink {
     /// # Errors
     /// The file and what the kernel says.
     fn read_file(&self, path: &str) -> Result<Option<String>, SinkError>;
+
+    /// Where the symbolic link with the name of a file of ours leads, as it says; `None` for a file, and for nothing.
+    /// We write no links there, so that one is somebody else's whatever it leads to: to /dev/null it is the way to
+    /// forbid the file.
+    ///
+    /// # Errors
+    /// The file and what the kernel says.
+    fn link(&self, path: &str) -> Result<Option<String>, SinkError>;
 
     /// Replaces a file of ours as a whole, or removes it. It is on the disk when this returns.
     ///
@@ -151,6 +160,10 @@ impl Sink for LiveSink {
         read_own(Path::new("/"), path)
     }
 
+    fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
+        own_link(Path::new("/"), path)
+    }
+
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
         replace_own(Path::new("/"), path, content)?;
         edit::write_out(path)
@@ -235,6 +248,19 @@ pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkEr
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(SinkError::new(Operation::Read, path, error)),
+    }
+}
+
+/// Where the link with the name of a file of ours below a root leads.
+pub(crate) fn own_link(root: &Path, path: &str) -> Result<Option<String>, SinkError> {
+    let (folder, name) = path.rsplit_once('/').expect("our files have a folder and a name");
+    match in_root(root, folder).and_then(|folder| fs::read_link(folder.join(name))) {
+        Ok(target) => Ok(Some(target.to_string_lossy().into_owned())),
+        Err(error) => match Errno::from_io_error(&error) {
+            // It is no link, and there is nothing, or no folder.
+            Some(Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            _ => Err(SinkError::new(Operation::Read, path, error)),
+        },
     }
 }
 

@@ -18,6 +18,8 @@ type MakesMenu = fn(&Kernel) -> Result<String, Errno>;
 #[derive(Default)]
 pub(crate) struct Kernel {
     pub places: RefCell<BTreeMap<String, String>>,
+    /// Links with the names of files of ours, and where they lead.
+    pub links: RefCell<BTreeMap<String, String>>,
     /// Places that answer a write with an error.
     pub refuses: BTreeMap<&'static str, Errno>,
     /// Writing the first sets the second to this text: twins and derived values.
@@ -80,7 +82,12 @@ impl Sink for Kernel {
         Ok(self.places.borrow().get(path).cloned())
     }
 
+    fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
+        Ok(self.links.borrow().get(path).cloned())
+    }
+
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+        self.links.borrow_mut().remove(path);
         match content {
             Some(content) => self.put(path, content),
             None => drop(self.places.borrow_mut().remove(path)),

@@ -285,7 +285,10 @@ fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Writ
             Undo::Edit => boot::add(step, entry.id, sink),
             _ => Contents::of(entry.id, step, entries).add(step, sink),
         };
-        let refusal = refusal(step, &outcome, || Contents::of(entry.id, step, entries).foreign(&step.place));
+        let refusal = refusal(step, &outcome, || {
+            let link = sink.link(&step.place).ok().flatten();
+            Contents::of(entry.id, step, entries).foreign(&step.place, link)
+        });
         // A menu that cannot be made fails when its file is written already.
         if refusal.is_none() || sink.read_file(&step.place).ok() != before {
             written.push((index, outcome));

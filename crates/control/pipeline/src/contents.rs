@@ -235,6 +235,9 @@ impl Contents {
         if !BY_LINES.contains(&step.knob.as_str()) {
             return None;
         }
+        if sink.link(&step.place).ok()?.is_some() {
+            return None;
+        }
         let now = sink.read_file(&step.place).ok()??;
         if self.known().contains(&Some(now.as_str())) {
             return None;
@@ -246,18 +249,25 @@ impl Contents {
         Some((now, merged))
     }
 
-    /// Refuses a file that someone else wrote, edited or removed.
+    /// Refuses a file that someone else wrote, edited or removed, and a link of its name, whatever it leads to.
     pub fn refuse_foreign(&self, path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
+        self.refuse_link(path, sink)?;
         let now = sink.read_file(path).map_err(PipelineError::Before)?;
         if self.known().contains(&now.as_deref()) {
             return Ok(());
         }
-        Err(self.foreign(path))
+        Err(self.foreign(path, None))
     }
 
-    /// What is said of a file that is not as planish left it.
-    pub fn foreign(&self, path: &str) -> PipelineError {
-        PipelineError::ForeignFile { path: path.to_owned(), holders: self.holders.clone() }
+    /// Refuses a link with the name of the file: planish writes none.
+    pub fn refuse_link(&self, path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
+        let link = sink.link(path).map_err(PipelineError::Before)?;
+        link.map_or(Ok(()), |target| Err(self.foreign(path, Some(target))))
+    }
+
+    /// What is said of a file that is not as planish left it, or that is a link to `link`.
+    pub fn foreign(&self, path: &str, link: Option<String>) -> PipelineError {
+        PipelineError::ForeignFile { path: path.to_owned(), holders: self.holders.clone(), link }
     }
 }
 

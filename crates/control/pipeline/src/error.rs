@@ -25,6 +25,9 @@ const NOT_WRITABLE: &str = "a copy to rehearse on is made by `planish host recor
 /// What helps where a file of a recorded host's state is a link.
 const LINKED: &str = "put the file itself there: links in the state of a recorded host are not followed";
 
+/// What a link leads to by which a file of that name is forbidden.
+const MASK: &str = "/dev/null";
+
 /// What to do about changes of files that nobody has seen.
 const UNSHOWN: &str = "look at it, and write the plan with it: planish plan FILE --persist -o FILE";
 
@@ -148,16 +151,14 @@ pub enum PipelineError {
     #[error("the kernel refuses the action")]
     Deed(#[source] SinkError),
     /// A file of ours is not as planish left it.
-    #[error("{path} {}", if holders.is_empty() {
-        "exists and was not written by planish"
-    } else {
-        "is not as planish left it: someone edited or removed it"
-    })]
+    #[error("{path} {}", foreign(holders, link.as_deref()))]
     ForeignFile {
         /// The file.
         path: String,
         /// Entries that have lines in it, oldest first.
         holders: Vec<EntryId>,
+        /// Where the link leads that has its name.
+        link: Option<String>,
     },
     /// Boot parameters for a boot loader that is not known, or whose files may not be read.
     #[error("nobody can give `{arguments}` to the next boot: {reason}")]
@@ -470,9 +471,25 @@ fn of_decide(error: &DecideError) -> Exit {
     }
 }
 
+/// What is wrong with a file of ours that is not as planish left it.
+fn foreign(holders: &[EntryId], link: Option<&str>) -> String {
+    match link {
+        // systemd and its kin call that a mask: whoever made it forbids the file.
+        Some(MASK) => format!("is masked: it is a link to {MASK}, and was not made by planish"),
+        Some(target) => format!("is a link to {target}, and was not made by planish"),
+        None if holders.is_empty() => "exists and was not written by planish".to_owned(),
+        None => "is not as planish left it: someone edited or removed it".to_owned(),
+    }
+}
+
 /// The cure of a file of ours that is not as planish left it, with the entries that have lines in it.
-fn out_of_foreign(path: &str, holders: &[EntryId]) -> String {
+fn out_of_foreign(path: &str, holders: &[EntryId], is_link: bool) -> String {
     match holders {
+        // The undo keeps the link, and so leaves nothing that stands for a file of ours.
+        [.., newest] if is_link => format!(
+            "put the file back in its place; or take what it held back, which leaves the link: planish undo {newest}, \
+             and then move the link away: mv {path} {path}.mine"
+        ),
         [] => format!("move it away first: mv {path} {path}.mine"),
         [.., newest] => {
             let older = if holders.len() > 1 { " and older ones" } else { "" };
@@ -584,7 +601,7 @@ impl PipelineError {
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => of_word(what),
-            Self::ForeignFile { path, holders } => out_of_foreign(path, holders),
+            Self::ForeignFile { path, holders, link } => out_of_foreign(path, holders, link.is_some()),
             Self::Linked { .. } => LINKED.to_owned(),
             Self::Act(_) => NOT_WRITABLE.to_owned(),
             Self::Lock(error) => of_lock(error),
@@ -754,7 +771,11 @@ mod tests {
         };
         let service = || "x".to_owned();
         let place = || "/proc/sys/vm/swappiness".to_owned();
-        let foreign = |of: &[EntryId]| PipelineError::ForeignFile { path: place(), holders: of.to_vec() };
+        let foreign = |of: &[EntryId]| PipelineError::ForeignFile {
+            path: place(),
+            holders: of.to_vec(),
+            link: (of.len() == 1).then(service),
+        };
         let gone = ResidencyError::NoProcess { process: service() };
         let (entry, seconds_left) = (EntryId(3), 57);
         let waiting = Unconfirmed { entry, seconds_left, is_whole: true, is_abandoned: false };
@@ -771,6 +792,7 @@ mod tests {
             PipelineError::Impossible { knobs: vec![KnobId::new("cpu.online")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
             foreign(&[]),
+            foreign(&[EntryId(1)]),
             foreign(&[EntryId(1), EntryId(3)]),
             PipelineError::BootLoader { arguments: service(), reason: service(), cure: service() },
             PipelineError::BootFile {

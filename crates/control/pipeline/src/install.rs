@@ -221,12 +221,18 @@ pub struct ChangedUnit {
     pub path: String,
     /// Whether it is there.
     pub is_there: bool,
+    /// Where the link leads that is there in its place.
+    pub link: Option<String>,
 }
 
 impl fmt::Display for ChangedUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { entry, path, is_there } = self;
-        let how = if *is_there { "was changed" } else { "was taken away" };
+        let Self { entry, path, is_there, link } = self;
+        let how = match link {
+            Some(target) => format!("was replaced by a link to {target}"),
+            None if *is_there => "was changed".to_owned(),
+            None => "was taken away".to_owned(),
+        };
         write!(
             f,
             "{path} {how} since entry {entry} installed it: planish undo {entry} --force, then install it again"
@@ -241,14 +247,18 @@ pub(crate) fn changed(session: &Session, entries: &[Entry]) -> Vec<ChangedUnit> 
     let steps = open.flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
     let installed = steps.filter(|(_, step)| step.is_in_file() && !step.is_undone());
     let changed = installed.filter_map(|(entry, step)| {
+        let link = session.host().read_link(&step.place);
         let now = match session.host().read(&step.place) {
+            // What a link leads to is no file of ours, also one with its text.
+            _ if link.is_some() => None,
             Ok(text) => Some(text),
             Err(error) if error.is_absent() => None,
             // What may not be read may be as it was.
             Err(_) => return None,
         };
-        let is_there = now.is_some();
-        (now != contents::alone(step)).then(|| ChangedUnit { entry, path: step.place.clone(), is_there })
+        let is_there = now.is_some() || link.is_some();
+        let path = step.place.clone();
+        (now != contents::alone(step)).then_some(ChangedUnit { entry, path, is_there, link })
     });
     changed.collect()
 }
@@ -275,14 +285,15 @@ fn steps(
         let of_others = entries.iter().filter(|entry| entry.is_open());
         let earlier =
             of_others.filter_map(|entry| Some((entry.id, entry.steps.iter().find(there)?))).next_back();
+        let contents = Contents::of(EntryId(0), &step, entries);
         if let Some((id, earlier)) = earlier {
+            contents.refuse_link(&path, sink)?;
             let now = sink.read_file(&path).map_err(PipelineError::Before)?;
             if earlier.wanted != step.wanted || now != contents::alone(&step) {
                 return Err(PipelineError::Installed { entry: id, path });
             }
             continue;
         }
-        let contents = Contents::of(EntryId(0), &step, entries);
         contents.refuse_foreign(&path, sink)?;
         let folders = contents.folders(&path, session);
         steps.push(EntryStep { folders, ..step });

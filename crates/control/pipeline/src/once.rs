@@ -105,7 +105,10 @@ fn shown(once: &OnceBoot, sink: &dyn Sink) -> Result<Vec<PersistFile>, PipelineE
         };
         let now = match format {
             OnceFormat::Firmware => sink.read_variable(path),
-            _ => sink.read_file(path),
+            _ => {
+                refuse_link(path, sink)?;
+                sink.read_file(path)
+            }
         };
         let new = now.map_err(PipelineError::Before)?.is_none();
         files.push(PersistFile { path: path.clone(), new, removed: Vec::new(), added, then: None });
@@ -193,6 +196,13 @@ fn told(
     ])
 }
 
+/// Refuses a link with the name of a file of a trial boot: it is somebody else's, also where it leads to nothing.
+fn refuse_link(path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
+    let Some(target) = sink.link(path).map_err(PipelineError::Before)? else { return Ok(()) };
+    let reason = format!("{path} is a link to {target}");
+    Err(PipelineError::Once { reason, cure: "take it away first, or put a file in its place".to_owned() })
+}
+
 /// A step of a trial boot, with what is there before it.
 fn step(write: &OnceWrite, sink: &dyn Sink) -> Result<EntryStep, PipelineError> {
     let OnceWrite { format, path, text } = write;
@@ -207,7 +217,10 @@ fn step(write: &OnceWrite, sink: &dyn Sink) -> Result<EntryStep, PipelineError> 
             }
             None => None,
         },
-        _ => sink.read_file(path).map_err(PipelineError::Before)?,
+        _ => {
+            refuse_link(path, sink)?;
+            sink.read_file(path).map_err(PipelineError::Before)?
+        }
     };
     let original = before.map(|value| Original {
         knob: knob.clone(),

@@ -147,6 +147,9 @@ impl Sink for Busy<'_> {
     fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_file(path)
     }
+    fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
+        self.inner.link(path)
+    }
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
         self.inner.replace_file(path, content)
     }

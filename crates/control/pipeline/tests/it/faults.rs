@@ -326,6 +326,9 @@ impl Sink for FusedSink<'_> {
     fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.read_file(path)
     }
+    fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
+        self.inner.link(path)
+    }
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
         let half = || content.into_iter().for_each(|content| self.half_beside(path, "new", content));

@@ -25,6 +25,7 @@ mod limits;
 mod links;
 mod live;
 mod loader;
+mod masks;
 mod menu;
 mod mounts;
 mod once;

@@ -23,7 +23,7 @@ fn rings(card: &str) -> String {
 }
 
 /// The small host with two disks, of which udev knows one better, and two cards.
-fn host() -> Tree {
+pub fn host() -> Tree {
     let schedulers = "[[answer]]\nplace = \"/sys/block/{disk}/queue/scheduler\"\nselects = true\n";
     let tree = Tree::answering(schedulers);
     let meta = tree.get("/meta.toml");
@@ -52,14 +52,14 @@ fn host() -> Tree {
     tree
 }
 
-fn disks() -> Source {
+pub fn disks() -> Source {
     profile(
         "disks",
         &[("block.scheduler", Want::Text("none".to_owned())), ("block.read_ahead_kb", Want::Int(16))],
     )
 }
 
-fn cards() -> Source {
+pub fn cards() -> Source {
     profile("cards", &[("net.rings_rx", Want::Int(4096))])
 }
 
