@@ -214,10 +214,19 @@ impl Host {
         Access::of(mode, description.read_only_folder(path).is_some(), refused)
     }
 
-    /// Whether files can be made in the folder at `path`, or in the nearest one above it that is there. Nothing tells
-    /// that of a recorded folder: there they can.
+    /// Whether files can be made in the folder at `path`, or in the nearest one above it that is there.
+    ///
+    /// Of a recorded folder its description tells what was mounted read-only, and nothing tells more. Of a copy to
+    /// rehearse on a part may be mounted so by hand; where the whole copy is, it lies on a medium that is only read.
     pub fn folder_access(&self, path: &str) -> Access {
-        if self.is_live() { access::look_into(Path::new(path)) } else { Access::Writable }
+        let Some(root) = self.folder() else { return access::look_into(Path::new(path)) };
+        let is_recorded = self.read_only_folder(&format!("{path}/x")).is_some();
+        let is_mounted = || {
+            let real = self.real_path(path).ok();
+            let real = real.iter().flat_map(|real| real.ancestors()).find(|real| real.is_dir());
+            real.is_some_and(access::is_read_only) && !access::is_read_only(root)
+        };
+        if is_recorded || is_mounted() { Access::ReadOnlyMount } else { Access::Writable }
     }
 
     /// The topmost folder above `path` that lies on the same read-only mount, by the looks of it; `None` when

@@ -147,6 +147,15 @@ impl<'a> ModelSink<'a> {
         text(self.host, place)
     }
 
+    /// What the machine had mounted read-only is so for files as well.
+    fn refuse_read_only(&self, path: &str) -> Result<(), SinkError> {
+        let folder = path.rsplit_once('/').map_or("/", |(folder, _)| folder);
+        match self.host.folder_access(folder) {
+            Access::ReadOnlyMount => Err(SinkError::new(Operation::Replace, path, Errno::ROFS.into())),
+            _ => Ok(()),
+        }
+    }
+
     /// Replaces a file as a whole: a kernel is never killed in the middle of one.
     fn put(&self, place: &str, value: &str) -> io::Result<()> {
         let real = self.host.real_path(place)?;
@@ -200,6 +209,10 @@ impl Sink for ModelSink<'_> {
     }
 
     fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+        let is_there = || self.link(path).is_ok_and(|link| link.is_some()) || self.host.exists(path);
+        if content.is_some() || is_there() {
+            self.refuse_read_only(path)?;
+        }
         replace_own(self.folder, path, content)
     }
 
@@ -208,6 +221,7 @@ impl Sink for ModelSink<'_> {
     }
 
     fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+        self.refuse_read_only(path)?;
         let real = self.host.real_path(path);
         edit(&real.map_err(|error| SinkError::new(Operation::Replace, path, error))?, path, content)
     }

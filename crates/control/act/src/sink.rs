@@ -321,6 +321,12 @@ fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
 pub(crate) fn remove_own_folder(root: &Path, path: &str) -> Result<(), SinkError> {
     let removed = || -> io::Result<()> {
         let folder = in_root(root, path)?;
+        // A read-only mount refuses these two as well, although there is nothing to do.
+        match fs::read_dir(&folder).map(|mut names| names.next().is_some()) {
+            Ok(true) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            _ => {}
+        }
         match fs::remove_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -331,8 +337,12 @@ pub(crate) fn remove_own_folder(root: &Path, path: &str) -> Result<(), SinkError
     removed().map_err(|error| SinkError::new(Operation::Replace, path, error))
 }
 
-/// Removes a file; one that is not there is removed already.
+/// Removes a file; one that is not there is removed already: also on a read-only mount, where the kernel refuses to look
+/// whether it is.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return Ok(());
+    }
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -134,8 +134,7 @@ pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> 
     let persistence = Persistence::of(session, plan, &entries, &*sink)?;
     for step in persistence.steps.iter().filter(|step| step.undo == Undo::File) {
         Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink)?;
-        let folder = step.place.rsplit_once('/').map_or("/", |(folder, _)| folder);
-        intent::refuse_access(&session.host().folder_access(folder), &step.place)?;
+        intent::refuse_folder(session, &step.place)?;
     }
     Ok(())
 }
@@ -215,7 +214,8 @@ fn nothing_to_write(
 }
 
 /// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already,
-/// and not only those of an entry that goes. Refuses a file of our name that is not as we left it.
+/// and not only those of an entry that goes. Refuses a file of our name that is not as we left it, and a file in a folder
+/// where none can be written: found out at the write, it would be an entry that failed.
 pub(crate) fn due(
     session: &Session,
     step: EntryStep,
@@ -223,6 +223,9 @@ pub(crate) fn due(
     gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<EntryStep>, PipelineError> {
+    if step.undo == Undo::Edit {
+        intent::refuse_folder(session, &step.place)?;
+    }
     if step.undo != Undo::File {
         return Ok(Some(step));
     }
@@ -232,6 +235,7 @@ pub(crate) fn due(
     if Contents::of(EntryId(0), &step, &stay).has(&step, session.sound_catalogue()?, sink) {
         return Ok(None);
     }
+    intent::refuse_folder(session, &step.place)?;
     let folders = contents.folders(&step.place, session);
     Ok(Some(EntryStep { folders, ..step }))
 }

@@ -144,6 +144,14 @@ pub enum PipelineError {
         /// Why.
         why: String,
     },
+    /// A file cannot be made or replaced where it belongs, found before anything was written.
+    #[error("cannot write {file}: {why}")]
+    ReadOnlyFolder {
+        /// The file.
+        file: String,
+        /// What is mounted so.
+        why: String,
+    },
     /// A place of the plan cannot be read.
     #[error("cannot read what is there before the first write")]
     Before(#[source] SinkError),
@@ -411,6 +419,13 @@ fn of_place(place: &str) -> String {
     format!("see what forbids {place}: planish doctor; a container must be given the right by its host")
 }
 
+/// The cure of a file whose folder is mounted read-only.
+fn of_folder(file: &str) -> String {
+    format!(
+        "make it writable (findmnt --target {file} tells the mount); what needs no file is applied without --persist"
+    )
+}
+
 /// The cure of a file that is not there, or not what it was taken for: its ending says what was meant.
 fn of_file(path: &Path) -> String {
     const PLAN: &str = "a plan file is what `planish plan PROFILE -o FILE` writes";
@@ -540,6 +555,7 @@ impl PipelineError {
             | Self::BeyondNextBoot { .. }
             | Self::Impossible { .. }
             | Self::NotWritable { .. }
+            | Self::ReadOnlyFolder { .. }
             | Self::Before(_)
             | Self::Deed(_)
             | Self::ForeignFile { .. }
@@ -587,6 +603,7 @@ impl PipelineError {
                 "run it as root: sudo planish ...".to_owned()
             }
             Self::NotWritable { place, .. } => of_place(place),
+            Self::ReadOnlyFolder { file, .. } => of_folder(file),
             Self::BootLoader { cure, .. } => of_loader(cure),
             Self::Once { cure, .. } | Self::Relocate { cure, .. } | Self::InsteadOf { cure, .. } => cure.clone(),
             Self::Program { cure, .. } => cure.clone(),
@@ -791,6 +808,7 @@ mod tests {
             PipelineError::BeyondNextBoot { knobs: vec![KnobId::new("hugepages.1g")], why: service() },
             PipelineError::Impossible { knobs: vec![KnobId::new("cpu.online")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
+            PipelineError::ReadOnlyFolder { file: "/etc/x".to_owned(), why: service() },
             foreign(&[]),
             foreign(&[EntryId(1)]),
             foreign(&[EntryId(1), EntryId(3)]),

@@ -295,6 +295,7 @@ fn steps(
             continue;
         }
         contents.refuse_foreign(&path, sink)?;
+        intent::refuse_folder(session, &path)?;
         let folders = contents.folders(&path, session);
         steps.push(EntryStep { folders, ..step });
     }

@@ -449,6 +449,18 @@ pub(crate) fn refuse_unwritable(session: &Session, place: &str) -> Result<(), Pi
     refuse_access(&session.host().access(place), place)
 }
 
+/// Refuses a file where none can be made or replaced: its folder is on a read-only mount, or is not ours to write.
+pub(crate) fn refuse_folder(session: &Session, file: &str) -> Result<(), PipelineError> {
+    let folder = file.rsplit_once('/').map_or("/", |(folder, _)| folder);
+    match session.host().folder_access(folder) {
+        Access::ReadOnlyMount => {
+            let why = format!("{folder} is mounted read-only");
+            Err(PipelineError::ReadOnlyFolder { file: file.to_owned(), why })
+        }
+        access => refuse_access(&access, file),
+    }
+}
+
 /// Refuses a place that we have no right to write.
 pub(crate) fn refuse_access(access: &Access, place: &str) -> Result<(), PipelineError> {
     let why = match access {

@@ -83,7 +83,13 @@ pub(crate) fn prepare(
     match intent::steps(session, plan, &open, persist, sink) {
         Ok(planned) if refusals.is_empty() => {
             for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
-                steps.extend(due(session, step, entries, goes(plan), sink)?);
+                match due(session, step, entries, goes(plan), sink) {
+                    Ok(step) => steps.extend(step),
+                    Err(error) => refusals.push(error),
+                }
+            }
+            if !refusals.is_empty() {
+                steps.clear();
             }
         }
         Ok(_) => {}

@@ -34,7 +34,11 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
     let prepared = prepare::prepare(session, plan, true, &entries, &sink)?;
     refusals.extend(prepared.refusals.into_iter().map(|error| unless_hidden(session, error)));
     // Any user may ask, and make a record: what root may write there is root's to find out.
-    let is_denied = |place: &str| matches!(session.host().access(place), Access::Denied(_));
+    let is_denied = |place: &str| {
+        let folder = place.rsplit_once('/').map_or("/", |(folder, _)| folder);
+        let denied = |access: Access| matches!(access, Access::Denied(_));
+        denied(session.host().access(place)) || denied(session.host().folder_access(folder))
+    };
     refusals.retain(|refusal| match refusal {
         PipelineError::NotWritable { place, .. } if is_denied(place) => false,
         refusal => !refusal.is_for_root() || rustix::process::geteuid().is_root(),

@@ -35,6 +35,7 @@ mod persist;
 mod placement;
 mod program;
 mod random;
+mod read_only;
 mod reboot;
 mod refusals;
 mod relocate;
