@@ -51,6 +51,12 @@ const RELATIONS: [(&str, Relation, &str); 21] = [
     ("workqueue.writeback_cpumask", Relation::Apart, "boot.isolcpus"),
 ];
 
+/// Rows of which the first is the lowest of something and the second its highest.
+pub(crate) fn lowest_and_highest() -> impl Iterator<Item = [&'static str; 2]> {
+    let pairs = RELATIONS.iter().filter(|(_, relation, _)| matches!(relation, Relation::NotAbove));
+    pairs.map(|(low, _, high)| [*low, *high])
+}
+
 /// Boot parameters with these words leave each core one thread.
 const ONE_THREAD: [(&str, &str); 3] =
     [("cpu.smt", "off"), ("boot.nosmt", "1"), ("boot.mitigations", "auto,nosmt")];
@@ -140,6 +146,11 @@ fn named(knob: &Knob, value: &Value<'_>, observation: &Observation) -> Cpus {
 
 /// The unit of a share.
 const PERCENT: &str = "percent";
+
+/// Whether two rows count in the same unit.
+pub(crate) fn is_one_unit(first: &Knob, second: &Knob) -> bool {
+    unit(first) == unit(second)
+}
 
 fn unit(knob: &Knob) -> Option<&str> {
     match &knob.r#type {

@@ -24,6 +24,14 @@ const PORTS_MIN: usize = 1024;
 /// (tuned, `throughput-performance`).
 const UNWRITTEN_PERCENT_MAX: u64 = 40;
 
+/// How the ids of the three thresholds of the neighbour table begin.
+const THRESHOLDS: &str = "net.ipv4.neigh.default.gc_thresh";
+
+/// Whether a row is one of those.
+pub(crate) fn is_threshold(id: &KnobId) -> bool {
+    id.as_str().starts_with(THRESHOLDS)
+}
+
 /// Why these steps, as they stand on this host, must not be written; `None` for each that may.
 pub(crate) fn refusals(
     catalogue: &Catalogue,
@@ -375,7 +383,6 @@ impl After<'_> {
     /// Whoever is between two thresholds that are the wrong way round is never forgotten, and beyond the third nobody
     /// new is spoken to. One that is moved is held against those that stay, too.
     fn neighbours(&self, step: &Step) -> Option<String> {
-        const THRESHOLDS: &str = "net.ipv4.neigh.default.gc_thresh";
         let own = step.knob.as_str().strip_prefix(THRESHOLDS)?;
         let now = self.observation.demand.neighbours?;
         let after = [1, 2, 3]

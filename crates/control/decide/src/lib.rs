@@ -48,7 +48,7 @@ pub use cards::waits_for_its_name;
 pub use error::DecideError;
 pub use findings::{Against, findings, weigh};
 pub use next_boot::beyond_next_boot;
-pub use order::in_order;
+pub use order::{Values, back, in_order};
 pub use parts::PartError;
 pub use placement::{PlacementError, is_placed, refuse_overridden};
 pub use plan::{Options, coupled, forbidden, plan};

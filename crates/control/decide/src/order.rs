@@ -5,25 +5,38 @@
 //! after it, or it would be overwritten at once. The other face of an alias comes before: once the governor
 //! `performance` pins the energy hint, writes of the hint are refused, on the way there and, in reverse
 //! order, on the way back. What a row names in `after` comes before it.
+//!
+//! Between two writes the host lives with one of them: whatever is refused as the end of a plan must be no state on the
+//! way there either. A limit stands before the mode that enforces it (`enforces`), and the mode is left before the limit
+//! moves; of values that bound each other those come first that ease ([`keep_bounds`]). An undo goes the same way back:
+//! by the values that it writes, since whoever wrote an entry may have gone another way ([`back`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use planish_model::{Catalogue, Knob, KnobId, Step, Undo};
+use planish_model::{Bound, Catalogue, Knob, KnobId, Observation, Step, Undo, place};
+
+use crate::{against, bounds};
+
+/// Knobs, each with the values that it may be set to.
+pub type Values = BTreeMap<KnobId, BTreeSet<String>>;
 
 /// Knobs in the order in which they are set: dependencies first, then by id.
 #[must_use]
-pub fn in_order(wanted: &BTreeSet<KnobId>, catalogue: &Catalogue) -> Vec<KnobId> {
-    let mut ids: Vec<KnobId> = wanted.iter().cloned().collect();
+pub fn in_order(wanted: &Values, catalogue: &Catalogue) -> Vec<KnobId> {
+    let mut ids: Vec<KnobId> = wanted.keys().cloned().collect();
     ids.sort_by_cached_key(|id| (depth(id, wanted, catalogue, &mut Vec::new()), id.clone()));
     ids
 }
 
 /// Sorts steps by dependency, then by id; places of one knob stay in the order in which they were seen.
 pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalogue: &Catalogue) {
-    let wanted: BTreeSet<KnobId> = steps.iter().map(|step| step.knob.clone()).collect();
+    let mut wanted = Values::new();
+    for step in steps.iter() {
+        wanted.entry(step.knob.clone()).or_default().insert(step.wanted.clone());
+    }
     let depths: BTreeMap<KnobId, usize> =
-        wanted.iter().map(|id| (id.clone(), depth(id, &wanted, catalogue, &mut Vec::new()))).collect();
+        wanted.keys().map(|id| (id.clone(), depth(id, &wanted, catalogue, &mut Vec::new()))).collect();
     steps.sort_by_cached_key(|step| {
         let pool = step.undo == Undo::Subtract;
         let size = if pool { page_bytes(step) } else { 0 };
@@ -32,22 +45,128 @@ pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalo
 }
 
 /// How many wanted knobs must be set before this one: the longest chain of them.
-fn depth(id: &KnobId, wanted: &BTreeSet<KnobId>, catalogue: &Catalogue, path: &mut Vec<KnobId>) -> usize {
+fn depth(id: &KnobId, wanted: &Values, catalogue: &Catalogue, path: &mut Vec<KnobId>) -> usize {
     if path.contains(id) {
         // Two knobs that change each other have no order: the id decides.
         return 0;
     }
     path.push(id.clone());
     let deepest = wanted
-        .iter()
+        .keys()
         .filter(|other| *other != id)
         .filter(|other| {
             let derives = catalogue.knob(other).is_ok_and(|knob| knob.derives.contains(id));
             let own = |knob: &Knob| knob.alias.contains(other) || knob.after.contains(other);
-            derives || catalogue.knob(id).is_ok_and(own)
+            let is_limit = is_before(catalogue, wanted, other, id);
+            is_limit || derives || catalogue.knob(id).is_ok_and(own)
         })
         .map(|other| depth(other, wanted, catalogue, path) + 1)
         .max();
     path.pop();
     deepest.unwrap_or(0)
 }
+
+/// Whether one of two knobs comes before the other since one enforces what the other says.
+fn is_before(catalogue: &Catalogue, wanted: &Values, first: &KnobId, second: &KnobId) -> bool {
+    let arrives = |mode: &KnobId, limit: &KnobId| {
+        let knob = catalogue.knob(mode).ok()?;
+        let enforces = knob.enforces.as_ref().filter(|enforces| enforces.limits.contains(limit))?;
+        Some(wanted.get(mode)?.iter().any(|value| knob.r#type.same(value, &enforces.at)))
+    };
+    arrives(second, first) == Some(true) || arrives(first, second) == Some(false)
+}
+
+/// Reorders the steps that bound each other, so that no state between two of them is one for which a plan would be
+/// refused. Their turns among the other steps stay those of the group. Where every next write would be refused, the
+/// order is as it was: whether the end is one to have was decided before.
+pub(crate) fn keep_bounds(steps: &mut [Step], catalogue: &Catalogue, observation: &Observation) {
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, step) in steps.iter().enumerate() {
+        if let Some(group) = catalogue.knob(&step.knob).ok().and_then(|knob| group(knob, step)) {
+            groups.entry(group).or_default().push(index);
+        }
+    }
+    for turns in groups.into_values().filter(|turns| turns.len() > 1) {
+        let mut rest: Vec<Step> = turns.iter().map(|index| steps[*index].clone()).collect();
+        let all = rest.clone();
+        let mut written: Vec<Step> = Vec::new();
+        for index in turns {
+            let mut is_borne = |step: &Step| {
+                written.push(step.clone());
+                let is_borne = bounds::refusals(catalogue, observation, &written).iter().all(Option::is_none)
+                    && !is_turned(&all, &written, catalogue);
+                written.pop();
+                is_borne
+            };
+            let next = rest.iter().position(&mut is_borne).unwrap_or(0);
+            let step = rest.remove(next);
+            steps[index] = step.clone();
+            written.push(step);
+        }
+    }
+}
+
+/// What steps have in common that bound each other; `None` for one that no other has to wait for.
+fn group(knob: &Knob, step: &Step) -> Option<String> {
+    if step.raise_pages.is_some() {
+        return Some("promises".to_owned());
+    }
+    if let Some(bound @ (Bound::Promises | Bound::Ports | Bound::Neighbours | Bound::CpusLeft)) = knob.bound {
+        return Some(format!("{bound:?}").to_lowercase());
+    }
+    if bounds::is_threshold(&knob.id) {
+        return Some("neighbours".to_owned());
+    }
+    let pair = against::lowest_and_highest().find(|pair| pair.contains(&knob.id.as_str()))?;
+    let holes = place::captures(&knob.path, &step.place)?;
+    // The two rows of a share of the memory that waits to be written, and those of an amount, are all one.
+    let name = if knob.twin.is_some() { "dirty" } else { pair[0] };
+    Some(format!("{name} {holes:?}"))
+}
+
+/// Whether some of the steps turn a lowest and its highest round that were not so before.
+fn is_turned(all: &[Step], written: &[Step], catalogue: &Catalogue) -> bool {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    // A twin that is not in force shows zero.
+    let now = |step: &Step, is_twin: bool| number(&step.now).filter(|now| *now > 0 || !is_twin);
+    let find = |id: &str| all.iter().find(|step| step.knob.as_str() == id);
+    against::lowest_and_highest().any(|[low, high]| {
+        let (Some(low), Some(high)) = (find(low), find(high)) else { return false };
+        let (Ok(first), Ok(second)) = (catalogue.knob(&low.knob), catalogue.knob(&high.knob)) else {
+            return false;
+        };
+        let is_twin = first.twin.is_some();
+        let is_written = |step: &Step| written.iter().any(|other| other.place == step.place);
+        let value = |step: &Step| if is_written(step) { number(&step.wanted) } else { now(step, is_twin) };
+        let is_above =
+            |low: Option<u64>, high: Option<u64>| low.zip(high).is_some_and(|(low, high)| low > high);
+        let was_above = is_above(now(low, is_twin), now(high, is_twin));
+        against::is_one_unit(first, second) && is_above(value(low), value(high)) && !was_above
+    })
+}
+
+/// The order in which the steps of an entry are taken back, by their indices: the last one first, save that a mode
+/// leaves the value at which it enforces limits before those go back, and comes to it after them. Each step is told by
+/// its knob and the value that it goes back to.
+#[must_use]
+pub fn back(steps: &[(&KnobId, Option<&str>)], catalogue: &Catalogue) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..steps.len()).rev().collect();
+    for (mode, (id, original)) in steps.iter().enumerate() {
+        let Ok(knob) = catalogue.knob(id) else { continue };
+        let (Some(enforces), Some(original)) = (&knob.enforces, original) else { continue };
+        let at = order.iter().position(|index| *index == mode).expect("each index is in the order");
+        let is_limit = |index: &usize| enforces.limits.contains(steps[*index].0);
+        let to = match knob.r#type.same(original, &enforces.at) {
+            true => order.iter().rposition(is_limit).filter(|last| *last > at),
+            false => order.iter().position(is_limit).filter(|first| *first < at),
+        };
+        if let Some(to) = to {
+            order.remove(at);
+            order.insert(to, mode);
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests;

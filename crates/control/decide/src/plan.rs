@@ -746,6 +746,7 @@ impl<'a> Draft<'a> {
             pool.map_or(0, |pool| pool.page_bytes)
         };
         order::sort(&mut self.steps, page_bytes, self.catalogue);
+        order::keep_bounds(&mut self.steps, self.catalogue, self.observation);
         let all: Vec<&Step> = self.steps.iter().chain(&self.boot).collect();
         let second_writers =
             writers::beside(self.catalogue, self.observation, &self.profile.name, &all, self.options.persist);

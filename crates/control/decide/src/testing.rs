@@ -23,6 +23,7 @@ pub(crate) fn knob(id: &str, path: &str) -> Knob {
         alias: Vec::new(),
         derives: Vec::new(),
         after: Vec::new(),
+        enforces: None,
         when: When::Now,
         class: Class::Safe,
         undo: Undo::Restore,

@@ -429,7 +429,8 @@ impl Catalogue {
     pub fn check(&self) -> Result<(), CatalogueError> {
         for knob in self.knobs.values() {
             let pin = knob.pinned.iter().map(|pin| &pin.by);
-            for other in knob.coupled().chain(&knob.after).chain(pin) {
+            let limits = knob.enforces.iter().flat_map(|enforces| &enforces.limits);
+            for other in knob.coupled().chain(&knob.after).chain(pin).chain(limits) {
                 self.knob_in(&format!("knob {}", knob.id), other)?;
             }
             let twin = knob.twin.as_ref().and_then(|twin| self.knobs.get(twin));

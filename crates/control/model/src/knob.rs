@@ -163,6 +163,19 @@ pub struct Pin {
     pub to: String,
 }
 
+/// One value of a knob at which the kernel holds its host to what others say: at 2 of `vm.overcommit_memory` to the
+/// limit of `vm.overcommit_ratio` (`mm/util.c`, `__vm_enough_memory`). Whoever goes there has set the limits before, and
+/// whoever leaves it leaves it before the limits move: in between programs would be refused by a limit that nobody
+/// asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Enforces {
+    /// The value.
+    pub at: String,
+    /// The limits.
+    pub limits: Vec<KnobId>,
+}
+
 /// A maker of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -239,6 +252,9 @@ pub struct Knob {
     /// Knobs that are set before this one, where a plan sets both: an interrupt is moved once its service is pinned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<KnobId>,
+    /// Limits that count at one value of it alone: they are set before it gets there, and after it has left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enforces: Option<Enforces>,
     /// When a new value takes effect.
     #[serde(default)]
     pub when: When,

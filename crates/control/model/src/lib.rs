@@ -67,8 +67,8 @@ pub use finding::{
 };
 pub use in_boot::{in_boot, pages_in_file, pages_of_nobody};
 pub use knob::{
-    Class, Conditions, Knob, KnobId, NOT_GIVEN, Pin, Several, Undo, Vendor, When, given_in_vain, is_by_size,
-    not_taken,
+    Class, Conditions, Enforces, Knob, KnobId, NOT_GIVEN, Pin, Several, Undo, Vendor, When, given_in_vain,
+    is_by_size, not_taken,
 };
 pub use machine::{
     Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PARTS, PartitionCpus, Partitions,

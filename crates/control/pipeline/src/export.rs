@@ -57,11 +57,15 @@ pub fn outgoing(
     match source.load(session)? {
         Named::Plan(plan) => {
             let mut out = Outgoing::new(plan.profile.clone(), "A plan for one host.".to_owned());
-            let all = wanted(&plan).map(|step| &step.knob).chain(plan.skipped.iter().map(|row| &row.knob));
-            let knobs: BTreeSet<KnobId> = all.cloned().collect();
+            let steps = wanted(&plan).map(|step| (&step.knob, Some(&step.wanted)));
+            let rows = plan.skipped.iter().map(|row| (&row.knob, row.wanted.as_ref()));
+            let mut knobs = planish_decide::Values::new();
+            for (knob, value) in steps.chain(rows) {
+                knobs.entry(knob.clone()).or_default().extend(value.cloned());
+            }
             // A saved plan says it has a placement by its drop-ins: see `plan_in`.
             let catalogue = session.catalogue();
-            let pins = knobs.iter().any(|id| id.as_str() == "unit.placement");
+            let pins = knobs.keys().any(|id| id.as_str() == "unit.placement");
             for id in planish_decide::in_order(&knobs, catalogue) {
                 let knob = catalogue.knob(&id)?;
                 let placed = (pins && planish_decide::is_placed(knob)).then_some(PLACED);
@@ -93,7 +97,8 @@ fn of_profile(
         persist: false,
     };
     let mut out = Outgoing::new(profile.name.clone(), profile.summary.clone());
-    let wanted: BTreeSet<KnobId> = profile.want.keys().cloned().collect();
+    let values = |(id, want): (&KnobId, &Want)| (id.clone(), want.literals().into_iter().collect());
+    let wanted: planish_decide::Values = profile.want.iter().map(values).collect();
     for id in planish_decide::in_order(&wanted, catalogue) {
         let knob = catalogue.knob(&id)?;
         let left_out = planish_decide::left_out(catalogue, &observation, &allowed.exclude, &id, &knob.path);
@@ -248,7 +253,8 @@ impl Outgoing {
     /// What a placement sets besides what the profile wants by itself.
     fn placed(&mut self, profile: &Profile, made: &Plan, catalogue: &Catalogue) {
         let rows = wanted(made).map(|step| &step.knob).chain(made.skipped.iter().map(|row| &row.knob));
-        let placed: BTreeSet<KnobId> = rows.filter(|id| !profile.want.contains_key(id)).cloned().collect();
+        let placed = rows.filter(|id| !profile.want.contains_key(id));
+        let placed = placed.map(|id| (id.clone(), BTreeSet::new())).collect();
         for knob in planish_decide::in_order(&placed, catalogue) {
             self.left_out.push(LeftOut { knob, reason: PLACED.to_owned() });
         }

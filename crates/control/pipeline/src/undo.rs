@@ -302,7 +302,7 @@ pub(crate) fn undo_entry(
     back
 }
 
-/// Takes the steps of an entry back, the last one first. A journal that fails does not keep values from going
+/// Takes the steps of an entry back, the last one first, and modes and their limits by their values. A journal that fails does not keep values from going
 /// back; it keeps pools from being written, since after a kill nobody could tell whose the pages were.
 ///
 /// The entry has its steps at the places where their devices are now.
@@ -321,7 +321,7 @@ pub(crate) fn take_back(
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
-    for index in (0..entry.steps.len()).rev() {
+    for index in way_back(session, entry) {
         let now = &known[of_boot];
         let (step, mut handed) = (&now.steps[index], None);
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
@@ -375,6 +375,15 @@ pub(crate) fn take_back(
     }
     back.outcomes.reverse();
     back
+}
+
+/// The order in which the steps of an entry go back.
+fn way_back(session: &Session, entry: &Entry) -> Vec<usize> {
+    let original = |step: &EntryStep| step.original().map(|original| original.value.clone());
+    let originals: Vec<Option<String>> = entry.steps.iter().map(original).collect();
+    let steps = entry.steps.iter().zip(&originals);
+    let steps: Vec<_> = steps.map(|(step, original)| (&step.knob, original.as_deref())).collect();
+    planish_decide::back(&steps, session.catalogue())
 }
 
 /// Takes back what is no value of a place: pages and threads of a process, the file of a program.

@@ -27,6 +27,7 @@ mod live;
 mod loader;
 mod masks;
 mod menu;
+mod midway;
 mod mounts;
 mod once;
 mod partition;

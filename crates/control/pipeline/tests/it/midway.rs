@@ -1,0 +1,114 @@
+//! What a host is between two writes: a limit is there before the mode that enforces it, and after.
+
+use planish_exchange::{ExportFormat, export};
+use planish_model::{Class, EntryId, Exit, Plan, Want};
+use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, outgoing, plan, undo};
+
+use crate::faults::{Fuse, Moment, fused, until_killed};
+use crate::tree::*;
+
+const MODE: &str = "/proc/sys/vm/overcommit_memory";
+const RATIO: &str = "/proc/sys/vm/overcommit_ratio";
+
+fn wanted(mode: i64, ratio: i64) -> Source {
+    profile("held", &[("vm.overcommit_memory", Want::Int(mode)), ("vm.overcommit_ratio", Want::Int(ratio))])
+}
+
+fn options() -> PlanOptions {
+    PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() }
+}
+
+fn planned(session: &Session, source: &Source) -> Plan {
+    plan(session, source, &options()).expect("a plan")
+}
+
+/// A machine of 256 GiB of which 160 are promised: half of it is too little for mode 2.
+fn tree(mode: &str, ratio: &str) -> Tree {
+    let tree = Tree::copy_of("metal-2s");
+    let lines = tree.get("/proc/meminfo");
+    let lines: Vec<&str> = lines.lines().filter(|line| !line.starts_with("Committed_AS")).collect();
+    tree.put("/proc/meminfo", &format!("{}\nCommitted_AS:   167772160 kB\n", lines.join("\n")));
+    tree.put(MODE, &format!("{mode}\n"));
+    tree.put(RATIO, &format!("{ratio}\n"));
+    tree
+}
+
+/// Whether programs are held to a limit that is below what they were promised.
+fn is_starved(tree: &Tree) -> bool {
+    tree.get(MODE).trim() == "2" && tree.get(RATIO).trim() != "95"
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_no_limit_below_what_is_promised() {
+    for (before, wish) in [(("0", "50"), (2, 95)), (("2", "95"), (0, 50))] {
+        let tree_of = || tree(before.0, before.1);
+        let source = wanted(wish.0, wish.1);
+        let counting = Fuse::counting();
+        let whole = tree_of();
+        let plan = planned(&whole.session(), &source);
+        assert_eq!(plan.steps.len(), 2, "{:?}", plan.skipped);
+        let session = fused(whole.options(), &counting);
+        apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+        let of_apply = counting.operations();
+        assert_eq!(undo(&session, Target::Newest, false).expect("undone").exit, Exit::Done);
+        let of_both = counting.operations();
+        let order = if wish.0 == 2 { [RATIO, MODE, MODE, RATIO] } else { [MODE, RATIO, RATIO, MODE] };
+        assert_eq!(counting.places(), order);
+        drop(session);
+        for operation in 0..of_both {
+            let tree = tree_of();
+            let start = tree.snapshot();
+            let session = fused(tree.options(), &Fuse::at(operation, Moment::After));
+            let run = || {
+                apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+                undo(&session, Target::Newest, false).expect("undone")
+            };
+            assert!(until_killed(run).is_none(), "{operation} of {of_apply} and {of_both}");
+            drop(session);
+            assert!(!is_starved(&tree), "killed behind {operation}: {}", tree.get(RATIO));
+            undo(&tree.session(), Target::All, false).expect("undone");
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{operation}");
+        }
+    }
+}
+
+/// As an older planish wrote it: the mode first, and the limit behind it.
+#[test]
+fn an_entry_with_the_mode_first_leaves_the_mode_first_too() {
+    let tree = tree("0", "50");
+    let mut plan = planned(&tree.session(), &wanted(2, 95));
+    plan.steps.reverse();
+    let plan = Plan {
+        hash: Plan::new(
+            plan.profile.clone(),
+            plan.host_id.clone(),
+            plan.boot_id.clone(),
+            plan.steps.clone(),
+            plan.skipped.clone(),
+        )
+        .hash,
+        ..plan
+    };
+    apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    assert_eq!(tree.entries()[0].steps[0].place, MODE);
+    let counting = Fuse::counting();
+    let session = fused(tree.options(), &counting);
+    assert_eq!(undo(&session, Target::Entry(EntryId(1)), false).expect("undone").exit, Exit::Done);
+    assert_eq!(counting.places(), [MODE, RATIO]);
+}
+
+#[test]
+fn every_export_has_the_limit_before_its_mode_and_behind_one_that_is_left() {
+    for (mode, is_limit_first) in [(2, true), (0, false)] {
+        let tree = tree("1", "80");
+        let out = outgoing(&tree.session(), &wanted(mode, 95), &options()).expect("an export");
+        for format in [ExportFormat::Script, ExportFormat::Sysctl, ExportFormat::Tuned, ExportFormat::Ansible]
+        {
+            let files = export(format, &out.name, &out.summary, &out.items).expect("plain values");
+            let text = &files[0].text;
+            let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+            let is_first = at("overcommit_ratio") < at("overcommit_memory");
+            assert_eq!(is_first, is_limit_first, "{format:?}, mode {mode}: {text}");
+        }
+    }
+}
