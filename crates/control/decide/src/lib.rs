@@ -31,6 +31,7 @@ mod mounts;
 mod names;
 mod next_boot;
 mod order;
+mod pages;
 mod parts;
 mod placement;
 mod plan;

@@ -15,7 +15,7 @@ use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, pages_by_others, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
-    against, boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers,
+    against, boot, bounds, caches, cards, cpus, mounts, names, order, pages, parts, units, verdict, writers,
 };
 
 /// What the user allows and names besides the profile.
@@ -339,6 +339,10 @@ impl<'a> Draft<'a> {
             }
         };
         let because = because.or_else(|| unit.map(units::told));
+        if let Some(reason) = pages::unknown_size(knob, wanted, &self.observation.host) {
+            let verdict = Verdict::new(VerdictKind::Absent, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         if verdict.verdict == VerdictKind::Reboot {
             return self.add_boot(knob, reading, wanted, verdict);
         }

@@ -11,7 +11,7 @@ use planish_model::{
     place, units::bytes,
 };
 
-use crate::mounts;
+use crate::{mounts, pages};
 
 /// Why a row of a recording has no other verdict.
 const NOT_LOOKED_FOR: &str = "who recorded this machine did not look for it";
@@ -27,6 +27,9 @@ pub fn verdict(knob: &Knob, observation: &Observation, reading: &Reading) -> Ver
     if knob.boot_parameter().is_some()
         && let Some(reason) = unknown_to(&knob.needs, host)
     {
+        return Verdict::new(VerdictKind::Absent, reason);
+    }
+    if let Some(reason) = pages::unknown_to_kernel(knob, host) {
         return Verdict::new(VerdictKind::Absent, reason);
     }
     match &reading.access {

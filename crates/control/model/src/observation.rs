@@ -119,6 +119,12 @@ pub struct HostFacts {
     /// Bytes of a transparent huge page; `None` for a kernel without them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thp_bytes: Option<u64>,
+    /// Whether the kernel has transparent huge pages; unknown where nothing tells of its memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_thp: Option<bool>,
+    /// Whether it has pools of huge pages, and lists their sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_hugetlb: Option<bool>,
     /// Huge-page sizes that the kernel offers, in bytes, ascending.
     pub huge_page_bytes: Vec<u64>,
     /// `MemTotal` in bytes.

@@ -35,6 +35,8 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
         mounts_apart: host.exists(mounts::APART),
         page_bytes: host.page_bytes(),
         thp_bytes: thp_bytes(host),
+        has_thp: has(host, "transparent_hugepage"),
+        has_hugetlb: has(host, "hugepages"),
         huge_page_bytes: huge_page_bytes(host, memory.get("Hugepagesize").copied()),
         memory_bytes: bytes("MemTotal"),
         available_bytes: bytes("MemAvailable"),
@@ -119,6 +121,12 @@ fn nodes(host: &Host) -> (Vec<u32>, Vec<u32>) {
     let Some(memory) = memory.filter(|memory| !memory.is_empty()) else { return (vec![0], vec![0]) };
     let cpus = set(host, &format!("{FOLDER}/has_cpu")).unwrap_or_else(|| memory.clone());
     (memory.iter().collect(), memory.intersection(&cpus).iter().collect())
+}
+
+/// Whether a kernel has a folder of what it can do with memory; unknown where /sys is not seen. A kernel without either
+/// shows none (`hugetlb_sysfs_init` of `mm/hugetlb.c`, `hugepage_init` of `mm/huge_memory.c`).
+fn has(host: &Host, what: &str) -> Option<bool> {
+    host.exists("/sys/kernel").then(|| host.exists(&format!("/sys/kernel/mm/{what}")))
 }
 
 /// The sizes that /sys lists; where it does not, the default one, which /proc/meminfo tells of a kernel with pools.
