@@ -101,13 +101,17 @@ pub(crate) fn set_by(mut wishes: Wishes, applied: &Wishes, catalogue: &Catalogue
     wishes
 }
 
-/// What the open entries of this boot left on the host, and what those of any boot gave the boot loader: the newest
-/// counts, and pools add up. Who sets a place clears
-/// its twin, so that nothing is left there of an older entry.
+/// What the open entries of this boot left on the host, and what those of any boot gave the boot loader and keep in
+/// files for each boot: the newest counts, and pools add up. Who sets a place clears its twin, so that nothing is left
+/// there of an older entry.
 pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &Catalogue) -> Wishes {
     let mut wishes = of_boot_files(open, catalogue);
-    for entry in of_this_boot(open, observation) {
-        for step in entry.steps.iter().filter(|step| !step.is_undone()) {
+    let mut own: Vec<&Entry> = open.iter().filter(|entry| entry.is_open()).collect();
+    own.sort_by_key(|entry| entry.id);
+    for entry in own {
+        add_lines(&mut wishes, entry, observation, catalogue);
+        let is_of_now = entry.boot_id == observation.host.boot_id;
+        for step in entry.steps.iter().filter(|step| is_of_now && !step.is_undone()) {
             let key = (step.knob.clone(), step.place.clone());
             match step.undo {
                 // Places that their lines set are read anew from the files; boot parameters are above.
@@ -138,6 +142,26 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
         }
     }
     wishes
+}
+
+/// Adds what the lines of an entry's files bring at each boot. A value that was there as it is wanted is in no step, and
+/// is the entry's all the same from the line on: whoever sets another one now, or has a later file or program do so at
+/// the next boot, takes from the entry what it was asked to keep.
+fn add_lines(wishes: &mut Wishes, entry: &Entry, observation: &Observation, catalogue: &Catalogue) {
+    let is_kept = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
+    for (place, text) in entry.steps.iter().filter(is_kept).flat_map(EntryStep::lines) {
+        let mut seen = observation.knobs.iter();
+        let of_place = seen.find(|(_, readings)| readings.iter().any(|reading| reading.place == place));
+        let knob = of_place.and_then(|(id, _)| catalogue.knob(id).ok());
+        // Pages of a pool are told by its steps.
+        let Some(knob) = knob.filter(|knob| knob.undo == Undo::Restore) else { continue };
+        if text.trim() != "0"
+            && let Some((twin, place)) = twin_of(knob, &place, catalogue)
+        {
+            wishes.remove(&(twin.id.clone(), place));
+        }
+        wishes.insert((knob.id.clone(), place), Wish::Value { text, by: Some((entry.id, None)) });
+    }
 }
 
 /// The boot parameters that open entries of any boot had the boot loader give: the newest counts. Somebody may have

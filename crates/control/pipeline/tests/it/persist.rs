@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planish_host::Host;
 use planish_model::{
-    Class, Drift, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind,
+    Class, Drift, DriftState, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind,
 };
 use planish_pipeline::{ApplyOptions, PipelineError, Session, Source, Target, apply, check, confirm, undo};
 
@@ -263,4 +263,58 @@ fn what_a_later_file_takes_back_at_boot_is_a_finding_of_the_confirm() {
     apply(&session, &plan_of(&session, &two), &options).expect("applied");
     let confirmed = confirm(&session).expect("confirmed");
     assert_eq!((confirmed.exit, confirmed.hints), (Exit::Done, Vec::new()));
+}
+
+/// A line of ours for what was as wanted already is the entry's from then on: who takes it back is told before the boot
+/// and after it, with no profile named, as an installed check asks.
+#[test]
+fn what_was_as_wanted_when_it_was_persisted_is_held_against_now_and_the_next_boot() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let two = [
+        ("vm.zone_reclaim_mode", planish_model::Want::Int(1)),
+        ("vm.stat_interval", planish_model::Want::Int(10)),
+    ];
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &profile("two", &two)), &PERSIST).expect("applied");
+    let row = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.into_iter().find(|row| row.place == ZONE_RECLAIM).expect("a row");
+        (row.state, row.wanted, row.because.unwrap_or_default(), checked.exit)
+    };
+    let one = Some("1".to_owned());
+    assert_eq!(row(&tree), (DriftState::Ok, one.clone(), String::new(), Exit::Done));
+    tree.put("/etc/sysctl.d/95-vendor.conf", "vm.zone_reclaim_mode = 0\n");
+    let lost = "/etc/sysctl.d/95-vendor.conf:1 will set 0".to_owned();
+    assert_eq!(row(&tree), (DriftState::LostAtBoot, one.clone(), lost, Exit::Findings));
+    tree.reboot(&start);
+    let drift = "as /etc/sysctl.d/95-vendor.conf:1 says".to_owned();
+    assert_eq!(row(&tree), (DriftState::Drift, one.clone(), drift, Exit::Findings));
+    tree.remove("/etc/sysctl.d/95-vendor.conf");
+    assert_eq!(row(&tree), (DriftState::Drift, one, "changed since entry 1".to_owned(), Exit::Findings));
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(row(&tree), (DriftState::Ok, None, String::new(), Exit::Done));
+}
+
+/// The same where a later unit takes it back.
+#[test]
+fn who_writes_over_what_was_as_wanted_is_laid_over_its_line() {
+    let tree = Tree::copy_of("metal-2s");
+    let unit = "[Service]\nType=oneshot\nExecStart=/bin/sh -c \"echo defer > \
+                /sys/kernel/mm/transparent_hugepage/defrag\"\n[Install]\nWantedBy=multi-user.target\n";
+    let source = profile(
+        "own",
+        &[
+            ("thp.defrag", planish_model::Want::Text("madvise".to_owned())),
+            ("vm.stat_interval", planish_model::Want::Int(10)),
+        ],
+    );
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &source), &PERSIST).expect("applied");
+    tree.put("/run/systemd/system/.keep", "");
+    tree.put("/etc/systemd/system/disable-thp.service", unit);
+    tree.put("/etc/systemd/system/multi-user.target.wants/disable-thp.service", "");
+    let checked = check(&tree.session(), None).expect("checked");
+    let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == "thp.defrag").expect("a row");
+    assert_eq!((row.state, checked.exit), (DriftState::OverwrittenAtBoot, Exit::Findings), "{row:?}");
 }
