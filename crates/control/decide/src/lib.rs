@@ -56,7 +56,7 @@ pub use plan::{Options, coupled, forbidden, plan};
 pub use pool::pages_by_others;
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
 pub use verdict::{unmet, verdict};
-pub use writers::{left_out, second_writers};
+pub use writers::{Kept, left_out, second_writers};
 
 #[cfg(test)]
 mod testing;

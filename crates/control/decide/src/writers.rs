@@ -14,8 +14,24 @@ const OWN_PROFILE: &str = "planish";
 /// Knobs and places that are named before the others are only counted.
 const NAMED_MAX: usize = 3;
 
-/// The other programs that write places of these steps, in the order of the catalogue. Where files for the next boot
-/// come with them (`persist`), lines that are applied before those say nothing that counts.
+/// A value for a place that is as wanted already, and that a file is to bring at each boot.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept<'a> {
+    /// The knob.
+    pub knob: &'a KnobId,
+    /// The place.
+    pub place: &'a str,
+    /// The value.
+    pub wanted: &'a str,
+}
+
+impl<'a> Kept<'a> {
+    fn of(step: &'a Step) -> Self {
+        Self { knob: &step.knob, place: &step.place, wanted: &step.wanted }
+    }
+}
+
+/// The other programs that write places of these steps, in the order of the catalogue.
 pub(crate) fn beside(
     catalogue: &Catalogue,
     observation: &Observation,
@@ -23,12 +39,25 @@ pub(crate) fn beside(
     steps: &[&Step],
     persist: bool,
 ) -> Vec<SecondWriter> {
+    let steps: Vec<Kept<'_>> = steps.iter().map(|step| Kept::of(step)).collect();
+    beside_values(catalogue, observation, profile, &steps, persist)
+}
+
+/// The same of values. Where files for the next boot come with them (`persist`), lines that are applied before those
+/// say nothing that counts.
+fn beside_values(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    profile: &str,
+    steps: &[Kept<'_>],
+    persist: bool,
+) -> Vec<SecondWriter> {
     let mut found = Vec::new();
     for writer in catalogue.writers() {
         let lines = lines_against(writer, catalogue, observation, steps, persist);
         let seen = observation.writers.iter().find(|seen| seen.id == writer.id);
-        let theirs: Vec<&Step> = match seen {
-            Some(seen) => steps.iter().filter(|step| catalogue.writes(seen, &step.knob)).copied().collect(),
+        let theirs: Vec<Kept<'_>> = match seen {
+            Some(seen) => steps.iter().filter(|step| catalogue.writes(seen, step.knob)).copied().collect(),
             None => lines.iter().map(|(step, _)| *step).collect(),
         };
         if theirs.is_empty() {
@@ -41,11 +70,11 @@ pub(crate) fn beside(
             id: writer.id.clone(),
             running: seen.is_some_and(|seen| seen.running),
             evidence: seen.map_or_else(|| said.collect(), |seen| seen.evidence.clone()),
-            places: theirs.iter().map(|step| step.place.clone()).collect(),
+            places: theirs.iter().map(|step| step.place.to_owned()).collect(),
             maybe: theirs
                 .iter()
-                .filter(|step| seen.is_some_and(|seen| catalogue.only_may_write(seen, &step.knob)))
-                .map(|step| step.place.clone())
+                .filter(|step| seen.is_some_and(|seen| catalogue.only_may_write(seen, step.knob)))
+                .map(|step| step.place.to_owned())
                 .collect(),
             hand_over: holes.fill_all(&writer.hand_over),
             exclude: holes.fill_all(&writer.exclude),
@@ -57,7 +86,7 @@ pub(crate) fn beside(
 }
 
 /// The knobs, once for each of these places, that the way to exclude some of them says nothing of.
-fn not_excluded(writer: &Writer, holes: &Holes, theirs: &[&Step]) -> Vec<KnobId> {
+fn not_excluded(writer: &Writer, holes: &Holes, theirs: &[Kept<'_>]) -> Vec<KnobId> {
     let filled = || writer.exclude.iter().filter(|text| holes.fill(text).is_some());
     let of_sysctls = || filled().all(|text| text.contains("{sysctls}"));
     if filled().next().is_none() || !of_sysctls() {
@@ -67,16 +96,26 @@ fn not_excluded(writer: &Writer, holes: &Holes, theirs: &[&Step]) -> Vec<KnobId>
     others.map(|step| step.knob.clone()).collect()
 }
 
-/// The other programs that write places of a plan which was made before, as the host shows them now.
+/// The other programs that write places of a plan which was made before, as the host shows them now. With files for
+/// the next boot, of what those are to `keep` besides, too: whoever writes that over at the boot makes the line one in
+/// vain. Who says the value that is kept takes nothing from it.
 #[must_use]
 pub fn second_writers(
     catalogue: &Catalogue,
     observation: &Observation,
     plan: &Plan,
-    persist: bool,
+    keep: Option<&[Kept<'_>]>,
 ) -> Vec<SecondWriter> {
-    let steps: Vec<&Step> = plan.steps.iter().chain(&plan.boot).collect();
-    beside(catalogue, observation, &plan.profile, &steps, persist)
+    let steps = plan.steps.iter().chain(&plan.boot).map(Kept::of);
+    let is_safe = |kept: &Kept<'_>| {
+        let Ok(knob) = catalogue.knob(kept.knob) else { return true };
+        let mut writers =
+            observation.writers.iter().filter(|seen| catalogue.writes(seen, kept.knob)).peekable();
+        writers.peek().is_some() && writers.all(|seen| seen.sets_as_wanted(knob, kept.wanted))
+    };
+    let kept = keep.unwrap_or_default().iter().filter(|kept| !is_safe(kept)).copied();
+    let values: Vec<Kept<'_>> = steps.chain(kept).collect();
+    beside_values(catalogue, observation, &plan.profile, &values, keep.is_some())
 }
 
 /// Lines of a writer's files that will set a place of the steps to something else at the next boot.
@@ -84,15 +123,14 @@ fn lines_against<'a>(
     writer: &Writer,
     catalogue: &Catalogue,
     observation: &'a Observation,
-    steps: &[&'a Step],
+    steps: &[Kept<'a>],
     persist: bool,
-) -> Vec<(&'a Step, &'a Persisted)> {
-    let line = |step: &&'a Step| {
-        let line = observation.persisted.get(&step.place)?;
-        let kind = &catalogue.knob(&step.knob).ok()?.r#type;
-        let theirs =
-            writer.has_line(&line.source) && !line.is_ours() && !kind.same(&line.value, &step.wanted);
-        let counts = theirs && !(persist && is_outranked(observation, &step.place, line));
+) -> Vec<(Kept<'a>, &'a Persisted)> {
+    let line = |step: &Kept<'a>| {
+        let line = observation.persisted.get(step.place)?;
+        let kind = &catalogue.knob(step.knob).ok()?.r#type;
+        let theirs = writer.has_line(&line.source) && !line.is_ours() && !kind.same(&line.value, step.wanted);
+        let counts = theirs && !(persist && is_outranked(observation, step.place, line));
         counts.then_some((*step, line))
     };
     steps.iter().filter_map(line).collect()
@@ -225,7 +263,7 @@ impl Holes {
     fn of<'a>(
         observation: &Observation,
         seen: Option<&SeenWriter>,
-        steps: &[&Step],
+        steps: &[Kept<'_>],
         lines: impl Iterator<Item = &'a str>,
     ) -> Self {
         let mut holes = Vec::new();
@@ -244,7 +282,7 @@ impl Holes {
         }));
         let lines: BTreeSet<String> = lines.map(to_take_out).collect();
         let joined = |words: Vec<String>, with: &str| (!words.is_empty()).then(|| words.join(with));
-        let irqs = steps.iter().filter_map(|step| irq(&step.place)).map(|irq| format!("--banirq={irq}"));
+        let irqs = steps.iter().filter_map(|step| irq(step.place)).map(|irq| format!("--banirq={irq}"));
         let sysctls = steps.iter().filter_map(|step| step.place.strip_prefix("/proc/sys/"));
         for (name, text) in [
             ("irqs", joined(irqs.collect(), " ")),
@@ -282,9 +320,9 @@ fn irq(place: &str) -> Option<&str> {
 }
 
 /// The CPUs that the plan takes interrupts away from: those that are not in the default affinity that it sets.
-fn quiet_cpus(observation: &Observation, steps: &[&Step]) -> Option<String> {
+fn quiet_cpus(observation: &Observation, steps: &[Kept<'_>]) -> Option<String> {
     let step = steps.iter().find(|step| step.knob.as_str() == "irq.default_affinity")?;
-    let steered = Cpus::parse_mask(&step.wanted)?;
+    let steered = Cpus::parse_mask(step.wanted)?;
     let quiet: Cpus = (0..observation.host.cpus_online).filter(|cpu| !steered.contains(*cpu)).collect();
     (!quiet.is_empty()).then(|| quiet.to_string())
 }

@@ -10,11 +10,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_act::Sink;
+use planish_decide::Kept;
 use planish_host::Host;
 use planish_model::place::MOUNTS;
 use planish_model::{
     BootLoader, Class, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
-    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted,
+    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind,
 };
 
 use crate::boot;
@@ -216,7 +217,8 @@ fn to_keep<'a>(
 ) -> impl Iterator<Item = (&'a KnobId, &'a String, &'a str)> {
     let wanted = plan.steps.iter().filter(|step| step.part != Some(Part::Back));
     let planned = wanted.map(|step| (&step.knob, &step.place, step.wanted.as_str()));
-    let may = |skipped: &&Skipped| skipped.satisfied && skipped.not_to_keep.is_none();
+    let may =
+        |skipped: &&Skipped| skipped.satisfied && skipped.not_to_keep.is_none() && means_something(skipped);
     let there = plan.skipped.iter().filter(may);
     let there = there.filter_map(|row| Some((&row.knob, &row.place, row.wanted.as_deref()?)));
     let at_boot = plan.boot.iter().map(|step| (&step.knob, &step.place, step.wanted.as_str()));
@@ -225,6 +227,37 @@ fn to_keep<'a>(
         Some((&row.knob, &row.place, step.wanted.as_str()))
     });
     planned.chain(there).chain(asked).chain(at_boot)
+}
+
+/// Whether a place that is as wanted is so by more than chance. What means nothing here, or is for others to set, is
+/// written by no apply: where a write beside it has it as wanted, a line for it would come of the second apply and not
+/// of the first.
+fn means_something(row: &Skipped) -> bool {
+    use VerdictKind::{Absent, Firmware, Host, Moot, NotRecorded};
+    !matches!(row.verdict.verdict, Moot | Host | Firmware | Absent | NotRecorded)
+}
+
+/// What lines of files are for, of a plan that is to be persisted, beside its steps: who writes such a place over at a
+/// boot is a second writer as much as one of a step's.
+pub(crate) fn kept<'a>(
+    session: &Session,
+    plan: &'a Plan,
+    entries: &'a [Entry],
+    observation: &Observation,
+) -> Vec<Kept<'a>> {
+    let host = session.host();
+    let is_new = |place: &str| plan.steps.iter().chain(&plan.boot).all(|step| step.place != place);
+    let comes = |place: &str| observation.persisted.contains_key(place);
+    let has_line = |place: &str, value: &str| match route(place, value) {
+        Route::Sysctl(_) | Route::Tmpfiles(_) | Route::Disk(_) => true,
+        Route::Rule => rules::rule(host, place, value).is_ok(),
+        Route::Holder => holding::steps(host, value).is_ok(),
+        Route::Pool => pool_line(session, plan, place, entries, observation).is_some(),
+        Route::Boot => !comes(place),
+        Route::Itself | Route::Nothing { .. } => false,
+    };
+    let rows = to_keep(plan, entries).filter(|(_, place, value)| is_new(place) && has_line(place, value));
+    rows.map(|(knob, place, wanted)| Kept { knob, place, wanted }).collect()
 }
 
 /// The step by which an open entry asked for what a row wants, and did not get it. What a plan file says of that counts

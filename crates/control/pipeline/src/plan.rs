@@ -7,6 +7,7 @@ use planish_residency::processes_named;
 use tracing::info_span;
 
 use crate::error::PipelineError;
+use crate::persist;
 use crate::session::Session;
 use crate::size::{Service, SizeRequest, size_on};
 use crate::source::{Named, Source};
@@ -35,7 +36,10 @@ pub struct PlanOptions {
 /// Names that do not exist, a file that is no plan, a journal that cannot be read.
 pub fn plan(session: &Session, source: &Source, options: &PlanOptions) -> Result<Plan, PipelineError> {
     match source.load(session)? {
-        Named::Plan(plan) => Ok(with_second_writers(session, *plan, options.persist).0),
+        Named::Plan(plan) => {
+            let entries = session.ledger()?.entries;
+            Ok(with_second_writers(session, *plan, &entries, options.persist).0)
+        }
         Named::Profile(profile) => {
             let plan = of_profile(session, &profile, options, &session.ledger()?.entries)?.0;
             refuse_overridden(session, &plan)?;
@@ -73,7 +77,7 @@ pub(crate) fn plan_and_look(
     entries: &[Entry],
 ) -> Result<(Plan, Observation), PipelineError> {
     match named {
-        Named::Plan(plan) => Ok(with_second_writers(session, *plan, options.persist)),
+        Named::Plan(plan) => Ok(with_second_writers(session, *plan, entries, options.persist)),
         Named::Profile(profile) => of_profile(session, &profile, options, entries),
     }
 }
@@ -109,6 +113,7 @@ fn of_profile(
         }
         None => plan,
     };
+    let plan = if options.persist { named_beside(session, plan, entries, &observation, true) } else { plan };
     let unsuited = service.and_then(|service| of_others(session, profile, &service));
     let unsuited = unsuited.or_else(|| of_other_version(session, profile));
     let allowed = Allowed { classes: options.allow_classes, knobs: options.allow_knobs };
@@ -158,11 +163,29 @@ fn of_other_version(session: &Session, profile: &Profile) -> Option<String> {
 
 /// A plan of a file with the programs that write its places too, as this host shows them now: what the file says of
 /// them no hash covers. Those of another host are not here to be seen.
-fn with_second_writers(session: &Session, plan: Plan, persist: bool) -> (Plan, Observation) {
+fn with_second_writers(
+    session: &Session,
+    plan: Plan,
+    entries: &[Entry],
+    persist: bool,
+) -> (Plan, Observation) {
     let observation = session.observe_planned(&plan);
     if plan.host_id != observation.host.host_id {
         return (plan, observation);
     }
-    let second_writers = planish_decide::second_writers(session.catalogue(), &observation, &plan, persist);
-    (Plan { second_writers, ..plan }, observation)
+    (named_beside(session, plan, entries, &observation, persist), observation)
+}
+
+/// A plan with those who write its places, and those of the files that come with it.
+fn named_beside(
+    session: &Session,
+    plan: Plan,
+    entries: &[Entry],
+    observation: &Observation,
+    persist: bool,
+) -> Plan {
+    let keep = persist.then(|| persist::kept(session, &plan, entries, observation));
+    let second_writers =
+        planish_decide::second_writers(session.catalogue(), observation, &plan, keep.as_deref());
+    Plan { second_writers, ..plan }
 }

@@ -243,7 +243,7 @@ fn irqbalance_is_told_the_very_line() {
         ..plan.steps[0].clone()
     };
     plan.steps = [24, 25].map(by_hand).into_iter().chain(plan.steps.clone()).collect();
-    plan.second_writers = second_writers(&catalogue, &observation, &plan, false);
+    plan.second_writers = second_writers(&catalogue, &observation, &plan, None);
     let [writer] = plan.second_writers.as_slice() else { panic!("{:?}", plan.second_writers) };
     let line =
         "in /etc/default/irqbalance: IRQBALANCE_ARGS=\"--deepestcache=2 --banirq=24 --banirq=25\"; then: ";

@@ -6,7 +6,9 @@ use planish_host::Host;
 use planish_model::{
     Class, Drift, DriftState, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind,
 };
-use planish_pipeline::{ApplyOptions, PipelineError, Session, Source, Target, apply, check, confirm, undo};
+use planish_pipeline::{
+    ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan, undo,
+};
 
 use crate::tree::*;
 
@@ -317,4 +319,31 @@ fn who_writes_over_what_was_as_wanted_is_laid_over_its_line() {
     let checked = check(&tree.session(), None).expect("checked");
     let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == "thp.defrag").expect("a row");
     assert_eq!((row.state, checked.exit), (DriftState::OverwrittenAtBoot, Exit::Findings), "{row:?}");
+}
+
+/// What means nothing here is as wanted by chance alone: a line for it would come with the second apply, once a write
+/// beside it has changed it, and not with the first.
+#[test]
+fn a_second_apply_has_nothing_to_keep_that_the_first_had_not() {
+    let options =
+        PlanOptions { allow_classes: vec![Class::Availability], persist: true, ..Default::default() };
+    for host in ["rhel9-guest", "metal-2s"] {
+        let session = Tree::copy_of(host).session();
+        let names: Vec<String> = session.catalogue().profile_names().map(ToString::to_string).collect();
+        assert!(names.len() > 10, "{names:?}");
+        for name in names {
+            let tree = Tree::copy_of(host);
+            let source = Source::named(&name);
+            let apply = || {
+                let session = tree.session();
+                let plan = plan(&session, &source, &options).expect("a plan");
+                apply(&session, &plan, &PERSIST).map(|done| (done.entry, done.exit))
+            };
+            // A profile that this host cannot have is written neither time.
+            if let Ok((Some(_), Exit::Done | Exit::Findings)) = apply() {
+                let again = apply().unwrap_or_else(|error| panic!("{host} {name}: {error:?}"));
+                assert_eq!(again.0, None, "{host} {name}: {:#?}", tree.entries().last());
+            }
+        }
+    }
 }

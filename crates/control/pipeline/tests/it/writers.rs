@@ -624,3 +624,34 @@ fn who_moves_processes_is_named_by_a_placement() {
     assert_eq!(row.state, DriftState::Ok, "{row:?}");
     assert_eq!(row.because.as_deref(), Some("numad may undo it while it is at work"));
 }
+
+/// What a file of ours is to keep is named with who takes it back, also where no step writes it: that is told before
+/// the question, and not by the exit code of the apply.
+#[test]
+fn who_writes_over_what_is_only_kept_is_named_before_it_is_written() {
+    let tree = Tree::copy_of("metal-2s");
+    let unit = "[Service]\nType=oneshot\nExecStart=/bin/sh -c \"echo defer > \
+                /sys/kernel/mm/transparent_hugepage/defrag\"\n[Install]\nWantedBy=multi-user.target\n";
+    tree.put("/run/systemd/system/.keep", "");
+    tree.put("/etc/systemd/system/disable-thp.service", unit);
+    tree.put("/etc/systemd/system/multi-user.target.wants/disable-thp.service", "");
+    tree.put("/etc/sysctl.d/95-vendor.conf", "vm.zone_reclaim_mode = 1\n");
+    let wanted = [("thp.defrag", word("madvise")), ("vm.zone_reclaim_mode", Want::Int(0))];
+    let source = profile("own", &wanted);
+    let named = |persist: bool| {
+        let options = PlanOptions { persist, ..PlanOptions::default() };
+        let plan = plan(&tree.session(), &source, &options).expect("a plan");
+        assert_eq!(plan.steps, [], "all is as wanted");
+        let writers = plan.second_writers.into_iter();
+        writers.map(|writer| (writer.id, writer.places, writer.hand_over.is_empty())).collect::<Vec<_>>()
+    };
+    let defrag = "/sys/kernel/mm/transparent_hugepage/defrag".to_owned();
+    let mut found = named(true);
+    found.sort();
+    let of = |id: &str, place: String| (id.to_owned(), vec![place], false);
+    assert_eq!(found, [of("sysctl.d", ZONE_RECLAIM.to_owned()), of("units", defrag)]);
+    assert_eq!(named(false), []);
+    // Who says what is wanted takes nothing from the line.
+    tree.put("/etc/systemd/system/disable-thp.service", &unit.replace("defer", "madvise"));
+    assert_eq!(named(true), [of("sysctl.d", ZONE_RECLAIM.to_owned())]);
+}
