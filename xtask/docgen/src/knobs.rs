@@ -83,6 +83,7 @@ fn held_against(bound: Bound) -> &'static str {
         Bound::Kept => "of all units together: what memory can give besides the reserve of the host",
         Bound::Surplus => "what memory can give besides the reserve of the host",
         Bound::WakeUp => "to make wake-ups longer than somebody set needs `--allow availability`",
+        Bound::Polls => "0, with which all CPUs poll, needs `--allow availability`",
         Bound::ReadAhead => "a 64th of memory",
         Bound::PagesOfHuge => "one less than the small pages of a huge one",
         Bound::Neighbours => "no threshold is above the next one, of those that stay too",

@@ -6,7 +6,7 @@
 
 use planish_model::{
     BootCpus, Catalogue, Cpus, Knob, KnobId, MemoryPolicy, Observation, Placement, Plan, Profile, ValueType,
-    VerdictKind, place,
+    VerdictKind, bootline, place,
 };
 
 use crate::cpus;
@@ -22,14 +22,17 @@ enum Relation {
     Same,
     /// The first gives work to CPUs and the second keeps work away from them.
     Apart,
+    /// Both are lists of CPUs of which some kernels take one alone.
+    OneList,
     /// The first with its word turns on what the second with its own turns off.
     NotBoth(&'static str, &'static str),
 }
 
 /// All relations between rows.
-const RELATIONS: [(&str, Relation, &str); 21] = [
+const RELATIONS: [(&str, Relation, &str); 22] = [
     ("boot.irqaffinity", Relation::Apart, "boot.isolcpus"),
     ("boot.systemd_cpu_affinity", Relation::Apart, "boot.isolcpus"),
+    ("boot.isolcpus", Relation::OneList, "boot.nohz_full"),
     ("clock.source", Relation::Same, "boot.clocksource"),
     ("cpu.governor", Relation::Same, "boot.cpufreq_default_governor"),
     ("cpu.min_freq_khz", Relation::NotAbove, "cpu.max_freq_khz"),
@@ -147,6 +150,16 @@ fn named(knob: &Knob, value: &Value<'_>, observation: &Observation) -> Cpus {
 /// The unit of a share.
 const PERCENT: &str = "percent";
 
+/// The lowest of a highest, and the highest of a lowest: whoever sets some of them asks what the others are.
+#[must_use]
+pub fn beside<'a>(ids: impl Iterator<Item = &'a KnobId>) -> Vec<KnobId> {
+    let of = |id: &'a KnobId| {
+        let pairs = lowest_and_highest().filter(|pair| pair.contains(&id.as_str()));
+        pairs.flatten().filter(|other| *other != id.as_str()).map(KnobId::new)
+    };
+    ids.flat_map(of).collect()
+}
+
 /// Whether two rows count in the same unit.
 pub(crate) fn is_one_unit(first: &Knob, second: &Knob) -> bool {
     unit(first) == unit(second)
@@ -197,6 +210,15 @@ fn contradiction(
             let both = worked.intersection(&kept);
             (!both.is_empty())
                 .then(|| format!("the first gives work to CPU {both}, and the second keeps it away"))
+        }
+        Relation::OneList => {
+            let kernel = &observation.host.kernel;
+            let [own, list] = [a, b].map(|value| BootCpus::parse(value.wanted.trim()));
+            let last = observation.cpus_present.iter().last().unwrap_or_default();
+            let differs = own?.cpus(last) != list?.cpus(last);
+            (differs && bootline::takes_one_list(kernel)).then(|| {
+                format!("Linux {kernel} takes one list for both, and drops the second that is for other CPUs")
+            })
         }
         Relation::NotBoth(on, off) => {
             let is_both = first.r#type.normal(a.wanted) == on && second.r#type.normal(b.wanted) == off;
@@ -319,6 +341,42 @@ mod tests {
             assert_eq!(knob.r#type.normal(word), word, "{id}");
         }
         assert!(catalogue.knob(&KnobId::new(OWN_WORK)).is_ok());
+    }
+
+    #[test]
+    fn a_kernel_that_takes_one_list_of_cpus_is_given_no_two() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let refused = |kernel: &str, isolated: &str, quiet: &str| {
+            let mut seen = crate::testing::observation();
+            seen.cpus_present = Cpus::parse("0-7").expect("a list");
+            seen.host.cpus_online = 8;
+            seen.host.kernel = kernel.to_owned();
+            for name in ["isolcpus", "nohz_full"] {
+                let reading = crate::testing::reading(&format!("cmdline:{name}"), planish_model::NOT_GIVEN);
+                seen.knobs.insert(KnobId::new(format!("boot.{name}")), vec![reading]);
+            }
+            let text = |value: &str| Want::Text(value.to_owned());
+            let want = [("boot.isolcpus", text(isolated)), ("boot.nohz_full", text(quiet))];
+            let allow_classes = vec![planish_model::Class::Availability];
+            let options = crate::Options { allow_classes, ..crate::Options::default() };
+            let plan = crate::plan(&catalogue, &seen, &crate::testing::profile(&want), &[], &options);
+            plan.map(|plan| assert_eq!(plan.boot.len(), 2))
+                .err()
+                .map(|error| (error.to_string(), error.cure()))
+        };
+        let (told, cure) = refused("5.14.21-150500-default", "1-2", "2-3").expect("refused");
+        assert!(told.contains("takes one list for both, and drops the second"), "{told}");
+        assert!(told.contains("boot.isolcpus = 1-2 and boot.nohz_full = 2-3"), "{told}");
+        assert!(cure.contains("--exclude boot.isolcpus"), "{cure}");
+        for (kernel, isolated, quiet) in [
+            ("5.14.21-150500-default", "domain,managed_irq,1-2", "1,2"),
+            ("5.14.21-150500-default", "1-7", "1-N"),
+            ("5.18.0", "1-2", "2-3"),
+            ("4.14.0", "1-2", "2-3"),
+            ("5.14.0-427.el9.x86_64", "1-2", "2-3"),
+        ] {
+            assert_eq!(refused(kernel, isolated, quiet), None, "{kernel}: {isolated} and {quiet}");
+        }
     }
 
     #[test]

@@ -4,10 +4,10 @@
 //! All steps of a plan are looked at together, since the mode of one row decides what the number of another means.
 
 use planish_model::mounts::is_option;
-use planish_model::{Bound, Catalogue, Class, KnobId, Observation, Step, units::bytes};
+use planish_model::{Bound, Catalogue, Class, Knob, KnobId, Observation, Step, place, units::bytes};
 
 use crate::budget::Budget;
-use crate::mounts;
+use crate::{against, mounts};
 
 /// `vm.min_free_kbytes` above this part of memory is refused. The kernel's own choice is below one percent on all but
 /// the smallest machines (`mm/page_alloc.c`, `calculate_min_free_kbytes`), and huge pages on them want a few.
@@ -46,6 +46,7 @@ pub(crate) fn refusals(
         beyond_range(observation, step)
             .or_else(of_mount)
             .or_else(|| after.neighbours(step))
+            .or_else(|| after.turned(catalogue, knob, step))
             .or_else(of_pool)
             .or_else(|| after.refusal(knob.bound?, step))
     };
@@ -63,6 +64,14 @@ pub fn ruinous(catalogue: &Catalogue, observation: &Observation, steps: &[Step])
 
 /// Why a limit needs more than its class says, and which class: it is safe to move it one way, and not the other.
 pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Option<(Class, String)> {
+    if bound == Some(Bound::Polls) {
+        let is_new = wanted.trim() == "0" && now.trim() != "0";
+        return is_new.then(|| {
+            let reason =
+                "no CPU would sleep any more, and all of them poll at full power: --allow availability";
+            (Class::Availability, reason.to_owned())
+        });
+    }
     if bound == Some(Bound::WakeUp) {
         return longer_wake_up(now.trim(), wanted.trim());
     }
@@ -90,6 +99,7 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
             (Class::Durability, reason)
         }),
         Bound::WakeUp
+        | Bound::Polls
         | Bound::FreeReserve
         | Bound::Watermarks
         | Bound::Promises
@@ -189,6 +199,7 @@ impl After<'_> {
             | Bound::BootCpu
             | Bound::Neighbours
             | Bound::WakeUp
+            | Bound::Polls
             | Bound::Kept => None,
         }
     }
@@ -397,6 +408,37 @@ impl After<'_> {
             after[low],
             after[low + 1]
         ))
+    }
+
+    /// A lowest above its highest, of which a plan moves one and the other one stays: of what waits to be written the
+    /// kernel takes half of the highest then (`domain_dirty_limits` of `mm/page-writeback.c`), and of the speed of a CPU
+    /// it takes the highest for both.
+    fn turned(&self, catalogue: &Catalogue, knob: &Knob, step: &Step) -> Option<String> {
+        let id = step.knob.as_str();
+        let holes = place::captures(&knob.path, &step.place)?;
+        let of_pair = |[low, high]: [&'static str; 2]| match id {
+            _ if id == low => Some((high, true)),
+            _ if id == high => Some((low, false)),
+            _ => None,
+        };
+        against::lowest_and_highest().filter_map(of_pair).find_map(|(other, is_lowest)| {
+            let beside = catalogue.knob(&KnobId::new(other)).ok()?;
+            let at = place::fill(&beside.path, &holes);
+            let is_moved = |step: &Step| step.place == at || beside.twin.as_ref() == Some(&step.knob);
+            if !against::is_one_unit(knob, beside) || self.steps.iter().any(is_moved) {
+                return None;
+            }
+            // A twin that is not in force shows zero.
+            let in_force = |text: &str| number(text).filter(|value| *value > 0 || beside.twin.is_none());
+            let there = in_force(self.observation.reading(&beside.id, &at)?.value.as_deref()?)?;
+            let wanted = in_force(&step.wanted)?;
+            let is_above = |own: u64| if is_lowest { own > there } else { own < there };
+            let was_above = in_force(&step.now).is_some_and(is_above);
+            (is_above(wanted) && !was_above).then(|| {
+                let (side, end) = if is_lowest { ("above", "highest") } else { ("below", "lowest") };
+                format!("{wanted} is {side} {other}, the {end}, which is {there} and stays so")
+            })
+        })
     }
 
     fn cpus_left(&self, step: &Step, wanted: u64) -> Option<String> {

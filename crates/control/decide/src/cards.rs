@@ -60,8 +60,18 @@ pub(crate) fn beside_new_queues(steps: &[Step]) -> Vec<Option<String>> {
     steps.iter().map(waits).collect()
 }
 
-/// Why a value is not set at a place that could be set: the device takes no number as large, or the machine is reached
-/// through the card and may lose it.
+/// Why no value as large can be set at a place: the file beside it says the most, and the kernel refuses more.
+pub(crate) fn beyond_limit(knob: &Knob, reading: &Reading, wanted: &str) -> Option<String> {
+    let max = reading.max.filter(|max| wanted.trim().parse::<i64>().is_ok_and(|wanted| wanted > *max))?;
+    let limit = knob.limit.as_deref().unwrap_or_default();
+    Some(match knob.has_holes() {
+        true => format!("this device takes {max} at most"),
+        // It is a setting of its own, and no property of the kernel.
+        false => format!("it is {max} at most, which is what {limit} is set to"),
+    })
+}
+
+/// Why a value is not set at a place that could be set: the machine is reached through the card and may lose it.
 pub(crate) fn refusal(
     knob: &Knob,
     reading: &Reading,
@@ -69,12 +79,6 @@ pub(crate) fn refusal(
     observation: &Observation,
     options: &Options,
 ) -> Option<Verdict> {
-    if let Some(max) = reading.max
-        && wanted.trim().parse::<i64>().is_ok_and(|wanted| wanted > max)
-    {
-        let taker = if knob.has_holes() { "device" } else { "kernel" };
-        return Some(Verdict::new(VerdictKind::Absent, format!("this {taker} takes {max} at most")));
-    }
     let nic = nic(&reading.place).or_else(|| of_link(knob, &reading.place))?;
     let named = options.allow_knobs.contains(&knob.id);
     let drops = knob.id.as_str() == FLOW_RULES && wanted.trim() == "0";
@@ -118,7 +122,8 @@ mod tests {
         let allow_knobs = allow.iter().copied().map(KnobId::new).collect();
         let options = Options { allow_classes: vec![Class::Availability], allow_knobs, ..Options::default() };
         let reading = Reading { max, ..reading(RINGS, "256") };
-        refusal(&knob, &reading, "512", &observation, &options).map(|verdict| verdict.reason)
+        let refused = refusal(&knob, &reading, "512", &observation, &options).map(|verdict| verdict.reason);
+        beyond_limit(&knob, &reading, "512").or(refused)
     }
 
     #[test]
@@ -219,5 +224,39 @@ mod tests {
         let why = refused(Class::Safe, &[], &[], Some(511)).expect("refused");
         assert_eq!(why, "this device takes 511 at most");
         assert_eq!(refused(Class::Safe, &[], &[], Some(512)), None);
+    }
+
+    #[test]
+    fn more_than_a_device_or_a_setting_beside_it_takes_is_refused_and_not_called_absent() {
+        use planish_model::{Catalogue, Want};
+        let catalogue = Catalogue::embedded().expect("sound");
+        let period = "it is 1000000 at most, which is what /proc/sys/kernel/sched_rt_period_us is set to";
+        let device = "this device takes 512 at most";
+        for (id, place, max, wanted, told) in [
+            ("net.rings_rx", RINGS, 512, 513, device),
+            ("net.channels_combined", "/planish/ethtool/eth0/channels_combined", 512, 1000, device),
+            ("block.max_sectors_kb", "/sys/block/sda/queue/max_sectors_kb", 512, 99_999_999, device),
+            (
+                "kernel.sched_rt_runtime_us",
+                "/proc/sys/kernel/sched_rt_runtime_us",
+                1_000_000,
+                5_000_000,
+                period,
+            ),
+        ] {
+            let mut observation = observation();
+            let reading = Reading { max: Some(max), ..reading(place, "256") };
+            observation.knobs.insert(KnobId::new(id), vec![reading]);
+            let of = |wanted: i64| {
+                let profile = crate::testing::profile(&[(id, Want::Int(wanted))]);
+                let options = Options { allow_classes: vec![Class::Availability], ..Options::default() };
+                crate::plan(&catalogue, &observation, &profile, &[], &options).expect("known")
+            };
+            let plan = of(wanted);
+            let [row] = &plan.skipped[..] else { panic!("{id}: {:?}", plan.skipped) };
+            assert_eq!((row.impossible, row.verdict.verdict), (true, VerdictKind::Blocked), "{id}");
+            assert_eq!(row.verdict.reason, told, "{id}");
+            assert_eq!(of(max).steps.len(), 1, "{id}: {:?}", of(max).skipped);
+        }
     }
 }

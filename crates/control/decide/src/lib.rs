@@ -41,7 +41,7 @@ mod units;
 mod verdict;
 mod writers;
 
-pub use against::asks_of_threads;
+pub use against::{asks_of_threads, beside};
 pub use boot::unbootable;
 pub use bounds::ruinous;
 pub use budget::{beyond_memory, beyond_memory_at_boot};

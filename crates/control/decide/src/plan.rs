@@ -84,7 +84,8 @@ pub fn plan(
     }
     let allowed = draft.add_placement(&asks)?;
     draft.grant_pools();
-    let plan = draft.finish();
+    let mut plan = draft.finish();
+    tell_impossible(catalogue, observation, profile, open, options, &mut plan);
     if let Some((place, knobs)) = plan.named_twice() {
         return Err(DecideError::OnePlace { place: place.to_owned(), knobs: knobs.map(KnobId::clone) });
     }
@@ -103,6 +104,30 @@ pub fn plan(
     let mut overlays = overlays(open, &observation.host.boot_id, &plan);
     overlays.retain(|overlay| Some(overlay.entry) != options.instead_of);
     Ok(Plan { placement, overlays, remarks, ..plan })
+}
+
+/// Tells what could not be had even where it were allowed: nobody is sent to allow a class to hear that after it.
+fn tell_impossible(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    profile: &Profile,
+    open: &[Entry],
+    options: &Options,
+    plan: &mut Plan,
+) {
+    let waits = |row: &&Skipped| row.not_allowed && !options.allow_knobs.contains(&row.knob);
+    let waiting: BTreeSet<KnobId> = plan.skipped.iter().filter(waits).map(|row| row.knob.clone()).collect();
+    if waiting.is_empty() {
+        return;
+    }
+    let allow_knobs = options.allow_knobs.iter().chain(&waiting).cloned().collect();
+    let allowing = Options { allow_knobs, ..options.clone() };
+    // What two of its values say of each other is told when they are asked for.
+    let Ok(allowed) = self::plan(catalogue, observation, profile, open, &allowing) else { return };
+    let never = |row: &Skipped| row.impossible && waiting.contains(&row.knob);
+    let never: Vec<Skipped> = allowed.skipped.into_iter().filter(never).collect();
+    plan.skipped.retain(|row| !row.not_allowed || !never.iter().any(|other| other.knob == row.knob));
+    plan.skipped.extend(never);
 }
 
 /// The entries of this boot that a plan covers with other values, or leaves something of. Pools are raised beside each
@@ -357,6 +382,10 @@ impl<'a> Draft<'a> {
             let reason = format!("`{word}` is not offered here: {}", reading.offered.join(", "));
             let verdict = Verdict::new(VerdictKind::Absent, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
+        if let Some(reason) = cards::beyond_limit(knob, reading, &word) {
+            let (id, place, wanted) = (knob.id.clone(), reading.place.clone(), wanted.to_owned());
+            return self.skipped.push(Skipped::impossible(id, place, wanted, reason));
         }
         if let Some(verdict) = cards::refusal(knob, reading, &word, self.observation, self.options) {
             return self.skip_refused(knob, &reading.place, wanted, verdict);

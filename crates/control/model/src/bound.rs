@@ -40,6 +40,8 @@ pub enum Bound {
     /// How long a wake-up may take, `n/a` nothing at all and 0 without a limit: shorter freely, and to make it longer
     /// takes back what somebody asked for.
     WakeUp,
+    /// How long a wake-up of any CPU may take, of which 0 lets none of them sleep.
+    Polls,
     /// KiB that each reader has read for it: a small part of memory.
     ReadAhead,
     /// Small pages of a huge one that may be missing, swapped out or shared: fewer than it has.

@@ -178,7 +178,8 @@ impl Session {
         if profile.placement.is_some() || self.wants_of_units(profile) || self.wants_of_caches(profile) {
             return self.observe_for(profile);
         }
-        let mut observation = self.observe_some(profile.want.keys());
+        let mut observation =
+            self.observe_some(profile.want.keys().chain(&planish_decide::beside(profile.want.keys())));
         self.observe_more(profile, &mut observation);
         observation
     }

@@ -1,5 +1,7 @@
 //! Values that ruin a host, against the rows that we ship.
 
+use std::collections::BTreeSet;
+
 use planish_model::{
     Case, Catalogue, Class, Conditions, Demand, PoolReading, Profile, Reading, VerdictKind, Want,
 };
@@ -522,8 +524,9 @@ fn what_the_kernel_refuses_at_the_write_is_refused_by_the_plan() {
             wanted,
         )
     };
+    let period = "it is 1000000 at most, which is what /proc/sys/kernel/sched_rt_period_us is set to";
     assert_eq!([runtime(-1), runtime(1_000_000)], [None, None]);
-    assert_eq!(runtime(5_000_000).as_deref(), Some("this kernel takes 1000000 at most"));
+    assert_eq!(runtime(5_000_000).as_deref(), Some(period));
     for (id, file) in [
         ("block.max_sectors_kb", "/sys/block/{disk}/queue/max_hw_sectors_kb"),
         ("kernel.sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_period_us"),
@@ -664,7 +667,7 @@ fn every_bound_is_the_bound_of_a_row() {
     ] {
         assert!(catalogue.knobs().any(|knob| knob.bound == Some(bound)), "{bound:?}");
     }
-    let surplus = |knob: &&planish_model::Knob| knob.path.ends_with("/nr_overcommit_hugepages");
+    let surplus = |knob: &&Knob| knob.path.ends_with("/nr_overcommit_hugepages");
     assert!(catalogue.knobs().filter(surplus).all(|knob| knob.bound == Some(Bound::Surplus)));
 }
 
@@ -681,6 +684,12 @@ fn what_waits_to_be_written_is_bounded_by_memory() {
     }
     let made = |id: &str, wanted: i64, options: &Options| {
         let profile = profile(&[(id, Want::Int(wanted))]);
+        let mut observation = observation.clone();
+        if id == "vm.dirty_background_ratio" {
+            // Its highest is beyond all that is asked for here.
+            let highest = observation.knobs.get_mut(&KnobId::new("vm.dirty_ratio")).expect("is there");
+            highest[0].value = Some("100".to_owned());
+        }
         plan(&catalogue, &observation, &profile, &[], options).expect("a plan")
     };
     let none = Options::default();
@@ -698,4 +707,89 @@ fn what_waits_to_be_written_is_bounded_by_memory() {
         assert!(plan.skipped[0].verdict.reason.ends_with("--allow durability"), "{:?}", plan.skipped);
         assert_eq!(made(id, 100, &durability).steps.len(), 1, "whoever says so gets it");
     }
+}
+
+#[test]
+fn what_stays_beside_a_value_is_held_against_it() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let (background, dirty) = ("vm.dirty_background_bytes", "vm.dirty_bytes");
+    let (background_share, share) = ("vm.dirty_background_ratio", "vm.dirty_ratio");
+    let told = |now: &[(&str, &str)], want: &[(&str, i64)]| {
+        let mut observation = host();
+        for (id, value) in now {
+            let place = catalogue.knob(&KnobId::new(*id)).expect("a row").path.replace("{cpu}", "0");
+            observation.knobs.insert(KnobId::new(*id), vec![reading(&place, value)]);
+        }
+        let want: Vec<(&str, Want)> = want.iter().map(|(id, value)| (*id, Want::Int(*value))).collect();
+        let plan = plan(&catalogue, &observation, &profile(&want), &[], &everything()).expect("known knobs");
+        let refused = plan.skipped.into_iter().find(|row| row.impossible).map(|row| row.verdict.reason);
+        assert_eq!(plan.steps.len(), if refused.is_some() { 0 } else { want.len() });
+        refused
+    };
+    let in_bytes = [(background, "67108864"), (dirty, "268435456"), (background_share, "0"), (share, "0")];
+    let why = "33554432 is below vm.dirty_background_bytes, the lowest, which is 67108864 and stays so";
+    assert_eq!(told(&in_bytes, &[(dirty, 32 << 20)]).as_deref(), Some(why));
+    assert!(
+        told(&in_bytes, &[(background, 512 << 20)]).is_some_and(|why| why.contains("above vm.dirty_bytes"))
+    );
+    assert_eq!(told(&in_bytes, &[(dirty, 64 << 20)]), None, "both the same");
+    assert_eq!(told(&in_bytes, &[(dirty, 32 << 20), (background, 16 << 20)]), None, "both are moved");
+    // A share of memory is no number of bytes: the kernel says neither which memory, nor when.
+    let by_share = [(background, "0"), (dirty, "0"), (background_share, "10"), (share, "20")];
+    assert_eq!(told(&by_share, &[(dirty, 32 << 20)]), None);
+    assert!(told(&by_share, &[(share, 5)]).is_some_and(|why| why.contains("which is 10")));
+    assert_eq!(told(&by_share, &[(share, 5), (background, 1 << 20)]), None, "the share goes out of force");
+    // What was the wrong way round before may come nearer.
+    let turned = [(background, "0"), (dirty, "0"), (background_share, "30"), (share, "10")];
+    assert_eq!(told(&turned, &[(share, 20)]), None);
+    let speed = [("cpu.min_freq_khz", "800000"), ("cpu.max_freq_khz", "2000000")];
+    assert!(told(&speed, &[("cpu.min_freq_khz", 3_000_000)]).is_some());
+}
+
+#[test]
+fn what_never_could_be_is_told_before_a_class_is_asked_for() {
+    let asked = |id: &str, value: i64| {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let mut observation = host();
+        observation.knobs.insert(
+            KnobId::new("boot.hugepages.1g"),
+            vec![reading("cmdline:hugepages@1G", planish_model::NOT_GIVEN)],
+        );
+        let profile = profile(&[(id, Want::Int(value))]);
+        let plan = plan(&catalogue, &observation, &profile, &[], &Options::default()).expect("known knobs");
+        plan.skipped.iter().map(|row| (row.impossible, row.not_allowed)).collect::<BTreeSet<_>>()
+    };
+    for (id, never, possible) in [
+        ("boot.hugepages.1g", 999_999, 2),
+        ("vm.min_free_kbytes", 60_000_000, 90_000),
+        ("fs.file-max", 1000, 900_000),
+        ("vm.watermark_scale_factor", 3000, 20),
+    ] {
+        assert_eq!(asked(id, never), BTreeSet::from([(true, false)]), "{id} = {never}");
+        assert!(!asked(id, possible).contains(&(true, false)), "{id} = {possible}");
+    }
+    assert_eq!(asked("boot.hugepages.1g", 2), BTreeSet::from([(false, true)]));
+}
+
+#[test]
+fn a_wide_step_of_a_safe_row_waits_for_its_class() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (id, place, now, safe, wide) in [
+        ("net.ipv4.tcp_max_tw_buckets", "/proc/sys/net/ipv4/tcp_max_tw_buckets", "262144", 524_288, 1),
+        ("block.max_sectors_kb", "/sys/block/sda/queue/max_sectors_kb", "512", 1280, 4),
+        ("cpu.dma_latency_us", "/planish/held/cpu_dma_latency_us", "2000000000", 1, 0),
+    ] {
+        let mut observation = host();
+        observation.knobs.insert(KnobId::new(id), vec![reading(place, now)]);
+        for (value, options, count) in
+            [(safe, Options::default(), 1), (wide, Options::default(), 0), (wide, everything(), 1)]
+        {
+            let profile = profile(&[(id, Want::Int(value))]);
+            let plan = plan(&catalogue, &observation, &profile, &[], &options).expect("known knobs");
+            assert_eq!(plan.steps.len(), count, "{id} = {value}: {:?}", plan.skipped);
+            assert!(plan.skipped.iter().all(|row| row.not_allowed && !row.impossible), "{:?}", plan.skipped);
+        }
+    }
+    let scan = catalogue.knob(&KnobId::new("thp.khugepaged.pages_to_scan")).expect("a row");
+    assert!(scan.validate("4096").is_ok() && scan.validate("4294967295").is_err());
 }

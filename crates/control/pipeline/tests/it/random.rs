@@ -64,7 +64,7 @@ fn source(number: usize) -> Source {
         ],
         &[
             ("vm.swappiness", Want::Int(1)),
-            ("vm.dirty_ratio", Want::Int(5)),
+            ("vm.dirty_ratio", Want::Int(15)),
             ("vm.stat_interval", Want::Int(10)),
             ("mount.atime", word("relatime")),
         ],

@@ -683,7 +683,7 @@ fn what_no_node_can_give_is_not_what_to_type_next() {
 #[test]
 fn the_advice_on_what_is_left_of_another_profile_leaves_this_one_whole() {
     let sandbox = sandbox();
-    let own = "name = \"own\"\nsummary = \"s\"\n[want]\n\"vm.stat_interval\" = 10\n\"vm.dirty_ratio\" = 7\n";
+    let own = "name = \"own\"\nsummary = \"s\"\n[want]\n\"vm.stat_interval\" = 10\n\"vm.dirty_ratio\" = 17\n";
     std::fs::write(sandbox.path().join("state/etc/profiles/own.toml"), own).expect("a profile");
     assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
     let told = "left from entry 1 (two), and wanted by nothing of this plan: vm.swappiness; \
