@@ -225,29 +225,46 @@ fn refuse_entry(session: &Session, entry: &Entry, known: &[Entry]) -> Result<(),
 /// Refuses boot parameters that both have: those of the entry are one run of arguments, which goes as a whole, and what
 /// the plan wants is in it.
 fn refuse_parameters(catalogue: &Catalogue, entry: &Entry, plan: &Plan) -> Result<(), PipelineError> {
+    let rows = plan.skipped.iter().filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
+    let wanted = rows.chain(plan.boot.iter().map(|step| (&step.knob, step.wanted.as_str())));
+    let Some((knob, argument)) = shared(catalogue, entry, wanted) else { return Ok(()) };
+    let reason = format!("both have the boot parameter {argument}, which would go with it");
+    let undo = format!("planish undo {}, then apply {} with --persist", entry.id, plan.profile);
+    // A part of a placement is left out by nobody: it is whole or not there.
+    let is_part = plan.placement.is_some() && planish_decide::is_placed(knob);
+    let cure = if is_part { undo } else { format!("{undo}; or leave it out: --exclude {}", knob.id) };
+    Err(refused(entry.id, reason, cure))
+}
+
+/// The first wanted boot parameter that an entry has the boot loader give, too.
+fn shared<'c, 'w>(
+    catalogue: &'c Catalogue,
+    entry: &Entry,
+    mut wanted: impl Iterator<Item = (&'w KnobId, &'w str)>,
+) -> Option<(&'c Knob, String)> {
     let of_loader = entry.steps.iter().filter(|step| !step.is_undone()).flat_map(arguments);
     let given: Vec<String> =
         of_loader.flat_map(|run| run.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
-    if given.is_empty() {
-        return Ok(());
-    }
-    let named = |knob: &Knob, wanted: &str| {
-        let argument = knob.argument(wanted)?;
-        argument.split(' ').all(|word| given.iter().any(|given| given == word)).then_some(argument)
-    };
-    let rows = plan.skipped.iter().filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
-    let wanted = rows.chain(plan.boot.iter().map(|step| (&step.knob, step.wanted.as_str())));
-    for (id, wanted) in wanted {
-        if let Some(argument) = catalogue.knob(id).ok().and_then(|knob| named(knob, wanted)) {
-            let reason = format!("both have the boot parameter {argument}, which would go with it");
-            let cure = format!(
-                "planish undo {}, then apply {} with --persist; or leave it out: --exclude {id}",
-                entry.id, plan.profile
-            );
-            return Err(refused(entry.id, reason, cure));
-        }
-    }
-    Ok(())
+    wanted.find_map(|(id, value)| {
+        let knob = catalogue.knob(id).ok()?;
+        let argument = knob.argument(value)?;
+        let is_given = argument.split(' ').all(|word| given.iter().any(|given| given == word));
+        is_given.then_some((knob, argument))
+    })
+}
+
+/// Whether a plan with these boot parameters may take the place of an entry, as far as that shows before it is made: who
+/// is told of a way out is not to be refused there.
+pub(crate) fn can_go(
+    session: &Session,
+    entries: &[Entry],
+    id: EntryId,
+    wanted: &[(&KnobId, &str)],
+) -> Result<bool, PipelineError> {
+    let known = session.in_boot(entries);
+    let Some(entry) = known.iter().find(|entry| entry.id == id) else { return Ok(false) };
+    let shares = shared(session.sound_catalogue()?, entry, wanted.iter().copied()).is_some();
+    Ok(!shares && refuse_entry(session, entry, &known).is_ok())
 }
 
 /// The boot parameters that a step has the boot loader give.

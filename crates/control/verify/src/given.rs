@@ -25,7 +25,7 @@ impl Bench<'_> {
             return None;
         }
         let each = bytes(page_bytes);
-        let told = format!("{asked} pages of {each} asked for at boot, {granted} granted");
+        let told = format!("{asked} pages of {each} asked for at boot, and there are {granted} now");
         if own.is_empty() {
             return Some(format!("{told}: this machine has no pages of that size"));
         }

@@ -8,6 +8,7 @@ use planish_observe::Word;
 use crate::copied::run_of;
 use crate::error::PipelineError;
 use crate::session::Session;
+use crate::transition;
 
 /// What is to be given.
 pub(crate) struct Asked<'a> {
@@ -119,9 +120,14 @@ fn told(
         let (source, argument) = (&line[index].source, knob.argument(&value).unwrap_or_default());
         let told = format!("gives `{argument}` first, and of several {name}= the kernel takes the first");
         if let Some(entry) = giver(knob, &value, source, asked, is_of_file) {
-            let cure = format!(
-                "planish undo {entry}, then once more; or have this take its place: --instead-of {entry}"
-            );
+            let undo = format!("planish undo {entry}, then once more");
+            // One that holds nothing of the running host, or shares another argument with this, cannot go that way.
+            let goes =
+                asked.going.is_none() && transition::can_go(session, asked.entries, entry, asked.wanted)?;
+            let cure = match goes {
+                true => format!("{undo}; or have this take its place: --instead-of {entry}"),
+                false => undo,
+            };
             return Ok(Some((format!("entry {entry} {told} ({source})"), cure)));
         }
         let whose = if is_of_tuned(source) { "the cmdline of tuned's profile" } else { source };
