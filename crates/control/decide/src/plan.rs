@@ -364,10 +364,6 @@ impl<'a> Draft<'a> {
             }
         };
         let because = because.or_else(|| unit.map(units::told));
-        if let Some(reason) = pages::unknown_size(knob, wanted, &self.observation.host) {
-            let verdict = Verdict::new(VerdictKind::Absent, reason);
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
-        }
         if verdict.verdict == VerdictKind::Reboot {
             return self.add_boot(knob, reading, wanted, verdict);
         }
@@ -384,8 +380,7 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         if let Some(reason) = cards::beyond_limit(knob, reading, &word) {
-            let (id, place, wanted) = (knob.id.clone(), reading.place.clone(), wanted.to_owned());
-            return self.skipped.push(Skipped::impossible(id, place, wanted, reason));
+            return self.skip_impossible(knob, &reading.place, wanted, reason);
         }
         if let Some(verdict) = cards::refusal(knob, reading, &word, self.observation, self.options) {
             return self.skip_refused(knob, &reading.place, wanted, verdict);
@@ -439,6 +434,10 @@ impl<'a> Draft<'a> {
 
     /// A value that only a boot can bring: `apply --persist` has the boot loader give it, unless it comes already.
     fn add_boot(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
+        if let Some(reason) = pages::unknown_size(knob, wanted, &self.observation.host) {
+            let verdict = Verdict::new(VerdictKind::Absent, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+        }
         let in_vain = reading.value.as_deref().and_then(given_in_vain);
         if in_vain.is_some_and(|given| knob.r#type.same(given, wanted)) {
             let why = "this kernel was given it at its boot and did not take it: it has no such parameter, or not \
@@ -701,6 +700,10 @@ impl<'a> Draft<'a> {
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
         self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
+    }
+
+    fn skip_impossible(&mut self, knob: &Knob, place: &str, wanted: &str, reason: String) {
+        self.skipped.push(Skipped::impossible(knob.id.clone(), place.to_owned(), wanted.to_owned(), reason));
     }
 
     /// Leaves out what this host made another value of already.
