@@ -339,17 +339,7 @@ impl<'a> Draft<'a> {
         let as_good = units::as_good(&knob.r#type, reading.value.as_deref(), &whole);
         let wanted = as_good.as_deref().unwrap_or(&whole);
         if reading.value.as_deref().is_some_and(|now| knob.r#type.same(now, wanted)) {
-            // What the running kernel was given counts too, beside what comes to it.
-            let _ = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
-            // Nobody else than whoever names the knob may have each boot set it.
-            let refused = cards::refusal(knob, reading, wanted, self.observation, self.options);
-            let not_to_keep = refused.map(|verdict| verdict.reason);
-            if not_to_keep.is_none() && self.is_taken_over(&reading.place) {
-                return self.take_over(knob, reading, wanted, verdict);
-            }
-            let (place, wanted) = (reading.place.clone(), wanted.to_owned());
-            let row = Skipped::satisfied(knob.id.clone(), place, wanted, verdict);
-            return self.skipped.push(Skipped { not_to_keep, ..row });
+            return self.add_satisfied(knob, reading, wanted, verdict);
         }
         let unit = self.observation.units.get(&reading.place);
         if let Some(verdict) = unit.and_then(units::hindered) {
@@ -375,8 +365,9 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         if !reading.offered.is_empty() && !reading.offered.contains(&word) {
-            let reason = format!("`{word}` is not offered here: {}", reading.offered.join(", "));
-            let verdict = Verdict::new(VerdictKind::Absent, reason);
+            let offered = reading.offered.join(", ");
+            let verdict =
+                Verdict::new(VerdictKind::Absent, format!("`{word}` is not offered here: {offered}"));
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         if let Some(reason) = cards::beyond_limit(knob, reading, &word) {
@@ -386,9 +377,9 @@ impl<'a> Draft<'a> {
             return self.skip_refused(knob, &reading.place, wanted, verdict);
         }
         let now = reading.value.clone().unwrap_or_default();
-        let made_otherwise = self.made_otherwise(knob, &reading.place, &now, wanted);
+        let made = self.made_otherwise(knob, &reading.place, &now, wanted);
         // Of the entry that goes it is written once more: what becomes of the plan must hold it.
-        if let Some(entry) = made_otherwise.filter(|entry| self.options.instead_of != Some(*entry)) {
+        if let Some(entry) = made.filter(|entry| self.options.instead_of != Some(*entry)) {
             return self.skip_made_otherwise(knob, &reading.place, wanted, &now, entry);
         }
         let unsure = unsure.map(|reason| (Class::Availability, reason));
@@ -399,6 +390,20 @@ impl<'a> Draft<'a> {
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step { coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
+    }
+
+    /// A place that is as wanted.
+    fn add_satisfied(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
+        // What the running kernel was given counts too, beside what comes to it.
+        let _ = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
+        // Nobody else than whoever names the knob may have each boot set it.
+        let refused = cards::refusal(knob, reading, wanted, self.observation, self.options);
+        let not_to_keep = refused.map(|verdict| verdict.reason);
+        if not_to_keep.is_none() && self.is_taken_over(&reading.place) {
+            return self.take_over(knob, reading, wanted, verdict);
+        }
+        let row = Skipped::satisfied(knob.id.clone(), reading.place.clone(), wanted.to_owned(), verdict);
+        self.skipped.push(Skipped { not_to_keep, ..row });
     }
 
     /// Whether a class may be set, for a knob.
