@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo};
+use crate::{Coupling, Entry, EntryId, EntryStep, Original, Outcome, OutcomeKind, PoolLine, Undo};
 
 /// The entries as they are in this boot. Steps keep their numbers.
 ///
@@ -65,12 +65,26 @@ pub fn pages_of_nobody(entries: &[Entry], boot_id: &str, place: &str) -> u64 {
     brought.saturating_sub(raised.map(EntryStep::pages_asked).sum())
 }
 
+/// The knob that the kernel computes at a boot, of its memory and of the mode of huge pages (`mm/khugepaged.c`).
+const OF_MEMORY: &str = "vm.min_free_kbytes";
+
 /// Makes a run-time step of an earlier boot what it is in this one; whether it is in force, or was until an undo.
+///
+/// What the kernel computes at each boot anew, of the memory that there is, has no original in an earlier one: the
+/// number follows by itself from what goes back. Others that a write changes besides may be of the host's own files.
 fn carry_over(step: &mut EntryStep, entry: &Entry, lines: &Lines, boot_id: &str) -> bool {
+    let drop_derived = |step: &mut EntryStep| {
+        let is_computed = |original: &Original| {
+            original.coupling == Some(Coupling::Derived) && original.knob.as_str() == OF_MEMORY
+        };
+        step.originals.retain(|original| !is_computed(original));
+    };
     if step.was_seen_in(boot_id) {
+        drop_derived(step);
         return true;
     }
     if entry.is_open() && is_brought(step, entry, lines) {
+        drop_derived(step);
         step.undone = None;
         step.begun = None;
         if let Some(outcome) = &mut step.outcome {

@@ -158,6 +158,7 @@ pub(crate) fn undo_selected(
             return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
         }
         undone.hints.extend(hints(&entry, &back.outcomes));
+        undone.hints.extend(until_reboot::of_earlier_boot(session, &entry, &back.outcomes));
         undone.hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
         undone.hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
         undone.hints.extend(install::after_undo(session, &back.outcomes));

@@ -12,6 +12,25 @@ fn is_out(step: &EntryStep, back: &[Outcome]) -> bool {
     step.undo.outlives_boot() && back.iter().any(done)
 }
 
+/// What an undo has put back from before an entry of an earlier boot: nobody can tell what this boot would have begun
+/// with, had no file of ours set the place.
+pub(crate) fn of_earlier_boot(session: &Session, entry: &Entry, back: &[Outcome]) -> Option<String> {
+    if entry.boot_id == session.host().boot_id() {
+        return None;
+    }
+    let is_value = |outcome: &&Outcome| {
+        let is_it = |step: &EntryStep| step.place == outcome.place && step.undo == Undo::Restore;
+        outcome.outcome == OutcomeKind::Done && entry.steps.iter().any(is_it)
+    };
+    let mut knobs: Vec<&str> = back.iter().filter(is_value).map(|outcome| outcome.knob.as_str()).collect();
+    knobs.sort_unstable();
+    knobs.dedup();
+    let id = entry.id;
+    (!knobs.is_empty()).then(|| {
+        format!("{}: back to what was there before entry {id}, in an earlier boot", knobs.join(", "))
+    })
+}
+
 /// Places that still show what lines of the entry brought at this boot, where no step has an original to put back: the
 /// step was closed as gone with a reboot by an older planish, or the value was there before the file was written.
 pub(crate) fn values(session: &Session, entries: &[Entry], entry: &Entry, back: &[Outcome]) -> Vec<String> {

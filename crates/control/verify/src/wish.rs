@@ -144,9 +144,9 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
     wishes
 }
 
-/// Adds what the lines of an entry's files bring at each boot. A value that was there as it is wanted is in no step, and
-/// is the entry's all the same from the line on: whoever sets another one now, or has a later file or program do so at
-/// the next boot, takes from the entry what it was asked to keep.
+/// Adds what the lines of an entry's files bring at each boot. A value that was there as it is wanted is in no step,
+/// and is the entry's all the same from the line on: whoever sets another one now, or has a later file or program do so
+/// at the next boot, takes from the entry what it was asked to keep.
 fn add_lines(wishes: &mut Wishes, entry: &Entry, observation: &Observation, catalogue: &Catalogue) {
     let is_kept = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
     for (place, text) in entry.steps.iter().filter(is_kept).flat_map(EntryStep::lines) {

@@ -275,7 +275,8 @@ fn an_undo_after_a_reboot_brings_the_cards_back() {
             checked.drift.knobs.iter().find(|row| row.place == place("eth1", "rings_rx")).expect("a row");
         assert_eq!((checked.exit, row.state), (Exit::Done, DriftState::Ok), "{row:#?}");
         let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
-        assert_eq!((undone.exit, undone.hints.len()), (Exit::Done, 0), "{undone:#?}");
+        let told = undone.hints.iter().all(|hint| hint.ends_with("before entry 1, in an earlier boot"));
+        assert_eq!((undone.exit, undone.hints.len(), told), (Exit::Done, 1, true), "{undone:#?}");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
         assert!(tree.entries().iter().all(|entry| !entry.is_open()));
     }

@@ -55,7 +55,37 @@ fn values_that_a_file_brought_at_boot_go_back_with_it() {
     assert_eq!(undone.exit, Exit::Done, "{:#?}", undone.entries);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{:#?}", undone.entries);
     assert!(tree.entries().iter().all(|entry| !entry.is_open()));
-    assert!(undone.hints.is_empty(), "{:?}", undone.hints);
+    assert_eq!(undone.hints.len(), 1, "{:?}", undone.hints);
+    assert!(
+        undone.hints[0].contains("vm.swappiness")
+            && undone.hints[0].ends_with(": back to what was there before entry 1, in an earlier boot"),
+        "{:?}",
+        undone.hints
+    );
+}
+
+/// What the kernel derives it derives at each boot: a number of before an earlier boot is written by no undo.
+#[test]
+fn what_the_kernel_derives_is_of_its_boot() {
+    let tree = Tree::new();
+    tree.edit(MIN_FREE, "70000");
+    let start = tree.snapshot();
+    let never = profile("never", &[("thp.enabled", Want::Text("never".to_owned()))]);
+    assert_eq!(apply_with(&tree, &never, &PERSIST).exit, Exit::Done);
+    let original = |tree: &Tree| {
+        let steps = tree.entries().into_iter().flat_map(|entry| entry.steps);
+        steps.flat_map(|step| step.originals).find(|original| original.place == MIN_FREE).map(|o| o.value)
+    };
+    assert_eq!(original(&tree).as_deref().map(str::trim), Some("70000"));
+    let later =
+        [start, [(MIN_FREE.to_owned(), "112640\n".to_owned())].into()].into_iter().flatten().collect();
+    tree.reboot(&later);
+    assert_eq!((tree.get(THP).trim(), tree.get(MIN_FREE).trim()), ("always madvise [never]", "112640"));
+    let undone = undo_one(&tree, Target::Newest);
+    assert_eq!((undone.exit, tree.get(THP).trim()), (Exit::Done, "[always] madvise never"));
+    assert_eq!(tree.get(MIN_FREE).trim(), "112640", "{:?}", undone.hints);
+    let told = "thp.enabled: back to what was there before entry 1, in an earlier boot";
+    assert!(undone.hints.iter().any(|hint| hint == told), "{:?}", undone.hints);
 }
 
 #[test]
