@@ -2,8 +2,8 @@
 //! caused.
 
 use planish_model::{
-    Access, BootLoader, BootValue, Catalogue, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck, KnobId,
-    NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
+    Access, BootLoader, BootValue, Catalogue, Cpus, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
+    KnobId, NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
     VerdictKind, When, Writer, bootline, given_in_vain, pages_in_file, part_at, place,
 };
 
@@ -17,6 +17,9 @@ pub(crate) struct Bench<'a> {
     /// What open entries had the boot loader give.
     pub(crate) given: Wishes,
 }
+
+/// The knob of which each place is one interrupt.
+const SINGLE_INTERRUPT: &str = "irq.affinity";
 
 /// A state and why it is so.
 type Judgement = (DriftState, Option<String>);
@@ -39,7 +42,9 @@ impl Bench<'_> {
             place: reading.place.clone(),
             running: self.in_force(knob, reading),
             persisted: persisted.map(|found| BootValue::new(knob.r#type.normal(&found.value), &found.source)),
-            next_boot: self.value_at_boot(knob, reading, persisted),
+            next_boot: self
+                .value_at_boot(knob, reading, persisted)
+                .or_else(|| wish.and_then(|_| self.interrupt_at_boot(knob))),
             overridden: persisted
                 .iter()
                 .flat_map(|found| &found.overridden)
@@ -443,9 +448,36 @@ impl Bench<'_> {
                 let by = by.map(|seen| format!(", which {} writes again", seen.id)).unwrap_or_default();
                 (DriftState::LostAtBoot, Some(format!("{line} will set {}{by}", found.value)))
             }
+            None if let Some(judged) = self.interrupt_judged(knob, wanted) => judged,
             None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
         }
+    }
+
+    /// The CPUs that the next boot gives a single interrupt: no file names one, since they are numbered anew, and all
+    /// begin with those of `irqaffinity=`.
+    fn interrupt_at_boot(&self, knob: &Knob) -> Option<BootValue> {
+        let of_irq = knob.id.as_str() == SINGLE_INTERRUPT;
+        let place = "cmdline:irqaffinity".to_owned();
+        let found = self.observation.persisted.get(&place).filter(|_| of_irq)?;
+        // What an entry gave is pending where no menu was made of it yet.
+        let is_ours = self.given.contains_key(&(KnobId::new("boot.irqaffinity"), place));
+        let given = found.at_boot.as_ref().filter(|_| !is_ours).unwrap_or(&found.value);
+        Cpus::parse(given).filter(|cpus| !cpus.is_empty())?;
+        Some(BootValue::new(knob.r#type.normal(given), &found.source))
+    }
+
+    /// What becomes of an interrupt that is as wanted. One that is kept off the CPUs of services, as `irqaffinity=`
+    /// keeps them all, is where a placement leaves it, be it on more of those CPUs. One that follows its service is
+    /// not.
+    fn interrupt_judged(&self, knob: &Knob, wanted: &str) -> Option<Judgement> {
+        let BootValue { value, source, .. } = self.interrupt_at_boot(knob)?;
+        if Cpus::parse(wanted)?.is_within(&Cpus::parse(&value)?) {
+            let told = format!("a boot keeps it to {value}: irqaffinity= of {source}");
+            return Some((DriftState::Ok, Some(told)));
+        }
+        let told = format!("{source} will set {value}, as for all interrupts: apply again after each boot");
+        Some((DriftState::LostAtBoot, Some(told)))
     }
 
     /// A line that sets a place at the boot, and of one of ours the entry that wrote it: such a line is taken out by no

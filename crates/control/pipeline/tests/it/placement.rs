@@ -247,7 +247,10 @@ fn a_placement_that_a_reboot_took_half_of_is_told() {
     applied(&tree.session(), false);
     let told = |tree: &Tree| {
         let checked = check(&tree.session(), None).expect("a look");
-        (checked.interrupted.iter().map(|cut| (cut.entry.0, cut.how)).collect::<Vec<_>>(), checked.exit)
+        (
+            checked.interrupted.iter().map(|cut| (cut.entry.0, cut.how.clone())).collect::<Vec<_>>(),
+            checked.exit,
+        )
     };
     assert_eq!(told(&tree).0, []);
     tree.reboot(&start);
@@ -256,4 +259,70 @@ fn a_placement_that_a_reboot_took_half_of_is_told() {
     assert_eq!(told(&tree).0, []);
     undo(&tree.session(), Target::All, false).expect("undone");
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// The same of a placement that is kept: `irqaffinity=` keeps interrupts off the CPUs of services, and brings none to
+/// the service that it was to follow. What apply tells of the next boot, check tells, and the boot shows.
+#[test]
+fn interrupts_that_follow_a_service_are_lost_at_a_boot_and_those_that_keep_away_are_not() {
+    for (follow, exit) in [(false, Exit::Done), (true, Exit::Findings)] {
+        let tree = Tree::copy_of("metal-2s");
+        // It takes back what the profile wants besides.
+        tree.remove("/etc/sysctl.d/99-local.conf");
+        let start = tree.snapshot();
+        let more = if follow { "[placement]\ninterrupts = \"service\"\n" } else { "[placement]\n" };
+        let text = example().replace("[placement]\n", more);
+        let done = apply(&tree.session(), &planned(&tree.session(), &text), &PERSIST).expect("applied");
+        assert_eq!(done.exit, exit, "{:?}", done.hints);
+        let look = |tree: &Tree| {
+            let checked = check(&tree.session(), None).expect("a look");
+            let irqs = checked.drift.knobs.into_iter().filter(|row| row.knob.as_str() == "irq.affinity");
+            let wanted = irqs.filter(|row| row.wanted.is_some());
+            let states: BTreeSet<_> = wanted.map(|row| format!("{:?}", row.state)).collect();
+            (states, checked.interrupted.into_iter().map(|cut| cut.how).collect::<Vec<_>>(), checked.exit)
+        };
+        let (states, cut, now) = look(&tree);
+        assert_eq!(states.contains("LostAtBoot"), follow, "{states:?}");
+        assert_eq!((cut, now), (Vec::new(), exit), "what the apply said of {states:?}");
+        tree.reboot(&start);
+        // What the kernel makes of the argument.
+        for irq in [41, 52, 53, 54, 62, 63, 64, 80, 81, 90, 91, 92, 93] {
+            tree.put(&format!("/proc/irq/{irq}/smp_affinity_list"), "0,2,4,6\n");
+        }
+        let half = if follow { vec![Half::Placed] } else { Vec::new() };
+        assert_eq!(look(&tree).1, half);
+    }
+}
+
+/// Somebody's line in a drop-in keeps all of it, and with it the service where it was placed: half a placement, until
+/// either goes. Another profile that has the name of the placed one is no placement.
+#[test]
+fn a_drop_in_that_an_undo_left_is_half_a_placement() {
+    let tree = Tree::copy_of("metal-2s");
+    applied(&tree.session(), false);
+    let ours = tree.get(REALTIME);
+    tree.put(REALTIME, &(ours + "Nice=5\n"));
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Findings);
+    let told = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("a look");
+        checked.interrupted.into_iter().map(|cut| (cut.cure(), cut.how)).collect::<Vec<_>>()
+    };
+    let kept = vec![("undo 1 --force".to_owned(), Half::Kept(REALTIME.to_owned()))];
+    assert_eq!(told(&tree), kept);
+    assert_eq!(check(&tree.session(), None).expect("a look").exit, Exit::Findings);
+    tree.put(REALTIME, "[Service]\nNice=5\n");
+    assert_eq!(told(&tree), []);
+}
+
+#[test]
+fn a_profile_of_the_name_alone_is_no_placement_again() {
+    let tree = Tree::copy_of("metal-2s");
+    let start = tree.snapshot();
+    applied(&tree.session(), false);
+    tree.reboot(&start);
+    let named = planned(&tree.session(), &example()).profile;
+    let other = profile(&named, &[("vm.swappiness", planish_model::Want::Int(7))]);
+    apply(&tree.session(), &plan_of(&tree.session(), &other), &ApplyOptions::default()).expect("applied");
+    let checked = check(&tree.session(), None).expect("a look");
+    assert_eq!(checked.interrupted.iter().map(|cut| &cut.how).collect::<Vec<_>>(), [&Half::Placed]);
 }

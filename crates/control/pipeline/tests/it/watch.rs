@@ -155,7 +155,7 @@ fn what_the_kernel_refuses_at_the_deadline_is_tried_again() {
     assert_eq!((tree.get(SWAPPINESS).as_str(), tree.entries()[0].state), ("10\n", EntryState::Open));
     // Which is nothing that anybody wants to stay so.
     let checked = check(&tree.session(), None).expect("a look");
-    let told = checked.interrupted.iter().map(|cut| (cut.how, cut.to_string())).collect::<Vec<_>>();
+    let told = checked.interrupted.iter().map(|cut| (cut.how.clone(), cut.to_string())).collect::<Vec<_>>();
     let left = "entry 1 is undone in part, and the rest could not be put back".to_owned();
     assert_eq!((told, checked.exit), (vec![(Half::Left, left)], Exit::Findings));
     tree.edit(STAT_INTERVAL, "1");

@@ -86,7 +86,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let abandoned = unconfirmed.iter().find(|waiting| waiting.is_abandoned);
         let abandoned = abandoned.map(|waiting| format!("{waiting}: planish undo {}", waiting.entry));
         let left = || interrupted.iter().find(|cut| cut.how == Half::Left);
-        let stuck = abandoned.or_else(|| left().map(|cut| format!("{cut}: planish undo {}", cut.entry)));
+        let stuck = abandoned.or_else(|| left().map(|cut| format!("{cut}: planish {}", cut.cure())));
         let stuck = stuck.map(|told| monitor::critical(&told));
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
@@ -154,9 +154,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
-        (_, _) if !checked.interrupted.is_empty() => {
-            context.root_line(&format!("undo {}", checked.interrupted[0].entry))
-        }
+        (_, _) if !checked.interrupted.is_empty() => context.root_line(&checked.interrupted[0].cure()),
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
         (_, _) if !checked.unfinished.is_empty() && !has_drift(&report) => {
@@ -233,8 +231,7 @@ fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer
     // One that a timer waits for is told above.
     let is_waited_for = |id| checked.unconfirmed.iter().any(|waiting| waiting.entry == id);
     for cut in checked.interrupted.iter().filter(|cut| !is_waited_for(cut.entry)) {
-        let cure = context.root_line(&format!("undo {}", cut.entry));
-        answer = answer.note(format!("{cut}: {cure}"));
+        answer = answer.note(format!("{cut}: {}", context.root_line(&cut.cure())));
     }
     for unit in &checked.changed_units {
         answer = answer.note(unit.to_string());

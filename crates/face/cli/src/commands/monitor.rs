@@ -57,7 +57,7 @@ pub(crate) fn line(
         of(DriftState::Unknown),
     );
     let not_allowed = of(DriftState::NotAllowed);
-    let cut = interrupted.map(|cut| format!("{cut}: planish undo {}", cut.entry));
+    let cut = interrupted.map(|cut| format!("{cut}: planish {}", cut.cure()));
     let (level, told) = if !drift.is_empty() {
         let cut = cut.map(|cut| format!("; {cut}")).unwrap_or_default();
         (Level::Critical, format!("{} not as wanted: {}{cut}", counted(&drift), named(&drift)))
