@@ -74,7 +74,7 @@ impl Wishes {
             knob: knob.id.clone(),
             place: place.to_owned(),
             value: value.to_owned(),
-            reason: format!("{} gives it, and the boot loader's menu was not made anew since", found.source),
+            reason: format!("the boot loader's menu is older than {}, which gives it", found.source),
             cure,
         });
     }
@@ -89,14 +89,26 @@ impl Wishes {
         (!self.arguments.is_empty()).then(|| self.arguments.join(" "))
     }
 
-    /// All of them as left out, for what keeps the boot loader from giving them.
+    /// All of them as left out, for what keeps the boot loader from giving them. Where that is some of them by name,
+    /// the others are told so: the reason is none of theirs.
     pub fn left_out(self, refusal: &PipelineError) -> Vec<Unpersisted> {
         let (reason, cure) = match refusal {
             PipelineError::BootLoader { reason, cure, .. } => (reason.clone(), cure.clone()),
             other => (other.in_full(), other.hints().join("; ")),
         };
+        let is_in_word = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let words: Vec<&str> =
+            reason.split(|c| !is_in_word(c)).chain(cure.split(|c| !is_in_word(c))).collect();
+        let named = self.rows.iter().map(|row| row.knob.as_str());
+        let named: Vec<String> = named.filter(|id| words.contains(id)).map(str::to_owned).collect();
+        let told = |row: &Unpersisted| {
+            if named.is_empty() || named.iter().any(|id| id == row.knob.as_str()) {
+                return reason.clone();
+            }
+            format!("refused with {}: the boot loader is given all of a plan or none", named.join(", "))
+        };
         let rows = self.rows.into_iter();
-        rows.map(|row| Unpersisted { reason: reason.clone(), cure: cure.clone(), ..row }).collect()
+        rows.map(|row| Unpersisted { reason: told(&row), cure: cure.clone(), ..row }).collect()
     }
 
     /// The steps that bring them, or why nothing here can.
@@ -206,5 +218,34 @@ pub(crate) fn recounted(host: &Host, step: &EntryStep) -> Option<String> {
     match found.as_slice() {
         [(one, _)] => Some(one.clone()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::KnobId;
+
+    use super::*;
+
+    #[test]
+    fn a_parameter_that_is_refused_with_another_is_told_that() {
+        let row = |id: &str| Unpersisted {
+            knob: KnobId::new(id),
+            place: String::new(),
+            value: String::new(),
+            reason: String::new(),
+            cure: String::new(),
+        };
+        let rows = vec![row("boot.hugepages.1g"), row("boot.skew_tick")];
+        let wishes = Wishes { rows, ..Wishes::default() };
+        let refused = |reason: &str, cure: &str| {
+            let (arguments, reason, cure) = (String::new(), reason.to_owned(), cure.to_owned());
+            let error = PipelineError::BootLoader { arguments, reason, cure };
+            wishes.clone().left_out(&error).into_iter().map(|row| row.reason).collect::<Vec<_>>()
+        };
+        let first = "/etc/default/grub:6 gives `hugepages=4` first";
+        let with = "refused with boot.hugepages.1g: the boot loader is given all of a plan or none";
+        assert_eq!(refused(first, "or leave it out: --exclude boot.hugepages.1g"), [first, with]);
+        assert_eq!(refused("no loader is known", "say which"), ["no loader is known"; 2]);
     }
 }

@@ -19,7 +19,9 @@ fn what_a_source_gives_and_the_menu_lacks_is_told_with_what_makes_the_menu() {
     let [Unpersisted { reason, cure, .. }] = applied.unpersisted.as_slice() else {
         panic!("{:?}", applied.unpersisted)
     };
-    assert!(reason.starts_with("/etc/default/grub:3 gives it") && cure == "type `update-grub`", "{cure}");
+    // It is told behind "is not persisted": that a file gives it is no reason by itself.
+    let older = "the boot loader's menu is older than /etc/default/grub:3, which gives it";
+    assert_eq!((reason.as_str(), cure.as_str()), (older, "type `update-grub`"));
     for id in ["boot.transparent_hugepage", "thp.enabled"] {
         let checked = check(&tree.session(), None).expect("checked");
         let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == id).expect("a row");
