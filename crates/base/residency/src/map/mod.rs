@@ -146,8 +146,9 @@ impl Map {
         rows::rows(private.chain(shared.iter().map(|(kind, name, parts)| (*kind, *name, parts.as_slice()))))
     }
 
-    /// The share of resident bytes on nodes that is local to the threads that may use them, each page weighed by the
-    /// share of CPU time that was used on its node; `None` where nodes are not told.
+    /// The share of resident bytes on nodes that is local to the threads that may use them, by where they ran last: each
+    /// page weighed by the CPU time of the threads that ran on its node last, wherever they used it, since the kernel
+    /// keeps no CPU time by node. `None` where nodes are not told.
     pub fn local_share(&self) -> Option<f64> {
         let (mut local, mut total) = (0.0, 0.0);
         let mut add = |parts: &[Part], weights: &BTreeMap<u32, f64>| {
@@ -171,6 +172,18 @@ impl Map {
     }
 }
 
+/// Bounds what `areas` have in swap by what the process has there. PAGEMAP_SCAN calls swapped whatever entry of a page
+/// table is no page: a mark of userfaultfd's write protection and one of a page that failed as well, which have no
+/// memory. Of shared memory such an entry is always a mark; what of it is in swap has no entry at all.
+fn bound_swap(areas: &mut [AreaPages], swap_bytes: u64) {
+    areas.iter_mut().filter(|pages| pages.area.is_shared()).for_each(|pages| pages.swapped_bytes = 0);
+    let told: u64 = areas.iter().map(|pages| pages.swapped_bytes).sum();
+    for pages in areas.iter_mut().filter(|_| told > swap_bytes) {
+        let bytes = u128::from(pages.swapped_bytes) * u128::from(swap_bytes) / u128::from(told);
+        pages.swapped_bytes = u64::try_from(bytes).expect("a part of a u64");
+    }
+}
+
 impl Member {
     fn read(
         host: &Host,
@@ -181,7 +194,10 @@ impl Member {
     ) -> Result<Self, ResidencyError> {
         for _ in 0..TRIES {
             let (areas, seen_by) = private::read(host, pid, eyes, objects)?;
-            let status = status(host, pid)?;
+            let (mut areas, status) = (areas, status(host, pid)?);
+            if seen_by == SeenBy::PagemapScan {
+                bound_swap(&mut areas, status.swap_bytes);
+            }
             let after = stat_of(host, pid)?;
             if after.start_ticks != stat.start_ticks {
                 return Err(ResidencyError::NoProcess { process: pid.to_string() });
@@ -193,5 +209,34 @@ impl Member {
             stat = after;
         }
         Err(ResidencyError::Restless { pid })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_in_page_tables_are_not_in_swap() {
+        let maps =
+            "1000-9000 rw-p 0 0:0 0\n9000-a000 rw-p 0 0:0 0\na000-b000 rw-s 0 0:1 5 /dev/zero (deleted)\n";
+        let bounded = |swap_bytes| -> Vec<u64> {
+            let areas = crate::maps::parse_maps(maps).unwrap().into_iter().zip([12 << 10, 4 << 10, 4 << 10]);
+            let pages = |(area, swapped_bytes)| AreaPages {
+                area,
+                parts: Vec::new(),
+                own: Vec::new(),
+                mapped_bytes: 0,
+                file_bytes: 0,
+                swapped_bytes,
+                object: None,
+            };
+            let mut areas: Vec<AreaPages> = areas.map(pages).collect();
+            bound_swap(&mut areas, swap_bytes);
+            areas.iter().map(|pages| pages.swapped_bytes).collect()
+        };
+        assert_eq!(bounded(0), [0, 0, 0], "a machine without swap");
+        assert_eq!(bounded(8 << 10), [6 << 10, 2 << 10, 0]);
+        assert_eq!(bounded(1 << 20), [12 << 10, 4 << 10, 0]);
     }
 }

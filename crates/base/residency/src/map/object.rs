@@ -170,6 +170,11 @@ impl ObjectPages {
         self.sums.append(&mut over);
     }
 
+    /// Whether it is known where in the object its pages lie, and not only how much of a mapping is there.
+    pub fn tells_places(&self) -> bool {
+        self.sums.is_empty()
+    }
+
     /// What of `range` (bytes of the object) is in memory; a page that reaches over an end counts in part.
     pub fn parts(&self, range: &Range<u64>) -> Vec<Part> {
         let mut bytes = vec![0u64; self.codes.len()];

@@ -17,7 +17,8 @@ pub struct ThreadsOn {
     pub cpus: String,
     /// How many.
     pub threads: usize,
-    /// CPU time that they have used, in clock ticks.
+    /// CPU time that they have used in their lives, in clock ticks: wherever they used it, which the kernel does not
+    /// keep.
     pub cpu_ticks: u64,
 }
 
@@ -66,7 +67,8 @@ pub(crate) fn read(host: &Host, pid: u32, nodes: &[(u32, CpuSet)]) -> Vec<Thread
     by_node.into_iter().map(on).collect()
 }
 
-/// The share of the threads' CPU time that was used on each node: of their number where they have used none.
+/// The share of the threads' CPU time that those have used which ran on each node last: of their number where they have
+/// used none.
 pub(crate) fn weights<'a>(threads: impl Iterator<Item = &'a ThreadsOn>) -> BTreeMap<u32, f64> {
     let on_nodes: Vec<(u32, u64, usize)> =
         threads.filter_map(|on| Some((on.node?, on.cpu_ticks, on.threads))).collect();

@@ -71,7 +71,8 @@ fn a_real_postgres_is_told_from_outside() {
     let envelope = answer.envelope();
     let result = &envelope["result"];
     let blind = result["unseen"].as_array().expect("a list");
-    if let Some(unseen) = blind.iter().find(|it| it["what"].as_str().expect("text").contains("shared memory"))
+    if let Some(unseen) =
+        blind.iter().find(|it| it["what"].as_str().expect("text").starts_with("pages of shared"))
     {
         return planish_skip::skip(test, &unseen["why"]);
     }
@@ -139,7 +140,7 @@ fn what_one_query_changed_is_told() {
     assert!(processes.iter().any(|process| process["pid"] == *served), "its backend is in the map");
     let (before, after) = change(&query["process"], "shared mapped");
     assert!(after >= before + (20 << 20), "it has read 25 MB of buffers: {query}");
-    if has_extension && envelope["result"]["unseen"].as_array().is_some_and(Vec::is_empty) {
+    if has_extension && !envelope["result"]["unseen"].to_string().contains("pages of shared") {
         let (before, after) = change(&query["relations"], "cold");
         assert!(before < 18 << 20 && after > 24 << 20, "{query}");
         let (before, after) = change(&query["memory"], "shared");

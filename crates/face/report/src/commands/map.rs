@@ -125,7 +125,7 @@ pub struct MapThreads {
     pub cpus: String,
     /// How many.
     pub threads: usize,
-    /// CPU time that they have used, in clock ticks.
+    /// CPU time that they have used in their lives, in clock ticks: wherever they used it, which the kernel does not keep.
     pub cpu_ticks: u64,
 }
 
@@ -211,8 +211,8 @@ pub struct MapReport {
     pub totals: MapTotals,
     /// What lies where, by node.
     pub nodes: Vec<MapNode>,
-    /// The share of memory that is local to the threads, each page weighed by the share of CPU time that was used on
-    /// its node; null where nodes are not told.
+    /// The share of memory that is local to the threads by where they ran last, each page weighed by the CPU time of the
+    /// threads that ran on its node last, wherever they used it; null where nodes are not told.
     pub local_share: Option<f64>,
     /// The processes, the first one first.
     pub processes: Vec<MapProcess>,

@@ -82,7 +82,7 @@ fn headline(report: &MapReport) -> Html {
         Some(local) => html
             .text(", ")
             .then(Figure::chosen_share("/local_share", local))
-            .text(" of it local to the threads"),
+            .text(" of it local to the threads by where they ran last"),
         None => html,
     }
 }

@@ -102,7 +102,8 @@ fn area(map: &Map, group: &[AreaPages]) -> (u64, MapArea) {
             add(&mut parts, part);
         }
     }
-    let cut = group.len() == 1 && group[0].object.is_some() && first.bytes() >= CUT_BYTES_MIN;
+    let by_place = group[0].object.is_some_and(|object| map.objects[object].pages.tells_places());
+    let cut = group.len() == 1 && by_place && first.bytes() >= CUT_BYTES_MIN;
     let cells = if cut { CELLS } else { 0 };
     let cell = |cell| parts_of(map, &group[0], cell..cell + 1, CELLS);
     let area = MapArea {

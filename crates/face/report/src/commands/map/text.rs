@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{MapBacking, MapKind, MapPiece, MapPostgres, MapPrivate, MapReport, MapRow};
+use super::{MapBacking, MapKind, MapPiece, MapPostgres, MapPrivate, MapProcess, MapReport, MapRow};
 use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -58,7 +58,7 @@ impl Report for MapReport {
 impl MapReport {
     /// Where the threads of each process ran last, with the CPU time that they have used.
     pub fn threads_text(&self, page: &mut Page<'_>) {
-        let mut table = Table::new(&[">pid", ">node", ">threads", ">of its CPU time", "CPUs"]);
+        let mut table = Table::new(&[">pid", ">node", ">threads", ">their CPU time", "CPUs"]);
         for process in &self.processes {
             let all: u64 = process.ran_on.iter().map(|on| on.cpu_ticks).sum();
             for on in &process.ran_on {
@@ -89,9 +89,14 @@ impl MapReport {
             text += &format!(": {}", on.join(", "));
         }
         match self.local_share {
-            Some(local) if local > 0.9999 => text += "; all of it local to the threads",
+            Some(local) if local > 0.9999 => {
+                text += "; all of it local to the threads, by where they ran last"
+            }
             Some(local) => {
-                text += &format!("; {:.1} % local to the threads, the rest remote", local * 100.0);
+                text += &format!(
+                    "; {:.1} % local to the threads by where they ran last, the rest remote",
+                    local * 100.0
+                );
             }
             None => {}
         }
@@ -130,7 +135,9 @@ impl MapReport {
             text += &format!(", where they ran last: {}", on.join(", "));
         }
         if !first.allowed_cpus.is_empty() {
-            text += &format!("; may run on CPUs {}", first.allowed_cpus);
+            let same = |process: &MapProcess| process.allowed_cpus == first.allowed_cpus;
+            let who = if self.processes.iter().all(same) { "" } else { "those of the first process " };
+            text += &format!("; {who}may run on CPUs {}", first.allowed_cpus);
         }
         if !first.allowed_nodes.is_empty() {
             text += &format!(" and take memory of node {}", first.allowed_nodes);
