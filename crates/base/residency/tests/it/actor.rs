@@ -187,7 +187,7 @@ fn oddly_named() -> String {
 
 /// Forks children that write a shared segment whole, each all of it, and stand still with it.
 fn sharing(bytes: usize, children: usize) -> String {
-    let mapping = map_anonymous(bytes, options(true)).unwrap();
+    let mapping = map_anonymous(bytes, options(true)).expect("there is memory");
     let start = mapping.as_ptr();
     std::mem::forget(mapping);
     let (mut told, tell) = std::io::pipe().expect("two descriptors");
@@ -211,7 +211,7 @@ fn sharing(bytes: usize, children: usize) -> String {
 /// Fills `bytes` of private memory and forks a child that stands still with it, and one that maps, fills and unmaps
 /// `churned` bytes over and over. They end with this process.
 fn forked(bytes: usize, churned: usize) -> String {
-    let mapping = map_anonymous(bytes, options(false)).unwrap();
+    let mapping = map_anonymous(bytes, options(false)).expect("there is memory");
     fill(&mapping, 0..bytes);
     let start = address(&mapping);
     std::mem::forget(mapping);
@@ -223,8 +223,10 @@ fn forked(bytes: usize, churned: usize) -> String {
         // SAFETY: the same; its own fresh mapping is all that it writes to.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            while !churns {
-                libc::pause();
+            if !churns {
+                loop {
+                    libc::pause();
+                }
             }
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
