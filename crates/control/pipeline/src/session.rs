@@ -343,6 +343,7 @@ impl Session {
     ) -> Result<Journal, PipelineError> {
         let _stage = info_span!("journal").entered();
         self.folders.refuse_links()?;
+        self.folders.make_ways()?;
         let lock = HostLock::acquire(&self.folders.lock, self.patience(patience))?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;

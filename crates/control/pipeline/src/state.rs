@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use planish_host::{Host, OpenError, in_root};
-use planish_journal::FileStorage;
+use planish_journal::{FileStorage, JournalError};
 use planish_model::{Catalogue, CatalogueError};
 use planish_sys::file;
 
@@ -96,6 +96,15 @@ impl Folders {
             Some(entry) => Err(PipelineError::Linked { path: entry.path() }),
             None => Ok(()),
         }
+    }
+
+    /// Makes the folders on the way to the state of a recorded host, which are everybody's there: an image that is being
+    /// built has no /var/lib yet, and its services must get into it. The state itself is for its owner alone.
+    pub fn make_ways(&self) -> Result<(), PipelineError> {
+        let Some(way) = self.recorded.as_ref().and_then(|folder| folder.parent()) else { return Ok(()) };
+        let synced = |folder: &Path| fs::File::open(folder).and_then(|folder| folder.sync_all());
+        let failed = |source| JournalError::Storage { what: "create", path: way.to_owned(), source };
+        Ok(file::make_folders(way, 0o755, synced).map(drop).map_err(failed)?)
     }
 
     /// The file of an ordinary user's own profile, which root would not find by its name, or find another one by.
