@@ -15,15 +15,33 @@ impl Host {
         if let Some(id) = self.meta().and_then(|meta| meta.host_id.clone()) {
             return id;
         }
-        let machine_id = ["/etc/machine-id", "/var/lib/dbus/machine-id"].into_iter().find_map(|path| {
-            let text = self.read(path).ok()?;
-            let id = text.trim();
-            (id.len() == 32).then(|| id.to_owned())
-        });
-        match machine_id {
+        match self.machine_id() {
             Some(id) => short_hash(&["planish machine-id", &id]),
             None => short_hash(&["planish facts", &self.stable_facts()]),
         }
+    }
+
+    /// The same where it lasts for as long as the machine does: what is kept on its disk is known by it, in other boots
+    /// too. `None` where nothing lasts: facts change with a kernel (it keeps more or less of the memory) or a part, and
+    /// a machine-id that is mounted over its file was made for this boot alone, as systemd does where /etc is read-only.
+    pub fn lasting_id(&self) -> Option<String> {
+        if let Some(id) = self.meta().and_then(|meta| meta.host_id.clone()) {
+            return Some(id);
+        }
+        let mounts = self.read("/proc/self/mountinfo").unwrap_or_default();
+        let is_transient = mounts.lines().any(|line| line.split(' ').nth(4) == Some("/etc/machine-id"));
+        let id = self.machine_id().filter(|_| !is_transient);
+        let name = || self.meta().map(|meta| short_hash(&["planish recorded", &meta.name]));
+        id.map(|id| short_hash(&["planish machine-id", &id])).or_else(name)
+    }
+
+    /// The machine-id; `None` where there is none (yet: `uninitialized`, in an image before its first boot).
+    fn machine_id(&self) -> Option<String> {
+        ["/etc/machine-id", "/var/lib/dbus/machine-id"].into_iter().find_map(|path| {
+            let text = self.read(path).ok()?;
+            let id = text.trim();
+            (id.len() == 32).then(|| id.to_owned())
+        })
     }
 
     /// CPU model, memory and name of the machine.
@@ -136,6 +154,32 @@ mod tests {
         let before = ids();
         put("proc/cpuinfo", "processor: 0\nmodel name: x\n");
         assert_eq!(ids(), before);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "makes the fixture")]
+    fn only_an_id_that_lasts_is_one_of_the_machine() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let id = || Host::open(root.path()).unwrap().lasting_id();
+        put("proc/meminfo", "MemTotal: 1 kB\n");
+        assert_eq!(id(), None, "facts are none");
+        put("etc/machine-id", "uninitialized\n");
+        assert_eq!(id(), None, "an image before its first boot");
+        put("etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+        let first = id().expect("one that lasts");
+        put("proc/sys/kernel/osrelease", "9.9\n");
+        put("proc/sys/kernel/random/boot_id", "11111111-2222-3333-4444-555555555555\n");
+        put("proc/meminfo", "MemTotal: 2 kB\n");
+        assert_eq!(id(), Some(first.clone()), "another kernel, another boot, more memory");
+        put("etc/machine-id", "ffffffffffffffffffffffffffffffff\n");
+        assert_ne!(id(), Some(first));
+        put("proc/self/mountinfo", "40 23 0:25 /machine-id /etc/machine-id ro - tmpfs tmpfs rw\n");
+        assert_eq!(id(), None, "made for this boot alone");
     }
 
     #[test]

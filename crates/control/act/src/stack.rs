@@ -281,6 +281,7 @@ mod tests {
             undo_begun: false,
             instead_of: None,
             replaced_by: None,
+            host: None,
             allowed: planish_model::Allowed::default(),
         }
     }

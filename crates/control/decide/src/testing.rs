@@ -240,6 +240,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
         undo_begun: false,
         instead_of: None,
         replaced_by: None,
+        host: None,
         allowed: planish_model::Allowed::default(),
     }
 }

@@ -29,6 +29,8 @@ pub struct Author {
     pub boot_id: String,
     /// User name and, under sudo, who called it.
     pub who: String,
+    /// The host, where it has an id that lasts longer than a boot.
+    pub host: Option<String>,
     /// A fixed time in seconds since 1970, for tests; the clock of the machine otherwise.
     pub clock: Option<u64>,
 }
@@ -433,6 +435,7 @@ impl Journal {
             at: self.now(),
             boot: self.author.boot_id.clone(),
             who: self.author.who.clone(),
+            host: self.author.host.clone().filter(|_| matches!(event, Event::Intent { .. })),
             event,
         }
     }

@@ -100,7 +100,7 @@ impl Ledger {
                 if entry != self.next_id() {
                     return Err(format!("it begins entry {entry} where {} is due", self.next_id()));
                 }
-                self.entries.push(begin(entry, line.at, line.boot, line.who, intent));
+                self.entries.push(begin(entry, (line.at, line.boot, line.who, line.host), intent));
             }
             Event::Pool { entry, step, write } => self.step(entry, step, &line.boot)?.begun = Some(write),
             Event::Outcome { entry, step, outcome } => {
@@ -214,7 +214,11 @@ fn as_of_now(steps: &mut [EntryStep]) {
 }
 
 /// An entry that has been announced: interrupted, unless a later line says more.
-fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> Entry {
+fn begin(
+    id: EntryId,
+    (at, boot_id, who, host): (u64, String, String, Option<String>),
+    intent: Intent,
+) -> Entry {
     let Intent { command, reason, profile, plan, confirm_by, on_confirm, allowed, instead_of, mut steps } =
         intent;
     as_of_now(&mut steps);
@@ -224,6 +228,7 @@ fn begin(id: EntryId, at: u64, boot_id: String, who: String, intent: Intent) -> 
         id,
         at,
         boot_id,
+        host,
         who,
         command,
         reason,

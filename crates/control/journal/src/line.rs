@@ -29,6 +29,9 @@ pub(crate) struct Line {
     pub boot: String,
     /// Who wrote it.
     pub who: String,
+    /// The host that an entry is of which begins here, where it has an id that lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
@@ -180,6 +183,7 @@ mod tests {
             at: 1_763_600_000,
             boot: "boot".to_owned(),
             who: "root \"quoted\" \u{e4}\n".to_owned(),
+            host: None,
             event: Event::Applied { entry: EntryId(seq) },
         }
     }

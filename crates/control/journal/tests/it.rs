@@ -23,7 +23,7 @@ fn new_folder() -> TempDir {
 }
 
 fn author() -> Author {
-    Author { boot_id: "boot-1".to_owned(), who: "root".to_owned(), clock: Some(1_763_600_000) }
+    Author { boot_id: "boot-1".to_owned(), who: "root".to_owned(), host: None, clock: Some(1_763_600_000) }
 }
 
 fn open(folder: &Path) -> Result<Journal, JournalError> {

@@ -506,6 +506,9 @@ pub struct Entry {
     /// Whether an undo was begun that has not said how it ended: it may have written what no step tells.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undo_begun: bool,
+    /// The host that it is of, hashed; not known of one of an older planish, and of a host without an id that lasts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The entry whose place it takes: that one stays open until this one holds all that it is to hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<EntryId>,

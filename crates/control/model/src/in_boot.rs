@@ -249,6 +249,7 @@ mod tests {
             undo_begun: false,
             instead_of: None,
             replaced_by: None,
+            host: None,
             allowed: crate::Allowed::default(),
         }
     }

@@ -132,8 +132,10 @@ pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> 
     let entries = session.ledger()?.entries;
     unconfirmed::refuse(session, &entries, plan, true)?;
     let persistence = Persistence::of(session, plan, &entries, &*sink)?;
-    for step in persistence.steps.iter().filter(|step| step.undo == Undo::File) {
-        Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink)?;
+    for step in &persistence.steps {
+        if step.undo == Undo::File {
+            Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink)?;
+        }
         intent::refuse_folder(session, &step.place)?;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! `planish doctor`: what this machine loses, why, and the cure. Any user may ask; nothing is written.
 
 use planish_model::{
-    Finding, HostFacts, KnobId, Measured, Observation, Reading, ServiceView, Verdict, VerdictKind,
+    Class, Finding, HostFacts, KnobId, Measured, Observation, Reading, ServiceView, Severity, Verdict,
+    VerdictKind,
 };
 use planish_observe::ServiceName;
 use serde::Serialize;
@@ -92,9 +93,29 @@ pub fn doctor(
     let service = named.as_deref();
     let against = against.map(|(plan, source)| planish_decide::Against { plan, source, service });
     let findings = planish_decide::findings(catalogue, &observation, against);
-    let findings = planish_decide::weigh(catalogue, findings, plan.as_ref(), measured);
+    let mut findings = planish_decide::weigh(catalogue, findings, plan.as_ref(), measured);
+    findings.splice(0..0, without_journal(session));
     let knobs = session.verdicts(&observation);
     Ok(Doctor { host: observation.host, profile, findings, knobs, service: view })
+}
+
+/// A journal that cannot be used, as a danger: nothing that was applied can be looked at or taken back, and every command
+/// that sets something refuses.
+fn without_journal(session: &Session) -> Option<Finding> {
+    let error = session.ledger().err()?;
+    Some(Finding {
+        id: "planish.journal".to_owned(),
+        knob: None,
+        severity: Severity::Danger,
+        may_cost: None,
+        costs: None,
+        risk: Some("what planish set on this host cannot be taken back".to_owned()),
+        class: Class::Safe,
+        evidence: error.in_full(),
+        why: "The originals of all that was applied are in the journal, and nowhere else.".to_owned(),
+        cure: error.hints().join("; "),
+        source: "docs/journal.md".to_owned(),
+    })
 }
 
 /// The service through its own eyes; its facts join those of the host, for the rules that ask for both.

@@ -28,6 +28,11 @@ const LINKED: &str = "put the file itself there: links in the state of a recorde
 /// What a link leads to by which a file of that name is forbidden.
 const MASK: &str = "/dev/null";
 
+/// What to do about a journal of another host.
+const OTHER_HOST: &str = "give each host a journal of its own: --state DIR, or none; what is in this one is undone on its \
+                          own host (planish log tells it). Where this is that host and /etc/machine-id was made anew \
+                          since, put the old one back for the undo: it is a name in /var/log/journal";
+
 /// What to do about changes of files that nobody has seen.
 const UNSHOWN: &str = "look at it, and write the plan with it: planish plan FILE --persist -o FILE";
 
@@ -151,6 +156,14 @@ pub enum PipelineError {
         file: String,
         /// What is mounted so.
         why: String,
+    },
+    /// The journal has open entries of another host than the one that is looked at.
+    #[error("the journal {} is of another host: so {} of it", path.display(), are(entries))]
+    OtherHost {
+        /// The journal.
+        path: PathBuf,
+        /// Its entries that are of another one.
+        entries: Vec<EntryId>,
     },
     /// A place of the plan cannot be read.
     #[error("cannot read what is there before the first write")]
@@ -513,6 +526,12 @@ fn out_of_foreign(path: &str, holders: &[EntryId], is_link: bool) -> String {
     }
 }
 
+/// The entries that something is said of.
+fn are(entries: &[EntryId]) -> String {
+    let is = if entries.len() == 1 { "is entry" } else { "are entries" };
+    format!("{is} {}", listed(entries))
+}
+
 /// Entries in a row of words.
 fn listed(entries: &[EntryId]) -> String {
     entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -556,6 +575,7 @@ impl PipelineError {
             | Self::Impossible { .. }
             | Self::NotWritable { .. }
             | Self::ReadOnlyFolder { .. }
+            | Self::OtherHost { .. }
             | Self::Before(_)
             | Self::Deed(_)
             | Self::ForeignFile { .. }
@@ -604,6 +624,7 @@ impl PipelineError {
             }
             Self::NotWritable { place, .. } => of_place(place),
             Self::ReadOnlyFolder { file, .. } => of_folder(file),
+            Self::OtherHost { .. } => OTHER_HOST.to_owned(),
             Self::BootLoader { cure, .. } => of_loader(cure),
             Self::Once { cure, .. } | Self::Relocate { cure, .. } | Self::InsteadOf { cure, .. } => cure.clone(),
             Self::Program { cure, .. } => cure.clone(),
@@ -809,6 +830,7 @@ mod tests {
             PipelineError::Impossible { knobs: vec![KnobId::new("cpu.online")], why: service() },
             PipelineError::NotWritable { place: place(), why: service() },
             PipelineError::ReadOnlyFolder { file: "/etc/x".to_owned(), why: service() },
+            PipelineError::OtherHost { path: path(), entries: vec![EntryId(1)] },
             foreign(&[]),
             foreign(&[EntryId(1)]),
             foreign(&[EntryId(1), EntryId(3)]),

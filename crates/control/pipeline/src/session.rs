@@ -317,7 +317,10 @@ impl Session {
             _ => return Err(error),
         };
         let lock = HostLock::acquire(&self.folders.lock, self.patience(patience))?;
-        Ok(Journal::open_unrecorded(self.seams.storage(Box::new(storage)), lock, self.author(), known)?)
+        let storage = self.seams.storage(Box::new(storage));
+        let journal = Journal::open_unrecorded(storage, lock, self.author(), known)?;
+        self.refuse_other_host(journal.ledger().entries.iter().filter(|entry| entry.is_open()))?;
+        Ok(journal)
     }
 
     /// Whether nothing was ever applied here, and nobody is at it: then there is nothing to take back or to confirm,
@@ -333,7 +336,12 @@ impl Session {
     }
 
     fn author(&self) -> Author {
-        Author { boot_id: self.host.boot_id(), who: state::who(&self.host), clock: self.options.clock }
+        Author {
+            boot_id: self.host.boot_id(),
+            who: state::who(&self.host),
+            host: self.host.lasting_id(),
+            clock: self.options.clock,
+        }
     }
 
     fn open_journal(
@@ -347,7 +355,28 @@ impl Session {
         let lock = HostLock::acquire(&self.folders.lock, self.patience(patience))?;
         let storage = FileStorage::create(&self.folders.state)
             .map_err(|(path, source)| JournalError::Storage { what: "create", path, source })?;
-        Ok(open(self.seams.storage(Box::new(storage)), lock, self.author())?)
+        let journal = open(self.seams.storage(Box::new(storage)), lock, self.author())?;
+        self.refuse_other_host(journal.ledger().entries.iter().filter(|entry| entry.is_open()))?;
+        Ok(journal)
+    }
+
+    /// Refuses entries of another host: what they left there is nothing that is on this one, and a value here that is by
+    /// chance what they had left would be taken for theirs. An entry of this boot is of this machine, whatever became of
+    /// its id since.
+    pub(crate) fn refuse_other_host<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a Entry>,
+    ) -> Result<(), PipelineError> {
+        let Some(here) = self.host.lasting_id() else { return Ok(()) };
+        let boot_id = self.host.boot_id();
+        let is_other = |entry: &&Entry| {
+            entry.host.as_ref().is_some_and(|host| *host != here) && entry.boot_id != boot_id
+        };
+        let entries: Vec<EntryId> = entries.filter(is_other).map(|entry| entry.id).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        Err(PipelineError::OtherHost { path: self.folders.state.join(FileStorage::FILE_NAME), entries })
     }
 
     /// Says that a trial has values on the host, between its writes too, until the answer is dropped or the
@@ -402,6 +431,7 @@ impl Session {
             found => found.map_err(|(path, source)| JournalError::Storage { what: "read", path, source })?,
         };
         let mut ledger = read(&storage)?;
+        self.refuse_other_host(ledger.entries.iter().filter(|entry| entry.is_open()))?;
         gone::show(&mut ledger.entries, &self.host.boot_id());
         Ok(ledger)
     }

@@ -146,7 +146,10 @@ pub(crate) fn undo_selected(
     let recorded = !journal.is_unrecorded();
     let mut undone = Undone { exit, recorded, hints: hints_of_journal, ..Undone::default() };
     let command = format!("{}{}", session.options.command, if manner.by_timer { NOT_CONFIRMED } else { "" });
-    for id in select(&journal)? {
+    let selected = select(&journal)?;
+    // Force opens closed ones, too.
+    session.refuse_other_host(selected.iter().filter_map(|id| journal.ledger().entry(*id)))?;
+    for id in selected {
         let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         devices::follow(session.host(), std::slice::from_mut(&mut entry));
         let known = session.in_boot(&journal.ledger().entries);

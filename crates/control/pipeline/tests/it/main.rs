@@ -30,6 +30,7 @@ mod menu;
 mod midway;
 mod mounts;
 mod once;
+mod other_host;
 mod partition;
 mod parts;
 mod persist;

@@ -61,6 +61,7 @@ fn entry(id: u64, boot: &str, steps: Vec<EntryStep>) -> Entry {
         undo_begun: false,
         instead_of: None,
         replaced_by: None,
+        host: None,
         allowed: planish_model::Allowed::default(),
     }
 }
