@@ -73,6 +73,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             interrupted,
             unconfirmed,
             texts,
+            strange_files,
             ..
         } = checked;
         let against = args.source.clone();
@@ -90,8 +91,15 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let stuck = stuck.map(|told| monitor::critical(&told));
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
+        // Nobody knows what was applied by a journal that is gone; who may not read it is told so above.
+        let strange = || {
+            let left_by_none =
+                |(file, left_by): &(String, Option<EntryId>)| left_by.is_none().then_some(file.clone());
+            let told = |file: String| monitor::warning(&format!("{file} is of planish and {OF_NO_ENTRY}"));
+            strange_files.iter().find_map(left_by_none).filter(|_| !hidden).map(told)
+        };
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
-        let line = left.or_else(changed).or_else(short).filter(|_| is_ok).unwrap_or(line);
+        let line = left.or_else(changed).or_else(short).or_else(strange).filter(|_| is_ok).unwrap_or(line);
         Ok::<_, Failure>(stuck.unwrap_or(line))
     };
     let (text, code) = match looked() {
@@ -260,6 +268,10 @@ fn not_of_this_journal(
     answer
 }
 
+/// What is said of a file of planish that the journal knows nothing of.
+const OF_NO_ENTRY: &str =
+    "of no entry of this journal: an apply with another --state wrote it, or with a journal that is gone";
+
 /// Whose a file of planish is that no open entry has lines in, and what takes it away.
 fn strange_file(file: &str, left_by: Option<EntryId>, context: &Context) -> String {
     match left_by {
@@ -269,8 +281,7 @@ fn strange_file(file: &str, left_by: Option<EntryId>, context: &Context) -> Stri
             context.root_line(&format!("undo {entry} --force"))
         ),
         None => format!(
-            "{file} is of planish and of no entry of this journal: an apply with another --state wrote it, or with a \
-             journal that is gone; `log` and `undo` with that --state tell of it and take it back"
+            "{file} is of planish and {OF_NO_ENTRY}; `log` and `undo` with that --state tell of it and take it back"
         ),
     }
 }
@@ -285,10 +296,16 @@ fn strange_tag(entry: EntryId, lines: &[String]) -> String {
     )
 }
 
+/// Whether a confirm is what to type. Whoever did not come to it before the timer died may have been cut off by the very
+/// values that it would keep.
+pub(crate) fn keeps(waiting: &Unconfirmed) -> bool {
+    waiting.is_whole && !waiting.is_abandoned
+}
+
 /// What goes by itself, when, and what keeps it.
 pub(crate) fn on_trial(waiting: &Unconfirmed, context: &Context) -> String {
-    let Unconfirmed { entry, is_whole, .. } = waiting;
-    let cure = if *is_whole { "confirm".to_owned() } else { format!("undo {entry}") };
+    let entry = waiting.entry;
+    let cure = if keeps(waiting) { "confirm".to_owned() } else { format!("undo {entry}") };
     format!("{waiting}: {}", context.root_line(&cure))
 }
 

@@ -4,7 +4,7 @@ use planish_pipeline as pipeline;
 use planish_report::LogReport;
 
 use crate::answer::Answer;
-use crate::commands::check::on_trial;
+use crate::commands::check::{keeps, on_trial};
 use crate::commands::once;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -27,8 +27,11 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     for waiting in &waiting {
         answer = answer.note(on_trial(waiting, context));
     }
-    if waiting.iter().any(|waiting| waiting.is_whole) {
+    if waiting.iter().any(keeps) {
         return Ok(answer.next(context.root_line("confirm")));
+    }
+    if let Some(abandoned) = waiting.iter().find(|waiting| waiting.is_abandoned) {
+        return Ok(answer.next(context.root_line(&format!("undo {}", abandoned.entry))));
     }
     let open = report.entries.iter().any(planish_model::Entry::is_open);
     Ok(answer.next(context.line(if open { "undo" } else { "doctor" })))

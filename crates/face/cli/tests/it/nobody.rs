@@ -66,6 +66,19 @@ fn a_journal_that_may_not_be_read_refuses_no_look_at_the_machine() {
     assert_eq!(run.exit, 3, "{}", run.stdout);
 }
 
+/// A file of a unit is root's, and what would fail at its write is no entry.
+#[test]
+fn an_installation_by_an_ordinary_user_is_refused_before_an_entry_is_made() {
+    const NAME: &str = "an_installation_by_an_ordinary_user_is_refused_before_an_entry_is_made";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o777)).expect("ours");
+    let Some(run) = as_nobody(NAME, home.path(), "--json install check --yes") else { return };
+    assert_eq!(run.exit, 3, "{}", run.stdout);
+    assert!(run.envelope()["messages"].to_string().contains("run it as root"), "{}", run.stdout);
+    let Some(log) = as_nobody(NAME, home.path(), "--json log") else { return };
+    assert!(!log.stdout.contains("install-check"), "{}", log.stdout);
+}
+
 /// `sudo planish apply mine` is another plan, or none: root has profiles of its own.
 #[test]
 fn the_line_for_root_names_the_file_of_a_users_own_profile() {

@@ -302,3 +302,40 @@ fn a_trial_boot_that_no_recorded_host_takes_is_told_where_it_is_tried() {
     assert_eq!(refused.exit, 3, "{}", refused.stdout);
     assert!(messages(&refused).contains("hosts/README.md"), "{}", refused.stdout);
 }
+
+/// Who was cut off by what is there must not be told to keep it, by `check` or by `log`.
+#[test]
+fn an_entry_whose_timer_died_is_to_be_undone_and_not_confirmed() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "600"]).exit, 0);
+    assert_eq!(message(&on(sandbox.path(), &["log"]), "next"), format!("{HERE} confirm"));
+    // A lock that nobody holds is what a timer leaves that was killed.
+    let lock = sandbox.path().join("state/var/watch-1.lock");
+    std::fs::rename(&lock, sandbox.path().join("held")).expect("it waits");
+    std::fs::write(&lock, "").expect("room");
+    for command in ["log", "check"] {
+        let run = on(sandbox.path(), &[command]);
+        let told = messages(&run);
+        assert!(told.contains("its timer is gone") && !told.contains("confirm\""), "{command}: {told}");
+        assert!(told.contains(&format!("{HERE} undo 1")), "{command}: {told}");
+    }
+    assert_eq!(message(&on(sandbox.path(), &["log"]), "next"), format!("{HERE} undo 1"));
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+}
+
+/// What planish has in files and no journal knows may be all that was ever applied.
+#[test]
+fn a_journal_that_is_gone_is_no_green_for_monitoring() {
+    let sandbox = sandbox();
+    std::fs::remove_file(sandbox.path().join("host/etc/sysctl.d/99-local.conf")).expect("it is recorded");
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--persist", "--yes"]).exit, 0);
+    assert_eq!(monitored(sandbox.path(), &[]).0, 0);
+    let journal = sandbox.path().join("state/var/journal.jsonl");
+    std::fs::rename(&journal, sandbox.path().join("kept")).expect("it is there");
+    let (code, line) = monitored(sandbox.path(), &[]);
+    assert_eq!(code, 1, "{line}");
+    assert!(line.starts_with("planish WARNING: /etc/sysctl.d/90-planish.conf is of planish"), "{line}");
+    assert!(line.contains("of no entry of this journal"), "{line}");
+    std::fs::rename(sandbox.path().join("kept"), &journal).expect("back");
+    assert_eq!(monitored(sandbox.path(), &[]).0, 0);
+}
