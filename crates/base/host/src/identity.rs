@@ -21,9 +21,10 @@ impl Host {
         }
     }
 
-    /// The same where it lasts for as long as the machine does: what is kept on its disk is known by it, in other boots
-    /// too. `None` where nothing lasts: facts change with a kernel (it keeps more or less of the memory) or a part, and
-    /// a machine-id that is mounted over its file was made for this boot alone, as systemd does where /etc is read-only.
+    /// The same where it lasts for as long as the machine does: what is kept on its disk is known by it, in other
+    /// boots too. `None` where nothing lasts: facts change with a kernel (it keeps more or less of the memory) or a
+    /// part, and a machine-id that is mounted over its file was made for this boot alone, as systemd does where /etc
+    /// is read-only.
     pub fn lasting_id(&self) -> Option<String> {
         if let Some(id) = self.meta().and_then(|meta| meta.host_id.clone()) {
             return Some(id);

@@ -318,6 +318,10 @@ fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Removes a folder of ours below a root, when it is empty.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "looks whether a write is needed, in the folder that it would write"
+)]
 pub(crate) fn remove_own_folder(root: &Path, path: &str) -> Result<(), SinkError> {
     let removed = || -> io::Result<()> {
         let folder = in_root(root, path)?;
@@ -337,8 +341,8 @@ pub(crate) fn remove_own_folder(root: &Path, path: &str) -> Result<(), SinkError
     removed().map_err(|error| SinkError::new(Operation::Replace, path, error))
 }
 
-/// Removes a file; one that is not there is removed already: also on a read-only mount, where the kernel refuses to look
-/// whether it is.
+/// Removes a file; one that is not there is removed already: also on a read-only mount, where the kernel refuses to
+/// look whether it is.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return Ok(());

@@ -216,8 +216,8 @@ fn nothing_to_write(
 }
 
 /// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already,
-/// and not only those of an entry that goes. Refuses a file of our name that is not as we left it, and a file in a folder
-/// where none can be written: found out at the write, it would be an entry that failed.
+/// and not only those of an entry that goes. Refuses a file of our name that is not as we left it, and a file in a
+/// folder where none can be written: found out at the write, it would be an entry that failed.
 pub(crate) fn due(
     session: &Session,
     step: EntryStep,

@@ -99,8 +99,8 @@ pub fn doctor(
     Ok(Doctor { host: observation.host, profile, findings, knobs, service: view })
 }
 
-/// A journal that cannot be used, as a danger: nothing that was applied can be looked at or taken back, and every command
-/// that sets something refuses.
+/// A journal that cannot be used, as a danger: nothing that was applied can be looked at or taken back, and every
+/// command that sets something refuses.
 fn without_journal(session: &Session) -> Option<Finding> {
     let error = session.ledger().err()?;
     Some(Finding {

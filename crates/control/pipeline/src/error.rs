@@ -18,20 +18,14 @@ use thiserror::Error;
 use crate::calendar;
 use crate::unconfirmed::Unconfirmed;
 
+mod foreign;
+
 /// What helps where a recorded host is not to be written.
 const NOT_WRITABLE: &str = "a copy to rehearse on is made by `planish host record DIR --writable`; of others those \
                             with `writable = true` in their meta.toml are written";
 
 /// What helps where a file of a recorded host's state is a link.
 const LINKED: &str = "put the file itself there: links in the state of a recorded host are not followed";
-
-/// What a link leads to by which a file of that name is forbidden.
-const MASK: &str = "/dev/null";
-
-/// What to do about a journal of another host.
-const OTHER_HOST: &str = "give each host a journal of its own: --state DIR, or none; what is in this one is undone on its \
-                          own host (planish log tells it). Where this is that host and /etc/machine-id was made anew \
-                          since, put the old one back for the undo: it is a name in /var/log/journal";
 
 /// What to do about changes of files that nobody has seen.
 const UNSHOWN: &str = "look at it, and write the plan with it: planish plan FILE --persist -o FILE";
@@ -158,7 +152,7 @@ pub enum PipelineError {
         why: String,
     },
     /// The journal has open entries of another host than the one that is looked at.
-    #[error("the journal {} is of another host: so {} of it", path.display(), are(entries))]
+    #[error("the journal {} is of another host: so {} of it", path.display(), foreign::are(entries))]
     OtherHost {
         /// The journal.
         path: PathBuf,
@@ -172,7 +166,7 @@ pub enum PipelineError {
     #[error("the kernel refuses the action")]
     Deed(#[source] SinkError),
     /// A file of ours is not as planish left it.
-    #[error("{path} {}", foreign(holders, link.as_deref()))]
+    #[error("{path} {}", foreign::what(holders, link.as_deref()))]
     ForeignFile {
         /// The file.
         path: String,
@@ -499,39 +493,6 @@ fn of_decide(error: &DecideError) -> Exit {
     }
 }
 
-/// What is wrong with a file of ours that is not as planish left it.
-fn foreign(holders: &[EntryId], link: Option<&str>) -> String {
-    match link {
-        // systemd and its kin call that a mask: whoever made it forbids the file.
-        Some(MASK) => format!("is masked: it is a link to {MASK}, and was not made by planish"),
-        Some(target) => format!("is a link to {target}, and was not made by planish"),
-        None if holders.is_empty() => "exists and was not written by planish".to_owned(),
-        None => "is not as planish left it: someone edited or removed it".to_owned(),
-    }
-}
-
-/// The cure of a file of ours that is not as planish left it, with the entries that have lines in it.
-fn out_of_foreign(path: &str, holders: &[EntryId], is_link: bool) -> String {
-    match holders {
-        // The undo keeps the link, and so leaves nothing that stands for a file of ours.
-        [.., newest] if is_link => format!(
-            "put the file back in its place; or take what it held back, which leaves the link: planish undo {newest}, \
-             and then move the link away: mv {path} {path}.mine"
-        ),
-        [] => format!("move it away first: mv {path} {path}.mine"),
-        [.., newest] => {
-            let older = if holders.len() > 1 { " and older ones" } else { "" };
-            format!("it holds lines of entry {newest}{older}: take them back first: planish undo {newest}")
-        }
-    }
-}
-
-/// The entries that something is said of.
-fn are(entries: &[EntryId]) -> String {
-    let is = if entries.len() == 1 { "is entry" } else { "are entries" };
-    format!("{is} {}", listed(entries))
-}
-
 /// Entries in a row of words.
 fn listed(entries: &[EntryId]) -> String {
     entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
@@ -624,7 +585,7 @@ impl PipelineError {
             }
             Self::NotWritable { place, .. } => of_place(place),
             Self::ReadOnlyFolder { file, .. } => of_folder(file),
-            Self::OtherHost { .. } => OTHER_HOST.to_owned(),
+            Self::OtherHost { .. } => foreign::OTHER_HOST.to_owned(),
             Self::BootLoader { cure, .. } => of_loader(cure),
             Self::Once { cure, .. } | Self::Relocate { cure, .. } | Self::InsteadOf { cure, .. } => cure.clone(),
             Self::Program { cure, .. } => cure.clone(),
@@ -639,7 +600,7 @@ impl PipelineError {
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => of_word(what),
-            Self::ForeignFile { path, holders, link } => out_of_foreign(path, holders, link.is_some()),
+            Self::ForeignFile { path, holders, link } => foreign::way_out(path, holders, link.is_some()),
             Self::Linked { .. } => LINKED.to_owned(),
             Self::Act(_) => NOT_WRITABLE.to_owned(),
             Self::Lock(error) => of_lock(error),

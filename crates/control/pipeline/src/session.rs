@@ -360,9 +360,9 @@ impl Session {
         Ok(journal)
     }
 
-    /// Refuses entries of another host: what they left there is nothing that is on this one, and a value here that is by
-    /// chance what they had left would be taken for theirs. An entry of this boot is of this machine, whatever became of
-    /// its id since.
+    /// Refuses entries of another host: what they left there is nothing that is on this one, and a value here that is
+    /// by chance what they had left would be taken for theirs. An entry of this boot is of this machine, whatever
+    /// became of its id since.
     pub(crate) fn refuse_other_host<'a>(
         &self,
         entries: impl Iterator<Item = &'a Entry>,

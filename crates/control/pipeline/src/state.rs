@@ -98,8 +98,8 @@ impl Folders {
         }
     }
 
-    /// Makes the folders on the way to the state of a recorded host, which are everybody's there: an image that is being
-    /// built has no /var/lib yet, and its services must get into it. The state itself is for its owner alone.
+    /// Makes the folders on the way to the state of a recorded host, which are everybody's there: an image that is
+    /// being built has no /var/lib yet, and its services must get into it. The state itself is for its owner alone.
     pub fn make_ways(&self) -> Result<(), PipelineError> {
         let Some(way) = self.recorded.as_ref().and_then(|folder| folder.parent()) else { return Ok(()) };
         let synced = |folder: &Path| fs::File::open(folder).and_then(|folder| folder.sync_all());

@@ -122,7 +122,6 @@ fn a_reboot_another_kernel_and_a_new_id_within_a_boot_change_no_host() {
 
 /// A journal of an older planish says nothing of a host, and goes on working.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "plays the older planish")]
 fn a_journal_that_tells_no_host_is_taken_as_ever() {
     let tree = Tree::new();
     tree.put("/var/lib/planish/x", "");

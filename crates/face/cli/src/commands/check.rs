@@ -296,8 +296,8 @@ fn strange_tag(entry: EntryId, lines: &[String]) -> String {
     )
 }
 
-/// Whether a confirm is what to type. Whoever did not come to it before the timer died may have been cut off by the very
-/// values that it would keep.
+/// Whether a confirm is what to type. Whoever did not come to it before the timer died may have been cut off by the
+/// very values that it would keep.
 pub(crate) fn keeps(waiting: &Unconfirmed) -> bool {
     waiting.is_whole && !waiting.is_abandoned
 }

@@ -1,0 +1,47 @@
+//! What is said of files and journals that are not as planish left them, or not of this host, and the way out.
+
+use planish_model::EntryId;
+
+use super::listed;
+
+/// What a link leads to by which a file of that name is forbidden.
+const MASK: &str = "/dev/null";
+
+/// What to do about a journal of another host.
+pub(super) const OTHER_HOST: &str = "give each host a journal of its own: --state DIR, or none; what is in this one \
+                                     is undone on its own host (planish log tells it). Where this is that host and \
+                                     /etc/machine-id was made anew since, put the old one back for the undo: it is a \
+                                     name in /var/log/journal";
+
+/// What is wrong with a file of ours that is not as planish left it.
+pub(super) fn what(holders: &[EntryId], link: Option<&str>) -> String {
+    match link {
+        // systemd and its kin call that a mask: whoever made it forbids the file.
+        Some(MASK) => format!("is masked: it is a link to {MASK}, and was not made by planish"),
+        Some(target) => format!("is a link to {target}, and was not made by planish"),
+        None if holders.is_empty() => "exists and was not written by planish".to_owned(),
+        None => "is not as planish left it: someone edited or removed it".to_owned(),
+    }
+}
+
+/// The cure of a file of ours that is not as planish left it, with the entries that have lines in it.
+pub(super) fn way_out(path: &str, holders: &[EntryId], is_link: bool) -> String {
+    match holders {
+        // The undo keeps the link, and so leaves nothing that stands for a file of ours.
+        [.., newest] if is_link => format!(
+            "put the file back in its place; or take what it held back, which leaves the link: planish undo {newest}, \
+             and then move the link away: mv {path} {path}.mine"
+        ),
+        [] => format!("move it away first: mv {path} {path}.mine"),
+        [.., newest] => {
+            let older = if holders.len() > 1 { " and older ones" } else { "" };
+            format!("it holds lines of entry {newest}{older}: take them back first: planish undo {newest}")
+        }
+    }
+}
+
+/// The entries that something is said of.
+pub(super) fn are(entries: &[EntryId]) -> String {
+    let is = if entries.len() == 1 { "is entry" } else { "are entries" };
+    format!("{is} {}", listed(entries))
+}
