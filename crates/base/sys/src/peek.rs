@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! /proc/PID/map_files/A-B --O_PATH--> a regular file on tmpfs or hugetlbfs? --open for reading--> map it here,
-//! private, without reserving --> register with userfaultfd for minor faults --> UFFDIO_CONTINUE: "map the page that is there";
-//! a hole is an error and stays a hole --> move_pages(2) and pagemap on our own mapping tell node and frame
+//! private, without reserving --> register with userfaultfd for minor faults --> UFFDIO_CONTINUE: "map the page that is
+//! there"; a hole is an error and stays a hole --> move_pages(2) and pagemap on our own mapping tell node and frame
 //! ```
 //!
 //! - Nothing is allocated in the object: UFFDIO_CONTINUE looks up the page cache (`mfill_atomic_pte_continue` in

@@ -411,8 +411,8 @@ impl After<'_> {
     }
 
     /// A lowest above its highest, of which a plan moves one and the other one stays: of what waits to be written the
-    /// kernel takes half of the highest then (`domain_dirty_limits` of `mm/page-writeback.c`), and of the speed of a CPU
-    /// it takes the highest for both.
+    /// kernel takes half of the highest then (`domain_dirty_limits` of `mm/page-writeback.c`), and of the speed of a
+    /// CPU it takes the highest for both.
     fn turned(&self, catalogue: &Catalogue, knob: &Knob, step: &Step) -> Option<String> {
         let id = step.knob.as_str();
         let holes = place::captures(&knob.path, &step.place)?;

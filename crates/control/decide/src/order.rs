@@ -7,9 +7,9 @@
 //! order, on the way back. What a row names in `after` comes before it.
 //!
 //! Between two writes the host lives with one of them: whatever is refused as the end of a plan must be no state on the
-//! way there either. A limit stands before the mode that enforces it (`enforces`), and the mode is left before the limit
-//! moves; of values that bound each other those come first that ease ([`keep_bounds`]). An undo goes the same way back:
-//! by the values that it writes, since whoever wrote an entry may have gone another way ([`back`]).
+//! way there either. A limit stands before the mode that enforces it (`enforces`), and the mode is left before the
+//! limit moves; of values that bound each other those come first that ease ([`keep_bounds`]). An undo goes the same way
+//! back: by the values that it writes, since whoever wrote an entry may have gone another way ([`back`]).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -89,8 +89,8 @@ impl Kernel {
     }
 }
 
-/// Whether a kernel of this release takes one list of CPUs for isolcpus= and nohz_full=, and drops the second where it is
-/// for others (`housekeeping_setup` of `kernel/sched/isolation.c`, since it is there and up to Linux 5.18). What the
+/// Whether a kernel of this release takes one list of CPUs for isolcpus= and nohz_full=, and drops the second where it
+/// is for others (`housekeeping_setup` of `kernel/sched/isolation.c`, since it is there and up to Linux 5.18). What the
 /// kernels of Red Hat have taken over of that is not in their releases: of them it is not known, and `check` tells.
 #[must_use]
 pub fn takes_one_list(release: &str) -> bool {

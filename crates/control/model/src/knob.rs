@@ -164,8 +164,8 @@ pub struct Pin {
 }
 
 /// One value of a knob at which the kernel holds its host to what others say: at 2 of `vm.overcommit_memory` to the
-/// limit of `vm.overcommit_ratio` (`mm/util.c`, `__vm_enough_memory`). Whoever goes there has set the limits before, and
-/// whoever leaves it leaves it before the limits move: in between programs would be refused by a limit that nobody
+/// limit of `vm.overcommit_ratio` (`mm/util.c`, `__vm_enough_memory`). Whoever goes there has set the limits before,
+/// and whoever leaves it leaves it before the limits move: in between programs would be refused by a limit that nobody
 /// asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -775,6 +775,12 @@ mod tests {
             holders: of.to_vec(),
             link: (of.len() == 1).then(service),
         };
+        let half_way =
+            |restored| PipelineError::JournalHalfWay { entry: EntryId(1), restored, source: full() };
+        let not_confirmed = |confirmed, restored| {
+            let source = Box::new(foreign(&[]));
+            PipelineError::NotConfirmed { entry: EntryId(2), confirmed, restored, source }
+        };
         let gone = ResidencyError::NoProcess { process: service() };
         let (entry, seconds_left) = (EntryId(3), 57);
         let waiting = Unconfirmed { entry, seconds_left, is_whole: true, is_abandoned: false };
@@ -810,20 +816,10 @@ mod tests {
             LockError::Open { path: path(), source: denied() }.into(),
             full().into(),
             JournalError::NoEntry { id: EntryId(7) }.into(),
-            PipelineError::JournalHalfWay { entry: EntryId(1), restored: true, source: full() },
-            PipelineError::JournalHalfWay { entry: EntryId(1), restored: false, source: full() },
-            PipelineError::NotConfirmed {
-                entry: EntryId(2),
-                confirmed: vec![EntryId(1)],
-                restored: true,
-                source: Box::new(foreign(&[])),
-            },
-            PipelineError::NotConfirmed {
-                entry: EntryId(2),
-                confirmed: Vec::new(),
-                restored: false,
-                source: Box::new(foreign(&[])),
-            },
+            half_way(true),
+            half_way(false),
+            not_confirmed(vec![EntryId(1)], true),
+            not_confirmed(Vec::new(), false),
             PipelineError::Watch(denied()),
             PipelineError::RootsJournal { folder: path() },
             PipelineError::NoService { service: service() },

@@ -253,8 +253,8 @@ fn shared<'c, 'w>(
     })
 }
 
-/// Whether a plan with these boot parameters may take the place of an entry, as far as that shows before it is made: who
-/// is told of a way out is not to be refused there.
+/// Whether a plan with these boot parameters may take the place of an entry, as far as that shows before it is made:
+/// who is told of a way out is not to be refused there.
 pub(crate) fn can_go(
     session: &Session,
     entries: &[Entry],

@@ -176,18 +176,21 @@ pub(crate) fn undo_selected(
         let told = back.outcomes.into_iter().map(|outcome| with_present(outcome, &entry, &*sink));
         undone.entries.push((id, told.collect()));
     }
-    let ids: Vec<EntryId> = undone.entries.iter().map(|(id, _)| *id).collect();
-    for line in copied::after_undo(session, &journal.ledger().entries, &ids) {
-        undone.hints.push(format!("{line}: {}", line.cure()));
-        undone.exit = worse(undone.exit, Exit::Findings);
-    }
-    if let Some(hint) = copied::untold(session, &journal.ledger().entries, &ids) {
-        undone.hints.push(hint);
-        undone.exit = worse(undone.exit, Exit::Findings);
-    }
+    tell_copies(session, &journal.ledger().entries, &mut undone);
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();
     Ok(undone)
+}
+
+/// Tells of copies of boot parameters that somebody made, and that an undo leaves.
+fn tell_copies(session: &Session, entries: &[Entry], undone: &mut Undone) {
+    let ids: Vec<EntryId> = undone.entries.iter().map(|(id, _)| *id).collect();
+    let lines = copied::after_undo(session, entries, &ids);
+    let told = lines.iter().map(|line| format!("{line}: {}", line.cure()));
+    for hint in told.chain(copied::untold(session, entries, &ids)) {
+        undone.hints.push(hint);
+        undone.exit = worse(undone.exit, Exit::Findings);
+    }
 }
 
 /// The outcome of a place that was left to a newer entry, with what it shows: nothing was written, so that nothing was
@@ -306,8 +309,9 @@ pub(crate) fn undo_entry(
     back
 }
 
-/// Takes the steps of an entry back, the last one first, and modes and their limits by their values. A journal that fails does not keep values from going
-/// back; it keeps pools from being written, since after a kill nobody could tell whose the pages were.
+/// Takes the steps of an entry back, the last one first, and modes and their limits by their values. A journal that
+/// fails does not keep values from going back; it keeps pools from being written, since after a kill nobody could tell
+/// whose the pages were.
 ///
 /// The entry has its steps at the places where their devices are now.
 pub(crate) fn take_back(

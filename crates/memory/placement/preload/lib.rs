@@ -148,13 +148,10 @@ pub unsafe extern "C" fn mmap64(
 unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
     let [address, bytes, protection, _, file, offset] = wanted;
     let is_anonymous = flags & MAP_ANONYMOUS != 0;
-    let anonymous = Content {
-        length: bytes,
-        had_bytes: 0,
-        room_bytes: usize::MAX,
-        is_pool: flags & MAP_HUGETLB != 0,
+    let content = match is_anonymous {
+        true => Some(Content::anonymous(bytes, flags & MAP_HUGETLB != 0)),
+        false => place::of_memory(file),
     };
-    let content = if is_anonymous { Some(anonymous) } else { place::of_memory(file) };
     let (Some(Content { length, had_bytes, room_bytes, is_pool }), true) =
         (content, bytes >= settings.bytes_min)
     else {

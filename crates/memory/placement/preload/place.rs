@@ -50,6 +50,13 @@ pub struct Content {
     pub is_pool: bool,
 }
 
+impl Content {
+    /// That of a mapping without a file.
+    pub fn anonymous(length: usize, is_pool: bool) -> Self {
+        Self { length, had_bytes: 0, room_bytes: usize::MAX, is_pool }
+    }
+}
+
 /// What the file `file` is; `None` for one that some disk keeps.
 pub fn of_memory(file: usize) -> Option<Content> {
     let mut system = [0usize; 32];

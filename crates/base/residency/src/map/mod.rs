@@ -147,8 +147,8 @@ impl Map {
     }
 
     /// The share of resident bytes on nodes that is local to the threads that may use them, by where they ran last:
-    /// each page weighed by the CPU time of the threads that ran on its node last, wherever they used it, since the kernel
-    /// keeps no CPU time by node. `None` where nodes are not told.
+    /// each page weighed by the CPU time of the threads that ran on its node last, wherever they used it, since the
+    /// kernel keeps no CPU time by node. `None` where nodes are not told.
     pub fn local_share(&self) -> Option<f64> {
         let (mut local, mut total) = (0.0, 0.0);
         let mut add = |parts: &[Part], weights: &BTreeMap<u32, f64>| {

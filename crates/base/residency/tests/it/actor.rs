@@ -134,17 +134,7 @@ fn plays_a_role() {
             }
             format!("{:x}", start.addr())
         }
-        "code" => {
-            let base = pages::base_bytes();
-            let access = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
-            // SAFETY: a fresh mapping at an address of the kernel's choice.
-            let start =
-                unsafe { rustix::mm::mmap_anonymous(null_mut(), 8 * base, access, MapFlags::PRIVATE) };
-            let start = start.unwrap();
-            // SAFETY: inside the mapping, which lives as long as this process.
-            unsafe { start.cast::<u8>().write_volatile(0xc3) };
-            format!("{:x}", start.addr())
-        }
+        "code" => code(),
         "odd" => oddly_named(),
         "sharing" => sharing(number(), number()),
         "forked" => forked(number(), number()),
@@ -164,6 +154,18 @@ fn plays_a_role() {
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read(&mut [0]);
     std::process::exit(0);
+}
+
+/// Maps memory that may be run, and writes an instruction; says where.
+fn code() -> String {
+    let base = pages::base_bytes();
+    let access = ProtFlags::READ | ProtFlags::WRITE | ProtFlags::EXEC;
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let start = unsafe { rustix::mm::mmap_anonymous(null_mut(), 8 * base, access, MapFlags::PRIVATE) };
+    let start = start.expect("there is memory");
+    // SAFETY: inside the mapping, which lives as long as this process.
+    unsafe { start.cast::<u8>().write_volatile(0xc3) };
+    format!("{:x}", start.addr())
 }
 
 /// Maps a page of a file whose name is no UTF-8, and which is gone from its folder at once; says where.

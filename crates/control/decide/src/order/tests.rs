@@ -173,6 +173,9 @@ fn walk(begin: &State, want: &[(&str, &str)]) -> Vec<String> {
     wrong
 }
 
+/// What a host shows before a plan, and what is wanted.
+type Case<'a> = (&'a [(&'static str, &'a str)], &'a [(&'static str, &'a str)]);
+
 #[test]
 fn no_state_between_two_writes_is_one_that_a_plan_is_refused_for() {
     let tight = [(MODE, "2"), (RATIO, "50")];
@@ -187,7 +190,7 @@ fn no_state_between_two_writes_is_one_that_a_plan_is_refused_for() {
     let [first, second, third] = [1, 2, 3].map(neighbours);
     let (background, dirty) = ("vm.dirty_background_bytes", "vm.dirty_bytes");
     let (low, high) = ("cpu.min_freq_khz", "cpu.max_freq_khz");
-    let cases: [(&[(&'static str, &str)], &[(&str, &str)]); 22] = [
+    let cases: [Case<'_>; 22] = [
         (&[(RATIO, "20")], &[(MODE, "2"), (RATIO, "95")]),
         (&[(RATIO, "20")], &[(MODE, "2"), (KIB, "12582912")]),
         (&[(MODE, "2"), (RATIO, "95")], &[(MODE, "0"), (RATIO, "10")]),

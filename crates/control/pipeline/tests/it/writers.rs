@@ -452,8 +452,8 @@ fn what_only_reads_a_setting_is_no_second_writer() {
     }
 }
 
-/// What no shell comes by, or the last of several takes back, is none: told as a write, apply and check would end with 1
-/// for ever.
+/// What no shell comes by, or the last of several takes back, is none: told as a write, apply and check would end with
+/// 1 for ever.
 #[test]
 fn what_a_boot_never_runs_is_no_second_writer() {
     for (text, may) in [

@@ -99,7 +99,8 @@ pub struct MapTotals {
     pub hugetlb_bytes: u64,
     /// In swap.
     pub swapped_bytes: u64,
-    /// Shared memory that is allocated and not written yet: in memory, but on no node that is told, and in no other sum.
+    /// Shared memory that is allocated and not written yet: in memory, but on no node that is told, and in no other
+    /// sum.
     pub unwritten_bytes: u64,
     /// Kept in memory by mlock(2), by processes: shared memory that several of them lock counts in each.
     pub locked_bytes: u64,
@@ -125,7 +126,8 @@ pub struct MapThreads {
     pub cpus: String,
     /// How many.
     pub threads: usize,
-    /// CPU time that they have used in their lives, in clock ticks: wherever they used it, which the kernel does not keep.
+    /// CPU time that they have used in their lives, in clock ticks: wherever they used it, which the kernel does not
+    /// keep.
     pub cpu_ticks: u64,
 }
 
@@ -211,8 +213,8 @@ pub struct MapReport {
     pub totals: MapTotals,
     /// What lies where, by node.
     pub nodes: Vec<MapNode>,
-    /// The share of memory that is local to the threads by where they ran last, each page weighed by the CPU time of the
-    /// threads that ran on its node last, wherever they used it; null where nodes are not told.
+    /// The share of memory that is local to the threads by where they ran last, each page weighed by the CPU time of
+    /// the threads that ran on its node last, wherever they used it; null where nodes are not told.
     pub local_share: Option<f64>,
     /// The processes, the first one first.
     pub processes: Vec<MapProcess>,
