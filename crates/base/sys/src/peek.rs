@@ -22,7 +22,7 @@
 //!   it is there (`mfill_atomic_install_pte`). Those of hugetlbfs are used from Linux 6.1 on: kernels of before took
 //!   pages of the file for anonymous ones, and keep the shared mapping.
 //! - A lease for writing would be broken by any open, which ends a holder without a handler: who looks asks
-//!   /proc/locks before, and a lease that comes between the two is an error and no wait (O_NONBLOCK).
+//!   /proc/locks right before. A lease that comes between the two is broken, and we do not wait for it (O_NONBLOCK).
 //!
 //! Devices are never opened: a mapping of a GPU may have a side effect on open.
 
@@ -33,7 +33,10 @@ use std::ptr::{NonNull, null_mut};
 
 use linux_raw_sys::general as raw;
 use linux_raw_sys::ioctl;
-use rustix::fs::{CWD, FileType, Mode, OFlags, SealFlags, fcntl_get_seals, fstat, fstatfs, openat};
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, Mode, OFlags, SealFlags, accessat, fcntl_get_seals, fstat, fstatfs,
+    openat,
+};
 use rustix::io::Errno;
 use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::process::Pid;
@@ -102,12 +105,15 @@ impl Place {
 }
 
 /// Opens the file behind `fd`, which is one by O_PATH: without a wait for whoever holds a lease on it, and without
-/// a new time of access where that is ours to ask (its owner, CAP_FOWNER).
+/// a new time of access where that is ours to ask (its owner, CAP_FOWNER). Who may neither ask that nor write the file
+/// is refused: mincore(2) tells him that all of it is in memory (`can_do_mincore` in mm/mincore.c), and what is in swap
+/// would be read from there.
 fn open_again(fd: &OwnedFd, access: OFlags) -> Result<OwnedFd> {
     let again = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let opened = match openat(CWD, &again, flags | OFlags::NOATIME, Mode::empty()) {
-        Err(Errno::PERM) => openat(CWD, &again, flags, Mode::empty()),
+        Err(Errno::PERM) => accessat(CWD, &again, Access::WRITE_OK, AtFlags::EACCESS)
+            .and_then(|()| openat(CWD, &again, flags, Mode::empty())),
         outcome => outcome,
     };
     opened.map_err(|errno| Error::of("open of map_files", errno))

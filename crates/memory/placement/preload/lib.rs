@@ -148,10 +148,8 @@ pub unsafe extern "C" fn mmap64(
 unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
     let [address, bytes, protection, _, file, offset] = wanted;
     let is_anonymous = flags & MAP_ANONYMOUS != 0;
-    let content = match is_anonymous {
-        true => Some(Content::anonymous(bytes, flags & MAP_HUGETLB != 0)),
-        false => place::of_memory(file),
-    };
+    let anonymous = Content::anonymous(bytes, flags & MAP_HUGETLB != 0);
+    let content = if is_anonymous { Some(anonymous) } else { place::of_memory(file) };
     let (Some(Content { length, had_bytes, room_bytes, is_pool }), true) =
         (content, bytes >= settings.bytes_min)
     else {
@@ -167,7 +165,8 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         bytes,
         filled_bytes: if is_anonymous { bytes } else { length.saturating_sub(offset).min(bytes) },
         kind: if is_anonymous { wire::KIND_ANONYMOUS } else { wire::KIND_FILE },
-        is_filled: had_bytes > 0,
+        // Of a file that grows, what it has may be all before this piece.
+        is_filled: had_bytes > offset,
         is_whole: had_bytes >= length,
         room_bytes,
         is_pool,
@@ -298,8 +297,8 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
     let settings = settings();
     // SAFETY: the caller's.
     let attach = || unsafe { call(nr::SHMAT, id as usize, address, flags as usize) };
-    let ours = (flags & SHM_RDONLY == 0).then(|| place::sysv_bytes(id)).flatten();
-    let Some(bytes) = ours.filter(|bytes| *bytes >= settings.bytes_min) else {
+    let ours = (flags & SHM_RDONLY == 0).then(|| place::of_sysv(id)).flatten();
+    let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| *bytes >= settings.bytes_min) else {
         return told(attach());
     };
     let begun = raw::now();
@@ -319,7 +318,7 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
             bytes: whole,
             filled_bytes: whole,
             kind: wire::KIND_SYSV,
-            is_filled: false,
+            is_filled,
             is_whole: false,
             room_bytes: usize::MAX,
             is_pool,

@@ -25,7 +25,7 @@ pub struct Segment {
     /// Of these, bytes that have something behind them: a file may be shorter.
     pub filled_bytes: usize,
     pub kind: u32,
-    /// Some of it is there: by fallocate(2), whose pages mincore(2) does not tell until they are used.
+    /// Some of it was there before it was mapped, or may have been.
     pub is_filled: bool,
     /// None of it is missing: to fill it takes no memory.
     pub is_whole: bool,
@@ -73,21 +73,22 @@ pub fn of_memory(file: usize) -> Option<Content> {
     // One without a size has no blocks. Others write to it too: an eighth is theirs.
     let room_bytes = match blocks {
         0 => usize::MAX,
-        _ => free.saturating_sub(blocks / 8).wrapping_mul(block).saturating_add(had_bytes),
+        _ => free.saturating_sub(blocks / 8).wrapping_mul(block).wrapping_add(had_bytes),
     };
     let is_pool = kind == HUGETLBFS;
     (!failed && (kind == TMPFS || is_pool)).then_some(Content { length, had_bytes, room_bytes, is_pool })
 }
 
-/// The length of a System V segment.
-pub fn sysv_bytes(id: i32) -> Option<usize> {
+/// The length of a System V segment, and whether somebody has had it attached.
+pub fn of_sysv(id: i32) -> Option<(usize, bool)> {
     const IPC_STAT: usize = 2;
     let mut stat = [0usize; 32];
     // SAFETY: the kernel writes a `shmid64_ds` of 112 bytes.
     let failed = unsafe { call(nr::SHMCTL, id as usize, IPC_STAT, stat.as_mut_ptr() as usize) } < 0;
     // After `ipc64_perm`, which has 48 bytes on both architectures.
-    let [_, _, _, _, _, _, length, ..] = stat;
-    (!failed).then_some(length)
+    // Beside the process that made it stands the one that attached it last, in the upper half.
+    let [_, _, _, _, _, _, length, _, _, _, pids, ..] = stat;
+    (!failed).then_some((length, pids >> 32 != 0))
 }
 
 /// The size of the pages behind a fresh attachment of a System V segment: of the pool that we ask for, or base pages.
@@ -116,7 +117,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
         huge_errno: segment.huge_errno,
         ..Notice::default()
     };
-    let is_filled = segment.is_filled || is_there(segment.address);
+    let is_filled = segment.is_filled;
     if is_filled && settings.has_policy && policy_of(segment.address) == Some(settings.mode) {
         // Another process of this service was here first: the policy is of the segment, not of the mapping.
         return;
@@ -129,10 +130,12 @@ pub fn place(segment: &Segment, settings: &Settings) {
     notice.skipped = match () {
         () if threads == 0 => wire::SKIP_NOT,
         () if segment.filled_bytes == 0 => wire::SKIP_SPARSE,
-        () if segment.is_sparse && !segment.is_wanted_now => wire::SKIP_SPARSE,
+        // The program asks for all of it, and would be given it.
+        () if segment.is_wanted_now => wire::SKIP_NOT,
+        () if segment.is_sparse => wire::SKIP_SPARSE,
         // What whoever made it has left out is not ours to add.
         () if is_filled && !(settings.has_policy && segment.is_whole) => wire::SKIP_FILLED,
-        () if !segment.is_pool && !has_room(segment, settings) => wire::SKIP_ROOM,
+        () if !segment.is_pool && !segment.is_whole && !has_room(segment, settings) => wire::SKIP_ROOM,
         () => wire::SKIP_NOT,
     };
     let prefaults = threads > 0 && notice.skipped == wire::SKIP_NOT;
@@ -167,14 +170,6 @@ fn advise(segment: &Segment, advice: usize) -> i32 {
     errno(unsafe { call(nr::MADVISE, segment.address, segment.bytes, advice) })
 }
 
-/// Whether the first page is in memory, whoever brought it there.
-fn is_there(address: usize) -> bool {
-    let mut there = 0u8;
-    // SAFETY: the kernel writes one byte for one page.
-    let asked = unsafe { call(nr::MINCORE, address, 1, &raw mut there as usize) };
-    asked == 0 && there & 1 != 0
-}
-
 /// The mode of the policy at an address.
 fn policy_of(address: usize) -> Option<usize> {
     let mut mode = 0u32;
@@ -201,7 +196,7 @@ fn has_room(segment: &Segment, settings: &Settings) -> bool {
     // Where /proc is not mounted, the limit of the launcher must do.
     let available = if length > 0 { available_bytes(&text) } else { usize::MAX };
     let bytes = segment.filled_bytes;
-    let with_others = FILLED.load(Ordering::Relaxed).saturating_add(bytes);
+    let with_others = FILLED.load(Ordering::Relaxed).wrapping_add(bytes);
     let has_room = with_others <= settings.bytes_max
         && bytes.saturating_add(settings.spare_bytes) <= available
         && bytes <= segment.room_bytes;

@@ -185,7 +185,7 @@ fn failures(notice: &Notice, wish: &Wish) -> Vec<String> {
     }
     told.extend(match notice.skipped {
         wire::SKIP_FILLED => {
-            Some("another process had filled it before, so it stays as that one left it".to_owned())
+            Some("it had pages before it was mapped here, so it stays as its maker left it".to_owned())
         }
         wire::SKIP_ROOM => Some(
             "it was not filled: less memory is available, or room in its file system, than it needs"

@@ -10,7 +10,6 @@ use planish_sys::policy::PageAt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::leases::Leases;
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
 use crate::smaps::Backing;
@@ -32,8 +31,6 @@ pub(crate) struct Eyes {
     /// For shared memory; `None` where the kernel or a filter refuses it.
     pub peek: Option<Peek>,
     folios: Option<Folios>,
-    /// Which files are not to be opened.
-    pub leases: Leases,
     /// The only node with memory: where it is the only one, nobody need be asked.
     sole_node: Option<u32>,
     pub base_bytes: u64,
@@ -51,7 +48,6 @@ impl Eyes {
         let mut eyes = Self {
             peek: None,
             folios: None,
-            leases: Leases::default(),
             sole_node: sole_node(host),
             base_bytes,
             thp_bytes,

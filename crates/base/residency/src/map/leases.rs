@@ -3,43 +3,23 @@
 //! An open of theirs by anybody breaks it: the holder is sent SIGIO, which ends a program that has no handler, and
 //! the open waits for it. `/proc/locks` tells every lease that our PID namespace may see.
 //!
-//! Source: `lock_get_status` in fs/locks.c. To read the file holds up locks of all files for a moment, so what it says
-//! is used for [`FRESH`].
+//! It is read right before each open: a lease that is taken in between is broken all the same, in some microseconds.
+//!
+//! Source: `lock_get_status` in fs/locks.c.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
-use planish_host::{Host, ReadError};
+use planish_host::Host;
 
 /// Device and inode, as maps has them.
 pub(crate) type FileId = ((u32, u32), u64);
 
-/// How long an answer is believed.
-const FRESH: Duration = Duration::from_millis(100);
-
-/// The leases of this machine.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    read: Option<(Instant, Result<HashSet<FileId>, ReadError>)>,
-}
-
-impl Leases {
-    /// Why the file `id` is not to be opened; `None` where nobody minds.
-    pub(crate) fn forbid(&mut self, host: &Host, id: &FileId) -> Option<String> {
-        if self.read.as_ref().is_none_or(|(at, _)| at.elapsed() > FRESH) {
-            let held = match host.read_lossy("/proc/locks") {
-                Ok(text) => Ok(breakable(&text)),
-                // A kernel without file locks.
-                Err(ReadError::Absent { .. }) => Ok(HashSet::new()),
-                Err(error) => Err(error),
-            };
-            self.read = Some((Instant::now(), held));
-        }
-        match &self.read.as_ref()?.1 {
-            Ok(held) if held.contains(id) => Some("to open it would break a lease on it".to_owned()),
-            Ok(_) => None,
-            Err(error) => Some(format!("whether an open would break a lease on it is not told: {error}")),
-        }
+/// Why the file `id` is not to be opened now; `None` where nobody minds.
+pub(crate) fn forbid(host: &Host, id: &FileId) -> Option<String> {
+    // A folder of processes alone (`subset=pid`) has no such file, and then a lease may be there.
+    match host.read_lossy("/proc/locks") {
+        Ok(text) => breakable(&text).contains(id).then(|| "to open it would break a lease on it".to_owned()),
+        Err(error) => Some(format!("whether an open would break a lease on it is not told: {error}")),
     }
 }
 

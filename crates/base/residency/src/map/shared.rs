@@ -9,7 +9,7 @@ use planish_sys::peek::SharedObject;
 use rustix::process::Pid;
 
 use super::eyes::Eyes;
-use super::leases::FileId;
+use super::leases::{self, FileId};
 use super::object::ObjectPages;
 use crate::maps::{Area, Kind};
 use crate::rows::{Part, add_part};
@@ -77,7 +77,7 @@ impl Objects {
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
-        let looked = match eyes.peek.is_some().then(|| eyes.leases.forbid(host, &id)) {
+        let looked = match eyes.peek.is_some().then(|| leases::forbid(host, &id)) {
             None => None,
             Some(Some(why)) => {
                 eyes.blind_leased(&area.name, &why);
