@@ -340,7 +340,11 @@ impl Finder {
     fn list(&mut self, list: &List<'_>) {
         for chain in &list.items {
             match chain.in_background {
-                true => self.apart(|finder| finder.perhaps(|finder| finder.chain(chain))),
+                true => {
+                    self.apart(|finder| finder.perhaps(|finder| finder.chain(chain)));
+                    // It may come after all that stands behind it.
+                    self.begin = self.effects.len();
+                }
                 false => self.chain(chain),
             }
             if self.over.is_some() {

@@ -104,6 +104,14 @@ fn what_writes_is_told_with_its_words() {
 }
 
 #[test]
+fn what_runs_in_the_background_may_come_last() {
+    let found = told(&"(sleep 5; echo 60 > P) &\necho 7 > P\n".replace('P', P));
+    assert!(found.contains(&format!("={P} echo 60")) && found.contains(&format!("={P} echo 7")), "{found:?}");
+    let found = told(&"echo 60 > P\necho 7 > P\n".replace('P', P));
+    assert_eq!(found, [format!("={P} echo 7")]);
+}
+
+#[test]
 fn functions_write_where_they_are_called() {
     let of = |text: &str| told(&text.replace('P', P));
     assert_eq!(of("f() { echo 60 > P; }\nf"), ["?f".to_owned(), format!("={P} echo 60")]);
