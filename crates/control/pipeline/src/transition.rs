@@ -161,7 +161,7 @@ fn look(
         after: Vec::new(),
         theirs: Vec::new(),
     };
-    for index in (0..entry.steps.len()).rev() {
+    for index in undo::way_back(session, entry) {
         draft.add(index, read)?;
     }
     let Draft { set, mut own, behind, after, theirs, .. } = draft;

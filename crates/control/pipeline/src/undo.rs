@@ -386,7 +386,7 @@ pub(crate) fn take_back(
 }
 
 /// The order in which the steps of an entry go back.
-fn way_back(session: &Session, entry: &Entry) -> Vec<usize> {
+pub(crate) fn way_back(session: &Session, entry: &Entry) -> Vec<usize> {
     let original = |step: &EntryStep| step.original().map(|original| original.value.clone());
     let originals: Vec<Option<String>> = entry.steps.iter().map(original).collect();
     let steps = entry.steps.iter().zip(&originals);

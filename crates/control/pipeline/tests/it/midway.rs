@@ -72,9 +72,8 @@ fn a_kill_at_any_moment_leaves_no_limit_below_what_is_promised() {
     }
 }
 
-/// As an older planish wrote it: the mode first, and the limit behind it.
-#[test]
-fn an_entry_with_the_mode_first_leaves_the_mode_first_too() {
+/// A machine with an entry as an older planish wrote it: the mode first, and the limit behind it.
+fn with_mode_first() -> Tree {
     let tree = tree("0", "50");
     let mut plan = planned(&tree.session(), &wanted(2, 95));
     plan.steps.reverse();
@@ -91,10 +90,26 @@ fn an_entry_with_the_mode_first_leaves_the_mode_first_too() {
     };
     apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
     assert_eq!(tree.entries()[0].steps[0].place, MODE);
+    tree
+}
+
+#[test]
+fn an_entry_with_the_mode_first_leaves_the_mode_first_too() {
+    let tree = with_mode_first();
     let counting = Fuse::counting();
     let session = fused(tree.options(), &counting);
     assert_eq!(undo(&session, Target::Entry(EntryId(1)), false).expect("undone").exit, Exit::Done);
     assert_eq!(counting.places(), [MODE, RATIO]);
+    // The same where another entry takes its place.
+    let tree = with_mode_first();
+    let other = profile("other", &[("vm.swappiness", Want::Int(7))]);
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..options() };
+    let plan = plan(&tree.session(), &other, &options).expect("a plan");
+    let counting = Fuse::counting();
+    apply(&fused(tree.options(), &counting), &plan, &ApplyOptions::default()).expect("applied");
+    let places = counting.places();
+    let at = |place: &str| places.iter().position(|other| *other == place).expect("written");
+    assert!(at(MODE) < at(RATIO), "{places:?}");
 }
 
 #[test]

@@ -54,10 +54,17 @@ fn recorded(name: &str) -> Session {
     Session::open(options).expect("a host")
 }
 
-/// Files that tell who and when it is, which more than one stage asks for by itself. The middle two do where there is
-/// no machine-id, and the last one tells whether this is a trial boot.
-const ASKED_BY_ALL: [&str; 4] =
-    ["/proc/sys/kernel/random/boot_id", "/proc/cpuinfo", "/proc/meminfo", "/proc/cmdline"];
+/// Files that tell who and when it is, which more than one stage asks for by itself: a plan of which host it is, and
+/// the journal whose it is. cpuinfo and meminfo do where there is no machine-id, and the last one tells whether this
+/// is a trial boot.
+const ASKED_BY_ALL: [&str; 6] = [
+    "/etc/machine-id",
+    "/var/lib/dbus/machine-id",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/cmdline",
+];
 
 fn read_twice(read: &BTreeMap<String, u32>) -> Vec<&str> {
     let twice = read.iter().filter(|(_, times)| **times > 1).map(|(path, _)| path.as_str());

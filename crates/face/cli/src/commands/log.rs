@@ -1,6 +1,6 @@
 //! `planish log`
 
-use planish_pipeline as pipeline;
+use planish_pipeline::{self as pipeline, PipelineError};
 use planish_report::LogReport;
 
 use crate::answer::Answer;
@@ -22,7 +22,12 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     if report.entries.is_empty() {
         return Ok(answer.note("nothing was ever applied here").next(context.line("doctor")));
     }
-    let mut answer = once::notes(answer, &pipeline::boots_on_trial(&session)?, context);
+    let trials = match pipeline::boots_on_trial(&session) {
+        // What is there of another host is told; on trial it is there.
+        Err(PipelineError::OtherHost { .. }) => Vec::new(),
+        trials => trials?,
+    };
+    let mut answer = once::notes(answer, &trials, context);
     let waiting = pipeline::unconfirmed(&session, &report.entries);
     for waiting in &waiting {
         answer = answer.note(on_trial(waiting, context));

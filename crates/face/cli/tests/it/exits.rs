@@ -942,3 +942,17 @@ fn why_nothing_is_undone_is_told_of_the_entry_that_was_named() {
     assert_eq!(on(sandbox.path(), &["undo", "2"]).exit, 0);
     assert_eq!(told(&["undo", "2"]), (0, "entry 2 went with a reboot".to_owned()));
 }
+
+/// What a journal of another host says is read, and nothing else is done by it.
+#[test]
+fn the_log_of_another_host_is_read_and_its_undo_is_refused() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    let host = sandbox.path().join("host");
+    std::fs::write(host.join("etc/machine-id"), format!("{}\n", "0".repeat(32))).expect("an id");
+    std::fs::write(host.join("proc/sys/kernel/random/boot_id"), "another\n").expect("a boot");
+    let log = on(sandbox.path(), &["log"]);
+    assert_eq!(log.exit, 0, "{}{}", log.stdout, log.stderr);
+    assert_eq!(log.envelope()["result"]["entries"][0]["id"], 1);
+    assert_eq!(on(sandbox.path(), &["undo", "--all", "--force"]).exit, 3);
+}
