@@ -165,7 +165,6 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         bytes,
         filled_bytes: if is_anonymous { bytes } else { length.saturating_sub(offset).min(bytes) },
         kind: if is_anonymous { wire::KIND_ANONYMOUS } else { wire::KIND_FILE },
-        // Of a file that grows, what it has may be all before this piece.
         is_filled: had_bytes > offset,
         is_whole: had_bytes >= length,
         room_bytes,

@@ -25,7 +25,8 @@ pub struct Segment {
     /// Of these, bytes that have something behind them: a file may be shorter.
     pub filled_bytes: usize,
     pub kind: u32,
-    /// Some of it was there before it was mapped, or may have been.
+    /// Some of it was there before it was mapped, or may have been. Of a file that grows, all that it has may be before
+    /// this piece.
     pub is_filled: bool,
     /// None of it is missing: to fill it takes no memory.
     pub is_whole: bool,
