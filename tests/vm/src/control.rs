@@ -19,6 +19,11 @@ const KILL_COUNT: usize = 12;
 
 /// Safe knobs that can be set and are not flipped: a part of what was found out, and why that is right.
 const LEFT_ALONE: &[(&str, &str, &str)] = &[
+    (
+        "block.max_sectors_kb",
+        "it is lowered from",
+        "its disks have their largest, and to lower it is not safe",
+    ),
     ("block.scheduler", "no other value than [none]", "this disk has no other"),
     ("cpu.idle_governor", "no other value than", "its file does not name the others"),
     ("fs.file-max", "it is lowered from", "systemd has it at its largest, and to lower it is not safe"),
