@@ -334,13 +334,15 @@ fn refuse_lines_beyond_memory(plan: &Plan, observation: &Observation) -> Result<
 
 /// Refuses steps that the host of this moment cannot bear: it was another one when the plan was made, or the file that
 /// holds it was made by something else.
-fn refuse_ruinous(
+pub(crate) fn refuse_ruinous(
     catalogue: &Catalogue,
     observation: &Observation,
     plan: &Plan,
 ) -> Result<(), PipelineError> {
-    // What is taken over is there already.
-    let written = plan.steps.iter().filter(|step| step.part != Some(Part::TakenOver)).cloned();
+    // What is taken over is there already: it is borne, unless something beside it goes back.
+    let goes_back = plan.steps.iter().any(|step| step.part == Some(Part::Back));
+    let is_judged = |step: &&Step| goes_back || step.part != Some(Part::TakenOver);
+    let written = plan.steps.iter().filter(is_judged).cloned();
     refuse_found(&planish_decide::ruinous(catalogue, observation, &written.collect::<Vec<_>>()))
 }
 

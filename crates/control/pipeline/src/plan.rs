@@ -7,11 +7,11 @@ use planish_residency::processes_named;
 use tracing::info_span;
 
 use crate::error::PipelineError;
-use crate::persist;
 use crate::session::Session;
 use crate::size::{Service, SizeRequest, size_on};
 use crate::source::{Named, Source};
 use crate::transition;
+use crate::{intent, persist};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +109,10 @@ fn of_profile(
             let is_excluded = |row: &Skipped| {
                 planish_decide::left_out(catalogue, &observation, exclude, &row.knob, &row.place).is_some()
             };
-            transition::take_place(session, entries, old, plan, &is_excluded)?
+            let plan = transition::take_place(session, entries, old, plan, &is_excluded)?;
+            // The plan was judged beside the entry, and not yet without it.
+            intent::refuse_ruinous(catalogue, &observation, &plan)?;
+            plan
         }
         None => plan,
     };

@@ -112,6 +112,30 @@ fn an_entry_with_the_mode_first_leaves_the_mode_first_too() {
     assert!(at(MODE) < at(RATIO), "{places:?}");
 }
 
+/// What a mode needs goes back with the entry that had both.
+#[test]
+fn a_mode_that_is_taken_over_does_not_lose_its_limit() {
+    let tree = tree("0", "50");
+    apply(&tree.session(), &planned(&tree.session(), &wanted(2, 95)), &ApplyOptions::default())
+        .expect("applied");
+    // As the kernel tells of 95 % of it.
+    let told = tree.get("/proc/meminfo");
+    let told: Vec<&str> = told.lines().filter(|line| !line.starts_with("CommitLimit")).collect();
+    tree.put("/proc/meminfo", &format!("{}\nCommitLimit:    255013683 kB\n", told.join("\n")));
+    let mode = profile("mode", &[("vm.overcommit_memory", Want::Int(2)), ("vm.swappiness", Want::Int(7))]);
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..options() };
+    let error = plan(&tree.session(), &mode, &options).expect_err("128 of 160 GiB");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.to_string().contains("could be promised"), "{error}");
+    // With its limit it may take the place.
+    let both = [
+        ("vm.overcommit_memory", Want::Int(2)),
+        ("vm.overcommit_ratio", Want::Int(95)),
+        ("vm.swappiness", Want::Int(7)),
+    ];
+    plan(&tree.session(), &profile("both", &both), &options).expect("a plan");
+}
+
 #[test]
 fn every_export_has_the_limit_before_its_mode_and_behind_one_that_is_left() {
     for (mode, is_limit_first) in [(2, true), (0, false)] {
