@@ -21,6 +21,13 @@ pub struct Replacement<'a> {
     pub folders: &'a [String],
 }
 
+/// A link that somebody put where a file of ours was, and that stays.
+pub(crate) fn kept_link(mut outcome: Outcome, target: &str) -> Outcome {
+    outcome.outcome = OutcomeKind::Theirs;
+    outcome.detail = Some(format!("someone put a link to {target} there: theirs was kept"));
+    outcome
+}
+
 /// Replaces or removes a file of ours; a file that someone else wrote, or a link of its name, is kept, unless forced.
 pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcome {
     let mut outcome = Outcome::new(wanted.knob.clone(), wanted.path, OutcomeKind::Done);
@@ -34,9 +41,7 @@ pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcom
         Err(error) => return refused(outcome, &error),
     };
     if let Some(target) = link.as_ref().filter(|_| !force) {
-        outcome.outcome = OutcomeKind::Theirs;
-        outcome.detail = Some(format!("someone put a link to {target} there: theirs was kept"));
-        return outcome;
+        return kept_link(outcome, target);
     }
     // What a link leads to is no file of ours, whatever it says.
     let now = match link.as_ref().map_or_else(|| sink.read_file(wanted.path), |_| Ok(None)) {

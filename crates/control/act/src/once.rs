@@ -7,6 +7,7 @@ use planish_boot::once;
 use planish_model::{EntryStep, OnceFormat, Outcome, OutcomeKind};
 
 use crate::error::SinkError;
+use crate::files;
 use crate::perform::kind_of;
 use crate::sink::{Sink, edit};
 
@@ -33,11 +34,7 @@ pub(crate) fn remove(format: OnceFormat, step: &EntryStep, force: bool, sink: &d
         };
     }
     match sink.link(&step.place) {
-        Ok(Some(target)) if !force => {
-            outcome.outcome = OutcomeKind::Theirs;
-            outcome.detail = Some(format!("someone put a link to {target} there: theirs was kept"));
-            return outcome;
-        }
+        Ok(Some(target)) if !force => return files::kept_link(outcome, &target),
         Ok(_) => {}
         Err(error) => return ended(outcome, Err(Failure::Host(error))),
     }

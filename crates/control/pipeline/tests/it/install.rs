@@ -14,18 +14,8 @@ use crate::tree::*;
 const SERVICE: &str = "/etc/systemd/system/planish-check.service";
 const TARGET: &str = "/etc/systemd/system/timers.target.d/90-planish.conf";
 
-fn wanted() -> InstallCheck {
-    InstallCheck {
-        program: "/usr/bin/planish".to_owned(),
-        every: "hourly".to_owned(),
-        profile: None,
-        exclude: Vec::new(),
-        state: None,
-    }
-}
-
 fn install(session: &Session) {
-    assert_eq!(install_check(session, &wanted()).expect("a host that takes files").exit, Exit::Done);
+    assert_eq!(install_check(session, &hourly_check()).expect("a host that takes files").exit, Exit::Done);
 }
 
 #[test]
@@ -33,7 +23,7 @@ fn files_come_once_and_go_with_their_folders() {
     let tree = Tree::new();
     let start = tree.snapshot();
     let session = tree.session();
-    let first = install_check(&session, &wanted()).expect("installed");
+    let first = install_check(&session, &hourly_check()).expect("installed");
     assert_eq!((first.exit, first.outcomes.len()), (Exit::Done, 3));
     let text = tree.get(SERVICE);
     assert!(text.starts_with("# Written by planish"), "{text}");
@@ -41,7 +31,7 @@ fn files_come_once_and_go_with_their_folders() {
     // Without netlink it would be blind to network cards.
     assert!(text.contains("\nRestrictAddressFamilies=AF_UNIX AF_NETLINK\n"), "{text}");
     assert!(tree.get(TARGET).ends_with("[Unit]\nWants=planish-check.timer\n"));
-    let again = install_check(&session, &wanted()).expect("nothing to do");
+    let again = install_check(&session, &hourly_check()).expect("nothing to do");
     assert_eq!((again.entry, again.exit), (None, Exit::Done));
     assert_eq!(undo(&session, Target::Newest, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
@@ -89,20 +79,20 @@ fn another_time_or_an_edit_is_refused_until_the_first_is_undone() {
     let tree = Tree::new();
     let session = tree.session();
     install(&session);
-    let daily = InstallCheck { every: "daily".to_owned(), ..wanted() };
+    let daily = InstallCheck { every: "daily".to_owned(), ..hourly_check() };
     let error = install_check(&session, &daily).expect_err("another time");
     assert!(matches!(error, PipelineError::Installed { .. }), "{error}");
     assert_eq!(error.exit(), Exit::Refused);
     assert_eq!(error.hints(), ["take that one back first: planish undo 1"]);
     tree.put(SERVICE, "[Service]\nExecStart=/bin/true\n");
-    assert!(matches!(install_check(&session, &wanted()), Err(PipelineError::Installed { .. })));
+    assert!(matches!(install_check(&session, &hourly_check()), Err(PipelineError::Installed { .. })));
     assert_eq!(
         undo(&session, Target::Newest, false).expect("told").exit,
         Exit::Findings,
         "their edit is kept"
     );
     assert!(tree.get(SERVICE).contains("/bin/true"));
-    let error = install_check(&session, &wanted()).expect_err("now it is theirs");
+    let error = install_check(&session, &hourly_check()).expect_err("now it is theirs");
     assert!(matches!(error, PipelineError::ForeignFile { .. }), "{error}");
 }
 
@@ -113,19 +103,20 @@ fn words_that_systemd_would_take_apart_are_refused_and_nothing_is_written() {
     let session = tree.session();
     let word = |text: &str| text.to_owned();
     for wrong in [
-        InstallCheck { program: word("planish"), ..wanted() },
-        InstallCheck { program: word("/opt/my tools/planish"), ..wanted() },
-        InstallCheck { program: word("/usr/bin/%n"), ..wanted() },
-        InstallCheck { every: word("daily\nOnBootSec=1"), ..wanted() },
-        InstallCheck { every: word(" "), ..wanted() },
-        InstallCheck { state: Some(word("relative")), ..wanted() },
-        InstallCheck { profile: Some(word("no-such-profile")), ..wanted() },
+        InstallCheck { program: word("planish"), ..hourly_check() },
+        InstallCheck { program: word("/opt/my tools/planish"), ..hourly_check() },
+        InstallCheck { program: word("/usr/bin/%n"), ..hourly_check() },
+        InstallCheck { every: word("daily\nOnBootSec=1"), ..hourly_check() },
+        InstallCheck { every: word(" "), ..hourly_check() },
+        InstallCheck { state: Some(word("relative")), ..hourly_check() },
+        InstallCheck { profile: Some(word("no-such-profile")), ..hourly_check() },
     ] {
         let error = install_check(&session, &wrong).expect_err("refused");
         assert_eq!(error.exit(), Exit::Usage, "{error}");
     }
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
-    let profile = InstallCheck { profile: Some(word("series")), state: Some(word("/srv/p")), ..wanted() };
+    let profile =
+        InstallCheck { profile: Some(word("series")), state: Some(word("/srv/p")), ..hourly_check() };
     let units = check_units(&session, &profile).expect("sound");
     assert!(units[0].text.contains("ExecStart=/usr/bin/planish --state /srv/p check series --monitor\n"));
 }
@@ -245,7 +236,7 @@ fn systemd_takes_the_units() {
     let program = std::env::current_exe().expect("this test");
     let program = program.to_str().expect("a path").to_owned();
     for every in ["hourly", "*:0/15", "Mon..Fri 06:30"] {
-        let request = InstallCheck { every: every.to_owned(), program: program.clone(), ..wanted() };
+        let request = InstallCheck { every: every.to_owned(), program: program.clone(), ..hourly_check() };
         let session = tree.session();
         install_check(&session, &request).expect("installed");
         let folder = tree.root().join("etc/systemd/system");

@@ -7,8 +7,8 @@ use std::os::unix::fs::symlink;
 
 use planish_model::{Class, EntryId, Exit, Plan, Undo, Want};
 use planish_pipeline::{
-    ApplyOptions, InstallCheck, PipelineError, PlanOptions, Session, Source, Target, apply, apply_once,
-    boot_alone, check, confirm, install_check, once_preview, plan, preview, undo,
+    ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, apply_once, boot_alone, check,
+    confirm, install_check, once_preview, plan, preview, undo,
 };
 
 use crate::boot::{all, debian, wants};
@@ -70,14 +70,7 @@ fn parameters(session: &Session) -> Result<Exit, PipelineError> {
 }
 
 fn timer(session: &Session) -> Result<Exit, PipelineError> {
-    let wanted = InstallCheck {
-        program: "/usr/bin/planish".to_owned(),
-        every: "hourly".to_owned(),
-        profile: None,
-        exclude: Vec::new(),
-        state: None,
-    };
-    install_check(session, &wanted).map(|installed| installed.exit)
+    install_check(session, &hourly_check()).map(|installed| installed.exit)
 }
 
 const SCENES: [(fn() -> Tree, Write); 4] =

@@ -2,8 +2,8 @@
 
 use planish_model::{EntryId, Exit, Want};
 use planish_pipeline::{
-    InstallCheck, PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, check, confirm,
-    doctor, install_check, log, plan, undo,
+    PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, check, confirm, doctor,
+    install_check, log, plan, undo,
 };
 
 use crate::tree::*;
@@ -27,14 +27,7 @@ fn is_refused<T: std::fmt::Debug>(what: &str, answer: Result<T, PipelineError>) 
 }
 
 fn installed(session: &Session) -> Result<(), PipelineError> {
-    let wanted = InstallCheck {
-        program: "/usr/bin/planish".to_owned(),
-        every: "hourly".to_owned(),
-        profile: None,
-        exclude: Vec::new(),
-        state: None,
-    };
-    install_check(session, &wanted).map(drop)
+    install_check(session, &hourly_check()).map(drop)
 }
 
 #[test]

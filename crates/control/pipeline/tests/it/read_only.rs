@@ -4,8 +4,8 @@ use std::process::Command;
 
 use planish_model::{Class, Exit, Want};
 use planish_pipeline::{
-    ApplyOptions, InstallCheck, PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply,
-    can_persist, install_check, plan, preview, undo,
+    ApplyOptions, PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, can_persist,
+    install_check, plan, preview, undo,
 };
 use rustix::io::Errno;
 
@@ -30,16 +30,6 @@ fn writable(tree: &Tree, folder: &str) {
 
 fn swap() -> Source {
     profile("swap", &[("vm.swappiness", Want::Int(10)), ("thp.enabled", Want::Text("madvise".to_owned()))])
-}
-
-fn timer() -> InstallCheck {
-    InstallCheck {
-        program: "/usr/bin/planish".to_owned(),
-        every: "hourly".to_owned(),
-        profile: None,
-        exclude: Vec::new(),
-        state: None,
-    }
 }
 
 /// Refused with nothing written, by a look as by the apply.
@@ -85,7 +75,7 @@ fn an_installation_is_refused_where_units_cannot_be_written() {
     for folder in ["/etc", "/etc/systemd"] {
         let tree = Tree::new();
         read_only(&tree, folder);
-        let error = install_check(&tree.session(), &timer()).expect_err(folder);
+        let error = install_check(&tree.session(), &hourly_check()).expect_err(folder);
         assert!(matches!(error, PipelineError::ReadOnlyFolder { .. }), "{error:?}");
         assert!(tree.entries().is_empty(), "{folder}");
     }
@@ -161,7 +151,7 @@ fn a_real_read_only_mount_is_refused_and_undone_alike() {
     }
     let tree = Tree::new();
     // Half of what there was is gone by other hands, and the folder that was made for it too.
-    assert_eq!(install_check(&tree.session(), &timer()).expect("installed").exit, Exit::Done);
+    assert_eq!(install_check(&tree.session(), &hourly_check()).expect("installed").exit, Exit::Done);
     std::fs::remove_dir_all(tree.root().join("etc/systemd")).expect("ours");
     apply(&tree.session(), &plan_of(&tree.session(), &swap()), &PERSIST).expect("applied");
     tree.remove(SYSCTL_FILE);

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want, cards};
-use planish_pipeline::{ApplyOptions, PlanOptions, Session, SessionOptions, Source, log, plan};
+use planish_pipeline::{ApplyOptions, InstallCheck, PlanOptions, Session, SessionOptions, Source, log, plan};
 use planish_skip::MACHINE;
 use tempfile::TempDir;
 
@@ -445,6 +445,17 @@ pub fn everything() -> Source {
             ("hugepages.2m", Want::Need { need_bytes: 32 << 20, nodes: Nodes::Spread }),
         ],
     )
+}
+
+/// A check of what the journal has, every hour.
+pub fn hourly_check() -> InstallCheck {
+    InstallCheck {
+        program: "/usr/bin/planish".to_owned(),
+        every: "hourly".to_owned(),
+        profile: None,
+        exclude: Vec::new(),
+        state: None,
+    }
 }
 
 /// The plan of a source for a tree.
