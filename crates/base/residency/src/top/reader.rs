@@ -99,6 +99,8 @@ struct Step<'a> {
     at_ms: u64,
     walked: Duration,
     reads: Reads,
+    /// Processes that started us: they are not walked.
+    above: u64,
     too_large: u64,
     too_many_threads: u64,
 }
@@ -121,6 +123,7 @@ impl Reader {
             at_ms,
             walked: Duration::ZERO,
             reads: Reads::default(),
+            above: 0,
             too_large: 0,
             too_many_threads: 0,
         };
@@ -208,10 +211,12 @@ impl Reader {
             let known = self.known.entry(key(process)).or_default();
             let empty =
                 process.resident_bytes == 0 && known.status.is_none_or(|status| status.hugetlb_bytes == 0);
-            if empty || known.walk.due_ms > step.at_ms || alone.contains(&process.pid) {
+            if empty || known.walk.due_ms > step.at_ms {
                 continue;
             }
-            if process.resident_bytes > WALK_BYTES_MAX {
+            if alone.contains(&process.pid) {
+                step.above += 1;
+            } else if process.resident_bytes > WALK_BYTES_MAX {
                 step.too_large += 1;
             } else {
                 due.push(*at);
@@ -292,6 +297,13 @@ impl Reader {
         if denied > 0 {
             let what = format!("huge-page coverage and nodes of {}", counted(denied as u64));
             blind(what, "they are another user's", "run as root (CAP_SYS_PTRACE)");
+        }
+        if step.above > 0 {
+            blind(
+                format!("huge-page coverage and nodes of {}", counted(step.above)),
+                "they started this command or are process 1, and a walk would hold the lock of their memory",
+                "planish map PID looks at one from another session; nothing looks at process 1",
+            );
         }
         if step.too_large > 0 {
             let why = "a walk of their page tables would hold the lock of their memory for long";
@@ -591,6 +603,7 @@ mod tests {
             at_ms: 1000,
             walked: Duration::ZERO,
             reads: Reads::default(),
+            above: 0,
             too_large: 0,
             too_many_threads: 0,
         };
