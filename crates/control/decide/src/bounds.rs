@@ -4,7 +4,7 @@
 //! All steps of a plan are looked at together, since the mode of one row decides what the number of another means.
 
 use planish_model::mounts::is_option;
-use planish_model::{Bound, Catalogue, Class, Knob, KnobId, Observation, Step, place, units::bytes};
+use planish_model::{Bound, Catalogue, Class, Knob, KnobId, Observation, Part, Step, place, units::bytes};
 
 use crate::budget::Budget;
 use crate::{against, mounts};
@@ -424,19 +424,27 @@ impl After<'_> {
         against::lowest_and_highest().filter_map(of_pair).find_map(|(other, is_lowest)| {
             let beside = catalogue.knob(&KnobId::new(other)).ok()?;
             let at = place::fill(&beside.path, &holes);
-            let is_moved = |step: &Step| step.place == at || beside.twin.as_ref() == Some(&step.knob);
-            if !against::is_one_unit(knob, beside) || self.steps.iter().any(is_moved) {
+            let is_moved = |step: &&Step| step.place == at || beside.twin.as_ref() == Some(&step.knob);
+            let moved: Vec<&Step> = self.steps.iter().filter(is_moved).collect();
+            if !against::is_one_unit(knob, beside) || moved.iter().any(|step| step.part != Some(Part::Back)) {
                 return None;
             }
             // A twin that is not in force shows zero.
             let in_force = |text: &str| number(text).filter(|value| *value > 0 || beside.twin.is_none());
-            let there = in_force(self.observation.reading(&beside.id, &at)?.value.as_deref()?)?;
+            let back = moved.iter().find(|step| step.place == at);
+            let there = match (back, moved.is_empty()) {
+                (Some(step), _) => in_force(&step.wanted)?,
+                (None, true) => in_force(self.observation.reading(&beside.id, &at)?.value.as_deref()?)?,
+                // Its twin comes into force.
+                (None, false) => return None,
+            };
             let wanted = in_force(&step.wanted)?;
             let is_above = |own: u64| if is_lowest { own > there } else { own < there };
             let was_above = in_force(&step.now).is_some_and(is_above);
             (is_above(wanted) && !was_above).then(|| {
                 let (side, end) = if is_lowest { ("above", "highest") } else { ("below", "lowest") };
-                format!("{wanted} is {side} {other}, the {end}, which is {there} and stays so")
+                let stays = if back.is_some() { "goes back to" } else { "stays at" };
+                format!("{wanted} is {side} {other}, the {end}, which {stays} {there}: want both")
             })
         })
     }

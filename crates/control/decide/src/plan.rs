@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
-    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Overlay, Part, Plan, Profile, Reading, Sizing,
-    Skipped, Step, Undo, Verdict, VerdictKind, Want, given_in_vain, place,
+    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Original, Overlay, Part, Plan, Profile, Reading,
+    Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want, given_in_vain, place,
 };
 
 use crate::budget::{Budget, Budgets, ByNode};
@@ -750,9 +750,30 @@ impl<'a> Draft<'a> {
         self.skipped.push(Skipped { hindered, ..left });
     }
 
+    /// What goes back with the entry that the plan takes the place of, as far as no step sets it: the plan is held
+    /// against that, and not against what the entry set.
+    fn going_back(&self) -> Vec<Step> {
+        let goes = |entry: &&Entry| Some(entry.id) == self.options.instead_of;
+        let own = self.open.iter().filter(goes).flat_map(|entry| &entry.steps);
+        let own = own.filter(|step| step.undo == Undo::Restore && self.is_taken_over(&step.place));
+        let originals = own.flat_map(|step| &step.originals).filter(|original| original.is_of_setting());
+        let back = |original: &Original| {
+            if self.steps.iter().any(|step| step.place == original.place) {
+                return None;
+            }
+            let knob = self.catalogue.knob(&original.knob).ok()?;
+            let reading = self.observation.reading(&knob.id, &original.place)?;
+            let verdict = Verdict::new(VerdictKind::Settable, "goes back");
+            let (now, wanted) = (reading.value.clone().unwrap_or_default(), original.value.clone());
+            Some(Step { part: Some(Part::Back), ..Step::of(knob, &original.place, now, wanted, verdict) })
+        };
+        originals.filter_map(back).collect()
+    }
+
     /// Takes out the steps that would ruin the host, each with its reason.
     fn refuse_ruinous(&mut self) {
-        let refusals = bounds::refusals(self.catalogue, self.observation, &self.steps);
+        let together = [self.steps.clone(), self.going_back()].concat();
+        let refusals = bounds::refusals(self.catalogue, self.observation, &together);
         let steps = std::mem::take(&mut self.steps);
         for (step, refusal) in steps.into_iter().zip(refusals) {
             match refusal {

@@ -362,7 +362,7 @@ impl Session {
 
     /// Refuses entries of another host: what they left there is nothing that is on this one, and a value here that is
     /// by chance what they had left would be taken for theirs. An entry of this boot is of this machine, whatever
-    /// became of its id since.
+    /// became of its id since; and one of which a reboot took all has nothing left anywhere.
     pub(crate) fn refuse_other_host<'a>(
         &self,
         entries: impl Iterator<Item = &'a Entry>,
@@ -372,7 +372,10 @@ impl Session {
         let is_other = |entry: &&Entry| {
             entry.host.as_ref().is_some_and(|host| *host != here) && entry.boot_id != boot_id
         };
-        let entries: Vec<EntryId> = entries.filter(is_other).map(|entry| entry.id).collect();
+        let others: Vec<Entry> = entries.filter(is_other).cloned().collect();
+        let gone = gone::all_gone(&others, &boot_id);
+        let is_gone = |id: &EntryId| gone.iter().any(|entry| entry.id == *id);
+        let entries: Vec<EntryId> = others.iter().map(|entry| entry.id).filter(|id| !is_gone(id)).collect();
         if entries.is_empty() {
             return Ok(());
         }

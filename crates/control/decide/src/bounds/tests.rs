@@ -727,7 +727,7 @@ fn what_stays_beside_a_value_is_held_against_it() {
         refused
     };
     let in_bytes = [(background, "67108864"), (dirty, "268435456"), (background_share, "0"), (share, "0")];
-    let why = "33554432 is below vm.dirty_background_bytes, the lowest, which is 67108864 and stays so";
+    let why = "33554432 is below vm.dirty_background_bytes, the lowest, which stays at 67108864: want both";
     assert_eq!(told(&in_bytes, &[(dirty, 32 << 20)]).as_deref(), Some(why));
     assert!(
         told(&in_bytes, &[(background, 512 << 20)]).is_some_and(|why| why.contains("above vm.dirty_bytes"))
@@ -737,7 +737,7 @@ fn what_stays_beside_a_value_is_held_against_it() {
     // A share of memory is no number of bytes: the kernel says neither which memory, nor when.
     let by_share = [(background, "0"), (dirty, "0"), (background_share, "10"), (share, "20")];
     assert_eq!(told(&by_share, &[(dirty, 32 << 20)]), None);
-    assert!(told(&by_share, &[(share, 5)]).is_some_and(|why| why.contains("which is 10")));
+    assert!(told(&by_share, &[(share, 5)]).is_some_and(|why| why.contains("which stays at 10")));
     assert_eq!(told(&by_share, &[(share, 5), (background, 1 << 20)]), None, "the share goes out of force");
     // What was the wrong way round before may come nearer.
     let turned = [(background, "0"), (dirty, "0"), (background_share, "30"), (share, "10")];

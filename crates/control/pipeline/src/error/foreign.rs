@@ -11,7 +11,8 @@ const MASK: &str = "/dev/null";
 pub(super) const OTHER_HOST: &str = "give each host a journal of its own: --state DIR, or none; what is in this one \
                                      is undone on its own host (planish log tells it). Where this is that host and \
                                      /etc/machine-id was made anew since, put the old one back for the undo: it is a \
-                                     name in /var/log/journal";
+                                     name in /var/log/journal. Where this is a copy of that host's disk, docs/journal.md \
+                                     says what to remove";
 
 /// What is wrong with a file of ours that is not as planish left it.
 pub(super) fn what(holders: &[EntryId], link: Option<&str>) -> String {

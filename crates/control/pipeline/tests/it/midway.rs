@@ -136,6 +136,49 @@ fn a_mode_that_is_taken_over_does_not_lose_its_limit() {
     plan(&tree.session(), &profile("both", &both), &options).expect("a plan");
 }
 
+/// The lowest of a pair goes back with its entry, and a highest is held against what it goes back to.
+#[test]
+fn one_of_a_pair_is_held_against_what_goes_back_and_not_against_what_goes() {
+    const BACKGROUND: &str = "/proc/sys/vm/dirty_background_bytes";
+    let tree = Tree::copy_of("metal-2s");
+    let allowed = |instead_of: Option<u64>| PlanOptions {
+        allow_classes: vec![Class::Availability, Class::Durability],
+        instead_of: instead_of.map(EntryId),
+        ..PlanOptions::default()
+    };
+    let wants = |wants: &[(&str, i64)]| {
+        let wants: Vec<_> = wants.iter().map(|(id, value)| (*id, Want::Int(*value))).collect();
+        profile("pair", &wants)
+    };
+    let first = plan(&tree.session(), &wants(&[("vm.dirty_background_bytes", 64 << 20)]), &allowed(None));
+    apply(&tree.session(), &first.expect("a plan"), &ApplyOptions::default()).expect("applied");
+    let next = wants(&[("vm.dirty_bytes", 32 << 20)]);
+    let refused = |source: &Source, instead_of: Option<u64>| match plan(
+        &tree.session(),
+        source,
+        &allowed(instead_of),
+    ) {
+        Ok(plan) => plan.skipped.into_iter().find(|row| row.impossible).map(|row| row.verdict.reason),
+        Err(error) => Some(error.to_string()),
+    };
+    let why = refused(&next, None);
+    assert!(why.as_ref().is_some_and(|why| why.contains("which stays at 67108864: want both")), "{why:?}");
+    let second = plan(&tree.session(), &next, &allowed(Some(1))).expect("a plan");
+    apply(&tree.session(), &second, &ApplyOptions::default()).expect("applied");
+    assert_eq!((tree.get(BACKGROUND).trim(), tree.get("/proc/sys/vm/dirty_bytes").trim()), ("0", "33554432"));
+    // What goes back is no less a limit: here a speed that another entry had lowered goes up again.
+    let below = |place: &str| tree.get(place).trim().parse::<i64>().expect("kHz");
+    let low = below("/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq");
+    let high = below("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq");
+    let third = plan(&tree.session(), &wants(&[("cpu.max_freq_khz", (low + high) / 2)]), &allowed(None));
+    apply(&tree.session(), &third.expect("a plan"), &ApplyOptions::default()).expect("applied");
+    let above = wants(&[("cpu.min_freq_khz", (low + high) / 2 + 100_000)]);
+    assert!(refused(&above, None).is_some(), "it is above what stays");
+    assert_eq!(refused(&above, Some(3)), None, "the highest goes back");
+    let beyond = wants(&[("cpu.min_freq_khz", high + 100_000)]);
+    assert!(refused(&beyond, Some(3)).is_some(), "it is above what goes back, too");
+}
+
 #[test]
 fn every_export_has_the_limit_before_its_mode_and_behind_one_that_is_left() {
     for (mode, is_limit_first) in [(2, true), (0, false)] {
