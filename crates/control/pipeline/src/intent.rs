@@ -451,9 +451,12 @@ pub(crate) fn refuse_unwritable(session: &Session, place: &str) -> Result<(), Pi
     refuse_access(&session.host().access(place), place)
 }
 
-/// Refuses a file where none can be made or replaced: its folder is on a read-only mount, or is not ours to write.
+/// Refuses a file where none can be made or replaced: its folder is on a read-only mount, or is not ours to write. Of a
+/// link it is the folder of what it leads to.
 pub(crate) fn refuse_folder(session: &Session, file: &str) -> Result<(), PipelineError> {
-    let folder = file.rsplit_once('/').map_or("/", |(folder, _)| folder);
+    let real = session.host().canonical(file);
+    let real = real.as_deref().unwrap_or(file);
+    let folder = real.rsplit_once('/').map_or("/", |(folder, _)| folder);
     match session.host().folder_access(folder) {
         Access::ReadOnlyMount => {
             let why = format!("{folder} is mounted read-only");

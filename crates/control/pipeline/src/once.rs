@@ -84,7 +84,7 @@ fn look(session: &Session, plan: &Plan, entries: &[Entry]) -> Result<OnceBoot, P
 pub fn once_preview(session: &Session, plan: &Plan) -> Result<Persist, PipelineError> {
     refuse(session, plan)?;
     let once = look(session, plan, &session.ledger()?.entries)?;
-    Ok(Persist { files: shown(&once, &session.looking_sink())?, left_out: Vec::new() })
+    Ok(Persist { files: shown(session, &once, &session.looking_sink())?, left_out: Vec::new() })
 }
 
 fn refuse(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
@@ -95,8 +95,8 @@ fn refuse(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     intent::refuse_short_of_memory(plan)
 }
 
-/// The writes as changes of files.
-fn shown(once: &OnceBoot, sink: &dyn Sink) -> Result<Vec<PersistFile>, PipelineError> {
+/// The writes as changes of files; refuses those that cannot be made.
+fn shown(session: &Session, once: &OnceBoot, sink: &dyn Sink) -> Result<Vec<PersistFile>, PipelineError> {
     let mut files = Vec::new();
     for OnceWrite { format, path, text } in &once.writes {
         let added = match format {
@@ -107,6 +107,7 @@ fn shown(once: &OnceBoot, sink: &dyn Sink) -> Result<Vec<PersistFile>, PipelineE
             OnceFormat::Firmware => sink.read_variable(path),
             _ => {
                 refuse_link(path, sink)?;
+                intent::refuse_folder(session, path)?;
                 sink.read_file(path)
             }
         };
@@ -134,7 +135,7 @@ pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Resul
     settle::sweep(&journal, session.host(), &*sink);
     unconfirmed::refuse(session, &journal.ledger().entries, plan, true)?;
     let once = look(session, plan, &journal.ledger().entries)?;
-    let files = shown(&once, &*sink)?;
+    let files = shown(session, &once, &*sink)?;
     if let Some(seen) = &plan.persist
         && files.iter().any(|file| !seen.files.contains(file))
     {

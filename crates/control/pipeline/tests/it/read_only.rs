@@ -4,13 +4,14 @@ use std::process::Command;
 
 use planish_model::{Class, Exit, Want};
 use planish_pipeline::{
-    ApplyOptions, PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, can_persist,
-    install_check, plan, preview, undo,
+    ApplyOptions, PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, apply_once,
+    boot_alone, can_persist, install_check, once_preview, plan, preview, undo,
 };
 use rustix::io::Errno;
 
-use crate::boot::{debian, rocky, wants};
+use crate::boot::{all, debian, rocky, suse, wants};
 use crate::faults::{Fuse, fused};
+use crate::once::able;
 use crate::tree::*;
 
 /// Says which half of the test in a mount namespace is to run.
@@ -67,6 +68,49 @@ fn an_apply_is_refused_where_its_files_cannot_be_written() {
         let tree = make();
         read_only(&tree, folder);
         refused(&tree, &wants(), folder);
+    }
+}
+
+/// A file of the loader that is a link lies where it leads.
+#[test]
+fn a_linked_file_of_the_loader_is_refused_by_the_folder_that_it_lies_in() {
+    let tree = suse();
+    let text = tree.get("/etc/default/grub");
+    tree.put("/srv/grub", &text);
+    let link = tree.root().join("etc/default/grub");
+    #[expect(clippy::disallowed_methods, reason = "plays an administrator with a link")]
+    std::fs::remove_file(&link).expect("ours");
+    std::os::unix::fs::symlink("/srv/grub", &link).expect("room");
+    let start = tree.snapshot();
+    read_only(&tree, "/srv");
+    let options = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    let plan = plan(&tree.session(), &wants(), &options).expect("a plan");
+    let error = apply(&tree.session(), &plan, &PERSIST).expect_err("it cannot be written");
+    assert!(error.to_string().contains("/srv is mounted read-only"), "{error}");
+    assert!(tree.entries().is_empty());
+    writable(&tree, "/srv");
+    apply(&tree.session(), &plan, &PERSIST).expect("applied");
+    assert_ne!(tree.get("/srv/grub"), text);
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
+fn a_trial_boot_is_refused_where_its_loader_cannot_be_written() {
+    for named in all() {
+        let tree = able(named);
+        let folder = if tree.root().join("efi").exists() { "/efi" } else { "/boot" };
+        read_only(&tree, folder);
+        let start = tree.snapshot();
+        let session = tree.session();
+        let plan = boot_alone(&plan_of(&session, &wants()));
+        let shown = once_preview(&session, &plan).expect_err(named.0);
+        let error = apply_once(&session, &plan, None).expect_err(named.0);
+        let PipelineError::ReadOnlyFolder { why, .. } = &error else { panic!("{}: {error:?}", named.0) };
+        assert!(why.contains("is mounted read-only"), "{}: {error}", named.0);
+        assert_eq!(shown.to_string(), error.to_string());
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+        assert!(tree.entries().is_empty());
     }
 }
 
