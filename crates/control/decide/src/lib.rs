@@ -49,7 +49,7 @@ pub use cards::waits_for_its_name;
 pub use error::DecideError;
 pub use findings::{Against, findings, weigh};
 pub use next_boot::beyond_next_boot;
-pub use order::{Values, back, in_order};
+pub use order::{Values, back, in_order, is_bound, within_bounds};
 pub use parts::PartError;
 pub use placement::{PlacementError, is_placed, refuse_overridden};
 pub use plan::{Options, coupled, forbidden, plan};

@@ -151,12 +151,42 @@ fn is_turned(all: &[Step], written: &[Step], catalogue: &Catalogue) -> bool {
 #[must_use]
 pub fn back(steps: &[(&KnobId, Option<&str>)], catalogue: &Catalogue) -> Vec<usize> {
     let mut order: Vec<usize> = (0..steps.len()).rev().collect();
-    for (mode, (id, original)) in steps.iter().enumerate() {
+    turn_modes(&mut order, steps, catalogue);
+    order
+}
+
+/// Steps that were put together of several plans or entries, so that no state between two of them is one for which a
+/// plan would be refused: modes beside their limits, and what bounds each other. All others stay where they are, and
+/// what is in such an order stays as it is.
+#[must_use]
+pub fn within_bounds(steps: &[Step], catalogue: &Catalogue, observation: &Observation) -> Vec<Step> {
+    let values: Vec<(&KnobId, Option<&str>)> =
+        steps.iter().map(|step| (&step.knob, Some(step.wanted.as_str()))).collect();
+    let mut order: Vec<usize> = (0..steps.len()).collect();
+    turn_modes(&mut order, &values, catalogue);
+    let mut steps: Vec<Step> = order.into_iter().map(|index| steps[index].clone()).collect();
+    keep_bounds(&mut steps, catalogue, observation);
+    steps
+}
+
+/// Whether the turn of a step is decided by what bounds it or is bound by it, and not by where it comes from.
+#[must_use]
+pub fn is_bound(step: &Step, catalogue: &Catalogue) -> bool {
+    let is_limit =
+        |mode: &Knob| mode.enforces.as_ref().is_some_and(|enforces| enforces.limits.contains(&step.knob));
+    catalogue.knob(&step.knob).is_ok_and(|knob| knob.enforces.is_some() || group(knob, step).is_some())
+        || catalogue.knobs().any(is_limit)
+}
+
+/// Has a mode come behind its limits where it comes to the value at which it enforces them, and before them where it
+/// leaves that. Each step is told by its knob and the value that it writes.
+fn turn_modes(order: &mut Vec<usize>, steps: &[(&KnobId, Option<&str>)], catalogue: &Catalogue) {
+    for (mode, (id, wanted)) in steps.iter().enumerate() {
         let Ok(knob) = catalogue.knob(id) else { continue };
-        let (Some(enforces), Some(original)) = (&knob.enforces, original) else { continue };
+        let (Some(enforces), Some(wanted)) = (&knob.enforces, wanted) else { continue };
         let at = order.iter().position(|index| *index == mode).expect("each index is in the order");
         let is_limit = |index: &usize| enforces.limits.contains(steps[*index].0);
-        let to = match knob.r#type.same(original, &enforces.at) {
+        let to = match knob.r#type.same(wanted, &enforces.at) {
             true => order.iter().rposition(is_limit).filter(|last| *last > at),
             false => order.iter().position(is_limit).filter(|first| *first < at),
         };
@@ -165,7 +195,6 @@ pub fn back(steps: &[(&KnobId, Option<&str>)], catalogue: &Catalogue) -> Vec<usi
             order.insert(to, mode);
         }
     }
-    order
 }
 
 #[cfg(test)]

@@ -238,7 +238,8 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     }
     let name = "systemd-boot".to_owned();
     let is_next_untold = next.is_none();
-    let files = BootFiles { name, own: None, edited, generator: None, is_next_untold, astray };
+    let files =
+        BootFiles { name, own: None, edited, generator: None, is_next_untold, makes_menu: false, astray };
     Boot { loader: BootLoader::Known(files), next }
 }
 

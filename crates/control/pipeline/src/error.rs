@@ -16,6 +16,7 @@ use planish_residency::ResidencyError;
 use thiserror::Error;
 
 use crate::calendar;
+use crate::unborne::Unborne;
 use crate::unconfirmed::Unconfirmed;
 
 mod foreign;
@@ -175,6 +176,9 @@ pub enum PipelineError {
         /// Where the link leads that has its name.
         link: Option<String>,
     },
+    /// What would go back is needed by something that stays.
+    #[error(transparent)]
+    Unborne(#[from] Unborne),
     /// Boot parameters for a boot loader that is not known, or whose files may not be read.
     #[error("nobody can give `{arguments}` to the next boot: {reason}")]
     BootLoader {
@@ -408,19 +412,6 @@ fn of_boot_file(path: &str, odd: &planish_boot::Odd) -> String {
     }
 }
 
-/// The cure of a file of a boot loader that was edited since it was shown.
-fn of_unshown(path: &str, entry: EntryId) -> String {
-    format!(
-        "take the entry back and apply anew, to see what {path} becomes now: planish undo {entry}; \
-         or put {path} back as it was, then once more: planish confirm"
-    )
-}
-
-/// The cure of a file that went between an apply and its confirm.
-fn of_gone(entry: EntryId) -> String {
-    format!("take the entry back and apply anew, to the files that are there now: planish undo {entry}")
-}
-
 /// The cure of a place that we may not write.
 fn of_place(place: &str) -> String {
     format!("see what forbids {place}: planish doctor; a container must be given the right by its host")
@@ -540,6 +531,7 @@ impl PipelineError {
             | Self::Before(_)
             | Self::Deed(_)
             | Self::ForeignFile { .. }
+            | Self::Unborne(_)
             | Self::BootLoader { .. }
             | Self::Once { .. }
             | Self::InsteadOf { .. }
@@ -586,6 +578,7 @@ impl PipelineError {
             Self::NotWritable { place, .. } => of_place(place),
             Self::ReadOnlyFolder { file, .. } => of_folder(file),
             Self::OtherHost { .. } => foreign::OTHER_HOST.to_owned(),
+            Self::Unborne(unborne) => unborne.cure(),
             Self::BootLoader { cure, .. } => of_loader(cure),
             Self::Once { cure, .. } | Self::Relocate { cure, .. } | Self::InsteadOf { cure, .. } => cure.clone(),
             Self::Program { cure, .. } => cure.clone(),
@@ -595,8 +588,8 @@ impl PipelineError {
             Self::NoMemory { knobs, .. } => of_memory(knobs),
             Self::BeyondNextBoot { knobs, .. } | Self::Impossible { knobs, .. } => of_impossible(knobs),
             Self::Unconfirmed { unconfirmed, .. } => unconfirmed.cure(),
-            Self::NotAsShown { path, entry } => of_unshown(path, *entry),
-            Self::GoneSince { entry, .. } => of_gone(*entry),
+            Self::NotAsShown { path, entry } => foreign::of_unshown(path, *entry),
+            Self::GoneSince { entry, .. } => foreign::of_gone(*entry),
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => of_word(what),

@@ -30,7 +30,7 @@ pub(crate) fn is_gone(step: &EntryStep) -> bool {
 }
 
 /// The entries that are open and have nothing left but what a reboot took. How large pools are does not matter.
-pub(crate) fn all_gone(entries: &[Entry], boot_id: &str) -> Vec<Entry> {
+fn all_gone(entries: &[Entry], boot_id: &str) -> Vec<Entry> {
     let mut gone = planish_model::in_boot(entries, boot_id, &|_| None);
     gone.retain(|entry| entry.is_open() && entry.steps.iter().all(EntryStep::is_undone));
     gone

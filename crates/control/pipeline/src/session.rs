@@ -12,7 +12,8 @@ use planish_journal::{
     Author, FileStorage, HostLock, Journal, JournalError, Ledger, LockError, Storage, read,
 };
 use planish_model::{
-    BootLoader, Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile, place,
+    BootLoader, Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile, Step,
+    place,
 };
 use tracing::info_span;
 
@@ -190,6 +191,12 @@ impl Session {
         self.observe_some(steps.chain(plan.skipped.iter().map(|row| &row.knob)))
     }
 
+    /// Reads of the host what steps are held against that nobody planned together: their knobs, and what bounds them.
+    pub(crate) fn observe_steps(&self, steps: &[Step]) -> Observation {
+        let beside = planish_decide::beside(steps.iter().map(|step| &step.knob));
+        self.observe_some(steps.iter().map(|step| &step.knob).chain(&beside))
+    }
+
     fn observe_some<'a>(&self, knobs: impl Iterator<Item = &'a KnobId>) -> Observation {
         let _stage = info_span!("observe").entered();
         let wanted = self.catalogue.with_coupled(knobs);
@@ -362,7 +369,8 @@ impl Session {
 
     /// Refuses entries of another host: what they left there is nothing that is on this one, and a value here that is
     /// by chance what they had left would be taken for theirs. An entry of this boot is of this machine, whatever
-    /// became of its id since; and one of which a reboot took all has nothing left anywhere.
+    /// became of its id since. One of another boot is refused without files, too: whether a reboot took its values, or
+    /// they are on a machine that runs, cannot be told from here.
     pub(crate) fn refuse_other_host<'a>(
         &self,
         entries: impl Iterator<Item = &'a Entry>,
@@ -372,10 +380,7 @@ impl Session {
         let is_other = |entry: &&Entry| {
             entry.host.as_ref().is_some_and(|host| *host != here) && entry.boot_id != boot_id
         };
-        let others: Vec<Entry> = entries.filter(is_other).cloned().collect();
-        let gone = gone::all_gone(&others, &boot_id);
-        let is_gone = |id: &EntryId| gone.iter().any(|entry| entry.id == *id);
-        let entries: Vec<EntryId> = others.iter().map(|entry| entry.id).filter(|id| !is_gone(id)).collect();
+        let entries: Vec<EntryId> = entries.filter(is_other).map(|entry| entry.id).collect();
         if entries.is_empty() {
             return Ok(());
         }

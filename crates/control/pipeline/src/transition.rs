@@ -63,11 +63,16 @@ pub(crate) fn take_place(
         let reason = format!("{} takes nothing over from it and writes nothing besides", plan.profile);
         return Err(refused(id, reason, format!("planish undo {id} puts back what it set")));
     }
-    let Going { profile, mut back, behind, theirs, files } = going;
-    back.extend(plan.steps.iter().cloned());
-    back.extend(behind);
+    let Going { profile, back, behind, theirs, files } = going;
+    let steps = within_bounds(session, &[back, plan.steps.clone(), behind].concat())?;
     let pools = pools::going(session.host(), &session.holding(entries), id, &plan);
-    Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files, pools }, back))
+    Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files, pools }, steps))
+}
+
+/// What goes back and what the plan writes, in an order in which no state on the way is one that is refused.
+fn within_bounds(session: &Session, steps: &[Step]) -> Result<Vec<Step>, PipelineError> {
+    let observation = session.observe_steps(steps);
+    Ok(planish_decide::within_bounds(steps, session.sound_catalogue()?, &observation))
 }
 
 /// Refuses a plan that takes the place of an entry where that is not as the plan saw it: what would go back, and whose
@@ -96,7 +101,14 @@ pub(crate) fn refuse_moved(
             moved.push(text);
         }
     }
-    let is_in_order = planned.iter().zip(&due).all(|(a, b)| a.place == b.place);
+    // What bounds each other has an order of its own, beside what the plan writes.
+    let catalogue = session.sound_catalogue()?;
+    let unbound = |steps: &[&Step]| -> Vec<String> {
+        let unbound = steps.iter().filter(|step| !planish_decide::is_bound(step, catalogue));
+        unbound.map(|step| step.place.clone()).collect()
+    };
+    let is_in_order = unbound(&planned) == unbound(&due)
+        && within_bounds(session, &plan.steps)?.iter().zip(&plan.steps).all(|(a, b)| a.place == b.place);
     if moved.is_empty() && !is_in_order {
         moved.push(format!("entry {id} goes back in another order"));
     }

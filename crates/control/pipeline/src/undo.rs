@@ -12,7 +12,9 @@ use tracing::info_span;
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{copied, devices, gone, install, program, relocate, settle, transition, units, until_reboot};
+use crate::{
+    copied, devices, gone, install, program, relocate, settle, transition, unborne, units, until_reboot,
+};
 
 /// Which entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +151,10 @@ pub(crate) fn undo_selected(
     let selected = select(&journal)?;
     // Force opens closed ones, too.
     session.refuse_other_host(selected.iter().filter_map(|id| journal.ledger().entry(*id)))?;
+    // A timer and a journal that cannot be used have nobody to ask.
+    if !manner.force && !manner.by_timer && manner.salvage.is_none() {
+        unborne::refuse(session, &journal.ledger().entries, &selected)?;
+    }
     for id in selected {
         let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         devices::follow(session.host(), std::slice::from_mut(&mut entry));

@@ -351,7 +351,9 @@ impl Bench<'_> {
         if found.at_boot.is_none() {
             return (DriftState::PendingReboot, Some("takes effect at the next boot".to_owned()));
         }
-        let state = if self.is_by_entry(knob, found) { DriftState::PendingReboot } else { DriftState::Drift };
+        let makes_menu = matches!(&self.observation.boot, BootLoader::Known(files) if files.makes_menu);
+        let waits = !makes_menu && self.is_by_entry(knob, found);
+        let state = if waits { DriftState::PendingReboot } else { DriftState::Drift };
         (state, Some(format!("written to {}; {}", found.source, self.no_menu())))
     }
 

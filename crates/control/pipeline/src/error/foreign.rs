@@ -11,8 +11,8 @@ const MASK: &str = "/dev/null";
 pub(super) const OTHER_HOST: &str = "give each host a journal of its own: --state DIR, or none; what is in this one \
                                      is undone on its own host (planish log tells it). Where this is that host and \
                                      /etc/machine-id was made anew since, put the old one back for the undo: it is a \
-                                     name in /var/log/journal. Where this is a copy of that host's disk, docs/journal.md \
-                                     says what to remove";
+                                     name in /var/log/journal. Where this disk is a copy of that host's, \
+                                     docs/journal.md says what to remove";
 
 /// What is wrong with a file of ours that is not as planish left it.
 pub(super) fn what(holders: &[EntryId], link: Option<&str>) -> String {
@@ -20,7 +20,7 @@ pub(super) fn what(holders: &[EntryId], link: Option<&str>) -> String {
         // systemd and its kin call that a mask: whoever made it forbids the file.
         Some(MASK) => format!("is masked: it is a link to {MASK}, and was not made by planish"),
         Some(target) => format!("is a link to {target}, and was not made by planish"),
-        None if holders.is_empty() => "exists and was not written by planish".to_owned(),
+        None if holders.is_empty() => "exists, and no entry of this journal wrote it".to_owned(),
         None => "is not as planish left it: someone edited or removed it".to_owned(),
     }
 }
@@ -45,4 +45,17 @@ pub(super) fn way_out(path: &str, holders: &[EntryId], is_link: bool) -> String 
 pub(super) fn are(entries: &[EntryId]) -> String {
     let is = if entries.len() == 1 { "is entry" } else { "are entries" };
     format!("{is} {}", listed(entries))
+}
+
+/// The cure of a file of a boot loader that was edited since it was shown.
+pub(super) fn of_unshown(path: &str, entry: EntryId) -> String {
+    format!(
+        "take the entry back and apply anew, to see what {path} becomes now: planish undo {entry}; \
+         or put {path} back as it was, then once more: planish confirm"
+    )
+}
+
+/// The cure of a file that went between an apply and its confirm.
+pub(super) fn of_gone(entry: EntryId) -> String {
+    format!("take the entry back and apply anew, to the files that are there now: planish undo {entry}")
 }

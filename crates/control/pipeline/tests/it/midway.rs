@@ -179,6 +179,103 @@ fn one_of_a_pair_is_held_against_what_goes_back_and_not_against_what_goes() {
     assert!(refused(&beyond, Some(3)).is_some(), "it is above what goes back, too");
 }
 
+const THRESHOLDS: [&str; 3] = [
+    "/proc/sys/net/ipv4/neigh/default/gc_thresh1",
+    "/proc/sys/net/ipv4/neigh/default/gc_thresh2",
+    "/proc/sys/net/ipv4/neigh/default/gc_thresh3",
+];
+
+/// Kills at every write of `act`, before and behind it: what is left is borne, and goes back whole.
+fn is_borne_at_every_write(
+    make: &dyn Fn() -> Tree,
+    act: &dyn Fn(&Session),
+    is_borne: &dyn Fn(&Tree) -> bool,
+) {
+    let counting = Fuse::counting();
+    let tree = make();
+    act(&fused(tree.options(), &counting));
+    let count = counting.places().len();
+    assert!(count > 1, "{count}");
+    for operation in 0..count {
+        for moment in [Moment::Before, Moment::After] {
+            let tree = make();
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            until_killed(|| act(&session));
+            drop(session);
+            let seen = THRESHOLDS.map(|place| tree.get(place));
+            assert!(
+                is_borne(&tree),
+                "killed at {operation}: {} {} {seen:?}",
+                tree.get(MODE),
+                tree.get(RATIO)
+            );
+            undo(&tree.session(), Target::All, false).expect("undone");
+            assert!(is_borne(&tree));
+        }
+    }
+}
+
+fn take_place(session: &Session, wants: &[(&str, Want)]) {
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..options() };
+    let plan = plan(session, &profile("second", wants), &options).expect("a plan");
+    apply(session, &plan, &ApplyOptions { confirm_seconds: Some(3600), ..ApplyOptions::default() })
+        .expect("applied");
+}
+
+/// What goes back with an entry and what takes its place are one path.
+#[test]
+fn a_plan_in_the_place_of_an_entry_goes_by_no_state_that_is_refused() {
+    let held = || {
+        let tree = tree("0", "50");
+        apply(&tree.session(), &planned(&tree.session(), &wanted(2, 95)), &ApplyOptions::default())
+            .expect("applied");
+        tree
+    };
+    let leave = |session: &Session| take_place(session, &[("vm.overcommit_memory", Want::Int(1))]);
+    is_borne_at_every_write(&held, &leave, &|tree| !is_starved(tree));
+    let many = || {
+        let tree = Tree::copy_of("metal-2s");
+        let wants = [
+            ("net.ipv4.neigh.default.gc_thresh2", Want::Int(4096)),
+            ("net.ipv4.neigh.default.gc_thresh3", Want::Int(8192)),
+        ];
+        let first = planned(&tree.session(), &profile("many", &wants));
+        apply(&tree.session(), &first, &ApplyOptions::default()).expect("applied");
+        tree
+    };
+    let fewer =
+        |session: &Session| take_place(session, &[("net.ipv4.neigh.default.gc_thresh2", Want::Int(600))]);
+    is_borne_at_every_write(&many, &fewer, &|tree| {
+        let now = THRESHOLDS.map(|place| tree.get(place).trim().parse::<u64>().expect("a number"));
+        now.is_sorted()
+    });
+}
+
+/// What a newer entry was built upon does not go from below it, unless it is asked for by force.
+#[test]
+fn an_older_entry_does_not_take_the_limit_of_a_newer_mode_away() {
+    let tree = tree("0", "50");
+    let start = tree.snapshot();
+    let of = |id: &str, value: i64| profile("one", &[(id, Want::Int(value))]);
+    let first = planned(&tree.session(), &of("vm.overcommit_ratio", 95));
+    apply(&tree.session(), &first, &ApplyOptions::default()).expect("applied");
+    let told = tree.get("/proc/meminfo");
+    let shown: Vec<&str> = told.lines().filter(|line| !line.starts_with("CommitLimit")).collect();
+    tree.put("/proc/meminfo", &format!("{}\nCommitLimit:    255013683 kB\n", shown.join("\n")));
+    let second = planned(&tree.session(), &of("vm.overcommit_memory", 2));
+    apply(&tree.session(), &second, &ApplyOptions::default()).expect("applied");
+    let before = tree.snapshot();
+    let error = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect_err("the mode needs it");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.to_string().contains("vm.overcommit_ratio: "), "{error}");
+    assert!(error.hints()[0].contains("planish undo 2"), "{:?}", error.hints());
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    // Both together, and the newest alone, are nobody's loss.
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    tree.put("/proc/meminfo", &told);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 #[test]
 fn every_export_has_the_limit_before_its_mode_and_behind_one_that_is_left() {
     for (mode, is_limit_first) in [(2, true), (0, false)] {

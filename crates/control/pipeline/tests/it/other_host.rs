@@ -113,29 +113,19 @@ fn a_reboot_another_kernel_and_a_new_id_within_a_boot_change_no_host() {
     assert_eq!(tree.get(SYSCTL_FILE), "");
 }
 
-/// A machine whose id is made anew at each boot, on a disk that stays: what a reboot took is nobody's, and what it did
-/// not take is another host's.
+/// Values alone are on the other host as well: whether a reboot took them there cannot be told from here.
 #[test]
-fn values_that_a_reboot_took_bind_a_journal_to_no_host() {
-    let tree = Tree::new();
-    let session = tree.session();
-    let start = tree.snapshot();
-    let starts_anew = |id: &str| {
-        for place in ["/proc/sys/vm/swappiness", "/sys/kernel/mm/transparent_hugepage/enabled"] {
-            tree.put(place, &start[place]);
-        }
-        tree.put(BOOT_ID, &format!("{id}-2222-3333-4444-555555555555\n"));
-        with_machine_id(&tree, &format!("00000000{id}"));
-    };
+fn values_alone_are_refused_elsewhere_and_stay_undone_on_their_own_host() {
+    let state = tempfile::tempdir().expect("a folder");
+    let (own, other) = (Tree::copy_of("metal-2s"), Tree::copy_of("rhel9-guest"));
+    let start = own.snapshot();
+    let session = shared(&own, state.path());
     apply(&session, &plan_of(&session, &source()), &Default::default()).expect("applied");
-    starts_anew("99999999");
-    let session = tree.session();
-    assert!(check(&session, None).expect("nothing is applied").open.is_empty());
-    apply(&session, &plan_of(&session, &source()), &PERSIST).expect("applied");
-    starts_anew("88888888");
-    is_refused("check", check(&tree.session(), None));
-    let told = log(&tree.session()).expect("readable");
-    assert_eq!(told.iter().map(|entry| entry.is_open()).collect::<Vec<_>>(), [false, true]);
+    let elsewhere = shared(&other, state.path());
+    is_refused("undo", undo(&elsewhere, Target::All, false));
+    is_refused("check", check(&elsewhere, None));
+    assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &own.snapshot()), [""; 0]);
 }
 
 /// A journal of an older planish says nothing of a host, and goes on working.

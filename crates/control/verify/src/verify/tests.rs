@@ -1,9 +1,9 @@
 //! What counts as drift, and what does not.
 
 use planish_model::{
-    Caused, Class, DriftState, EntryId, EntryState, EntryStep, KnobCheck, KnobId, Original, Outcome,
-    OutcomeKind, Persisted, SeenWriter, ShortGrant, Skipped, Step, Undo, ValueType, Verdict, VerdictKind,
-    When,
+    BootFiles, BootLoader, Caused, Class, DriftState, EntryId, EntryState, EntryStep, Generator, KnobCheck,
+    KnobId, NOT_GIVEN, Original, Outcome, OutcomeKind, Persisted, SeenWriter, ShortGrant, Skipped, Step,
+    Undo, ValueType, Verdict, VerdictKind, When,
 };
 use proptest::prelude::*;
 
@@ -163,6 +163,39 @@ fn a_value_counts_by_what_it_means() {
     let plan = plan(vec![step("thp.enabled", THP, "madvise"), step("vm.swappiness", SWAP, "10")], vec![]);
     assert_eq!(check(Some(&plan), &[], &host(), THP).0, DriftState::Ok);
     assert_eq!(check(Some(&plan), &[], &host(), SWAP).0, DriftState::Drift);
+}
+
+/// An apply has the menu made where there is somebody to make it: a menu without an argument of ours was made by another.
+#[test]
+fn a_menu_without_what_an_entry_gave_is_waited_for_on_a_recorded_host_alone() {
+    const SKEW: &str = "cmdline:skew_tick";
+    let mut observation = host();
+    let reading = Reading {
+        value: Some(NOT_GIVEN.to_owned()),
+        ..observation.knobs[&KnobId::new("vm.swappiness")][0].clone()
+    };
+    observation
+        .knobs
+        .insert(KnobId::new("boot.skew_tick"), vec![Reading { place: SKEW.to_owned(), ..reading }]);
+    persist(&mut observation, SKEW, "1");
+    let found = observation.persisted.get_mut(SKEW).expect("just put");
+    found.source = format!("/etc/default/grub.d/{}:2", Persisted::OWN_BOOT_FILE);
+    found.at_boot = Some(NOT_GIVEN.to_owned());
+    let plan = plan(vec![step("boot.skew_tick", SKEW, "1")], vec![]);
+    for (makes_menu, expected) in [(false, DriftState::PendingReboot), (true, DriftState::Drift)] {
+        observation.boot = BootLoader::Known(BootFiles {
+            name: "GRUB".to_owned(),
+            own: None,
+            edited: Vec::new(),
+            generator: Some(Generator::ALL[0]),
+            is_next_untold: false,
+            makes_menu,
+            astray: None,
+        });
+        let (state, because) = check(Some(&plan), &[], &observation, SKEW);
+        assert_eq!(state, expected, "{because}");
+        assert!(because.contains("was not made anew since: type `"), "{because}");
+    }
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl To {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
+    args.contents.refuse_beside_file(&args.source, context)?;
     let out = outgoing(&session, &Source::named(&args.source), &args.contents.options())?;
     let format = args.format.format();
     let (items, odd): (Vec<_>, Vec<_>) =

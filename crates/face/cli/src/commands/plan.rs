@@ -77,6 +77,17 @@ impl Contents {
         }
     }
 
+    /// Refuses choices beside a plan file: what it holds was chosen when it was made, and nothing else is written.
+    pub(crate) fn refuse_beside_file(&self, source: &str, context: &Context) -> Result<(), Failure> {
+        let words = self.words();
+        if words.is_empty() || !Source::named(source).is_plan_file() {
+            return Ok(());
+        }
+        let told =
+            format!("{source} is a plan: what it allows and leaves out, and for which service, is in it");
+        Err(Failure::usage(told).hint(context.line(&format!("plan PROFILE{words} -o {}", quoted(source)))))
+    }
+
     /// The options as they are typed after `plan`, `apply` or `export`.
     pub(crate) fn words(&self) -> String {
         let Self { allow, allow_knob, service, exclude } = self;
@@ -98,14 +109,12 @@ impl Choice {
         words
     }
 
-    /// The check that sees what was applied and no more: what was computed for a service is known to the journal
-    /// alone, and what a plan leaves out is in it.
+    /// The check that sees what was applied and no more: what was computed for a service is known to the journal alone.
     pub fn check(&self, source: &str) -> String {
         if self.contents.service.is_some() {
             return "check".to_owned();
         }
-        let left = if Source::named(source).is_plan_file() { &[][..] } else { &self.contents.exclude };
-        format!("check {}{}", quoted(source), excluding(left))
+        format!("check {}{}", quoted(source), excluding(&self.contents.exclude))
     }
 
     /// The plan of a profile, or the one in a file.
@@ -125,6 +134,7 @@ impl Choice {
             let again = context.line(&format!("plan PROFILE --instead-of {entry} -o {}", quoted(source)));
             return Err(Failure::usage(told).hint(again));
         }
+        self.contents.refuse_beside_file(source, context)?;
         let mut plan = pipeline::plan(session, &named, &PlanOptions { persist, ..self.options() })?;
         // What a file holds is planned: to leave a place to somebody, it is made anew from its profile.
         let source = match session.catalogue().profile_names().find(|name| **name == plan.profile) {
@@ -180,8 +190,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     if let Err(refusal) = pipeline::refuse_short_of_memory(&plan) {
         let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
-        let (source, choice) = (quoted(&args.source), args.choice.words());
-        let next = format!("plan {source}{choice} --exclude {}", quoted(&short_pools(&plan)));
+        let (choice, left) = (args.choice.words(), excluding([short_pools(&plan)]));
+        let next = match Source::named(&args.source).is_plan_file() {
+            true => format!("plan PROFILE{choice}{left} -o {}", quoted(&args.source)),
+            false => format!("plan {}{choice}{left}", quoted(&args.source)),
+        };
         return Ok(answer.exit(Exit::Refused).message(refusal).next(context.line(&next)));
     }
     if let Some((refusal, next)) = stale(args, &plan, &session, context)? {

@@ -28,6 +28,7 @@ fn loader(name: &str) -> BootLoader {
         edited: Vec::new(),
         generator: None,
         is_next_untold: false,
+        makes_menu: false,
         astray: None,
     })
 }
