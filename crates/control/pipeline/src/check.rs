@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planish_act::boot;
 use planish_model::{
     CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, KnobId, Persisted, PoolUse, TrialBoot, Unpersisted,
 };
@@ -21,6 +22,17 @@ use crate::texts::{self, HeldText};
 use crate::transition::{self, Unfinished};
 use crate::unconfirmed::{self, Unconfirmed};
 
+/// Whose a file of planish's name is that no open entry has lines in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stranger {
+    /// The undo of this entry left it to whoever had changed lines of ours.
+    Changed(EntryId),
+    /// The undo of this entry took our lines out: what is left others had put beside them.
+    Rest(EntryId),
+    /// It is of another state folder, or of a journal that is gone.
+    Elsewhere,
+}
+
 /// What a check found.
 #[derive(Clone, Debug)]
 pub struct Checked {
@@ -28,9 +40,8 @@ pub struct Checked {
     pub drift: Drift,
     /// What will be lost at the next boot, and no file can bring back: of all that, `--persist` helps nothing.
     pub unkept: Vec<Unpersisted>,
-    /// Files of planish at work here that no open entry of this journal has lines in. With the entry whose undo left
-    /// the file to whoever had changed it; without one it is of another state folder.
-    pub strange_files: Vec<(String, Option<EntryId>)>,
+    /// Files of planish at work here that no open entry of this journal has lines in, with whose they are.
+    pub strange_files: Vec<(String, Stranger)>,
     /// Entries that files of the boot loader name as those that gave arguments, and that this journal does not have,
     /// with the lines that name them.
     pub strange_tags: BTreeMap<EntryId, Vec<String>>,
@@ -163,7 +174,7 @@ fn allowed_then(session: &Session, named: &Named, entries: &[Entry]) -> PlanOpti
 
 /// The files of a host are one, the journals of several state folders are not: what another one wrote is told apart,
 /// and so is what an undo found changed and left.
-fn strange_files(drift: &Drift, entries: &[Entry]) -> Vec<(String, Option<EntryId>)> {
+fn strange_files(drift: &Drift, entries: &[Entry]) -> Vec<(String, Stranger)> {
     // A line that another file overrules is in the way of the next apply all the same.
     let sources = drift.knobs.iter().flat_map(|knob| knob.persisted.iter().chain(&knob.overridden));
     let ours = sources.filter_map(|found| Persisted::own_file(&found.source));
@@ -173,10 +184,17 @@ fn strange_files(drift: &Drift, entries: &[Entry]) -> Vec<(String, Option<EntryI
     };
     let left_by = |file: &str| {
         let newest = entries.iter().rev().find_map(|entry| Some((entry.id, step_of(entry, file)?)));
-        newest.filter(|(_, step)| step.left_theirs()).map(|(id, _)| id)
+        let (id, step) = newest?;
+        let undone = step.undone.as_ref()?;
+        let is_rest = undone.detail.as_deref().is_some_and(|detail| detail.starts_with(boot::DIFFERS));
+        match step.left_theirs() {
+            true => Some(Stranger::Changed(id)),
+            false => is_rest.then_some(Stranger::Rest(id)),
+        }
     };
     let strange: BTreeSet<&str> = ours.filter(|file| !is_known(file)).collect();
-    strange.into_iter().map(|file| (file.to_owned(), left_by(file))).collect()
+    let whose = |file: &str| left_by(file).unwrap_or(Stranger::Elsewhere);
+    strange.into_iter().map(|file| (file.to_owned(), whose(file))).collect()
 }
 
 /// The step of an entry that has lines in a file.

@@ -63,7 +63,7 @@ mod warm;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
-pub use check::{Checked, check, check_without};
+pub use check::{Checked, Stranger, check, check_without};
 pub use confirm::{Confirmed, confirm};
 pub use deed::{deed_access, do_once};
 pub use doctor::{Doctor, KnobStatus, doctor};

@@ -89,7 +89,7 @@ pub fn keep_watch(session: &Session, id: EntryId) -> Result<Option<Undone>, Pipe
     let mut seen = None;
     while !alarm.wait(Some(LOOK)).map_err(failed)? {
         let now = stamp(session);
-        if now != seen && is_settled(session, id) {
+        if now != seen && is_settled(session, &entry) {
             return Ok(None);
         }
         seen = now;
@@ -165,7 +165,7 @@ fn take_refused(session: &Session, entry: &Entry) -> Result<Option<Undone>, Pipe
     let is_refused =
         |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed);
     let still = |journal: &Journal| {
-        let open = journal.ledger().entry(entry.id).filter(|entry| entry.is_open());
+        let open = journal.ledger().entry(entry.id).filter(|open| is_same(open, entry) && open.is_open());
         Ok(open
             .filter(|entry| entry.steps.iter().any(is_refused))
             .map(|entry| entry.id)
@@ -189,11 +189,17 @@ fn stamp(session: &Session) -> Option<(u64, u64, i64, i64)> {
 }
 
 /// Whether an entry needs no watcher any more: it was confirmed, or undone to its end. A journal that cannot be read at
-/// this moment says nothing: the deadline will ask again.
-fn is_settled(session: &Session, id: EntryId) -> bool {
-    session
-        .ledger()
-        .is_ok_and(|ledger| ledger.is_archived(id) || ledger.entry(id).is_some_and(|entry| !must_go(entry)))
+/// this moment says nothing: the deadline will ask again. One that was begun anew since has another entry by its number.
+fn is_settled(session: &Session, watched: &Entry) -> bool {
+    let id = watched.id;
+    let is_done = |entry: &Entry| !is_same(entry, watched) || !must_go(entry);
+    session.ledger().is_ok_and(|ledger| ledger.is_archived(id) || ledger.entry(id).is_some_and(is_done))
+}
+
+/// Whether an entry of the journal is the one that is watched, by more than its number.
+fn is_same(entry: &Entry, watched: &Entry) -> bool {
+    let what = |entry: &Entry| (entry.at, entry.boot_id.clone(), entry.plan.clone());
+    entry.id == watched.id && what(entry) == what(watched)
 }
 
 /// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end. The
@@ -204,12 +210,12 @@ fn is_settled(session: &Session, id: EntryId) -> bool {
 /// overwritten besides.
 #[doc(hidden)]
 pub fn take_unconfirmed(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
-    if is_settled(session, entry.id) {
+    if is_settled(session, entry) {
         return Ok(None);
     }
     // Whoever holds the lock may be confirming it at this moment: ask once more when the host is ours.
     let still = |journal: &Journal| {
-        let found = journal.ledger().entry(entry.id).filter(|entry| must_go(entry));
+        let found = journal.ledger().entry(entry.id).filter(|found| is_same(found, entry) && must_go(found));
         Ok(found.map(|entry| entry.id).into_iter().collect())
     };
     undo_selected(session, unattended(entry), still).map(Some)

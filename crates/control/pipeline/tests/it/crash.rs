@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::rc::Rc;
 
-use planish_model::{EntryId, EntryState, EntryStep, Exit, KnobId, Nodes, Outcome, Want};
+use planish_model::{Entry, EntryId, EntryState, EntryStep, Exit, KnobId, Nodes, Outcome, Want};
 use planish_pipeline::{
     ApplyOptions, PlanOptions, Session, Source, Target, apply, confirm, do_once, plan, take_unconfirmed, undo,
 };
@@ -406,6 +406,22 @@ fn a_confirm_that_is_killed_anywhere_comes_back() {
         }
     }
     assert!(counter.operations() >= 6, "{}", counter.operations());
+}
+
+/// A state folder that was thrown away and begun anew has another entry by the number that a timer waits for.
+#[test]
+fn a_timer_leaves_an_entry_alone_that_has_its_number_and_is_another_one() {
+    let tree = waiting();
+    let watched = tree.entries().remove(0);
+    assert!(watched.confirm_by.is_some());
+    let earlier = Entry { at: watched.at - 8, ..watched.clone() };
+    let before = tree.snapshot();
+    assert_eq!(
+        take_unconfirmed(&tree.session(), &earlier).expect("nothing to do").map(|undone| undone.exit),
+        None
+    );
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    assert!(take_unconfirmed(&tree.session(), &watched).expect("it is due").is_some());
 }
 
 /// The cut-off operator: the connection breaks, and the undo that was typed into it dies with it. The timer of the

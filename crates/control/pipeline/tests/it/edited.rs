@@ -1,7 +1,7 @@
 //! An insertion of ours in a file of the boot loader that somebody has edited since: it is theirs, and is told.
 
 use planish_model::{EntryId, Exit, Want};
-use planish_pipeline::{Source, Target, check, undo};
+use planish_pipeline::{Source, Stranger, Target, check, undo};
 
 use crate::boot::{DEFAULTS, ENTRY, KERNEL_CMDLINE, Named, OWN, debian, persist, rocky, suse, systemd};
 use crate::tree::*;
@@ -73,7 +73,7 @@ fn edited(name: &str, make: fn() -> Tree, path: &str, edit: &dyn Fn(&str) -> Str
     assert!(left.is_empty() || exit == Exit::Findings, "{told}");
     if path == OWN {
         let strange = check(&tree.session(), None).expect("checked").strange_files;
-        assert_eq!(strange, [(OWN.to_owned(), Some(EntryId(1)))], "{told}");
+        assert_eq!(strange, [(OWN.to_owned(), Stranger::Changed(EntryId(1)))], "{told}");
     }
 
     assert_eq!(undone(&tree, Target::Entry(EntryId(1)), true), Exit::Done, "{told}");

@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     answer = report.plan.remarks.iter().fold(answer, |answer, remark| answer.warning(remark.clone()));
     if report.entry.is_none() {
-        answer = answer.note(unwritten(&report));
+        answer = answer.note(unwritten(&report, args.choice.contents.leaves_out()));
     } else if report.plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }
@@ -347,13 +347,16 @@ pub(crate) fn boot_parameters_wait(plan: &Plan) -> String {
 }
 
 /// Why there was nothing to write.
-fn unwritten(report: &ApplyReport) -> &'static str {
+fn unwritten(report: &ApplyReport, leaves_out: bool) -> &'static str {
+    let leaves_out = leaves_out && report.plan.skipped.iter().any(|skipped| !skipped.satisfied);
     let left = |knob: &KnobCheck| {
         let mut rows = report.plan.skipped.iter().filter(|row| !row.satisfied);
         rows.any(|row| row.place == knob.place)
     };
     if report.knobs.iter().any(|knob| knob.state == DriftState::Drift && !left(knob)) {
         "nothing was written: this was applied already, and the host differs from it"
+    } else if leaves_out {
+        "nothing was written: what the options do not leave out is as wanted, or the plan says why it is not"
     } else if report.plan.skipped.iter().any(|skipped| !skipped.satisfied) {
         "nothing was written: what can be set here is as wanted, and the plan says what cannot be"
     } else {

@@ -6,7 +6,9 @@ use planish_model::{
     Allowed, BootValue, Catalogue, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted,
     TrialBootState, Unpersisted, gone_at_boot, quoted,
 };
-use planish_pipeline::{self as pipeline, Checked, Half, HeldText, Session, Source, TextFile, Unconfirmed};
+use planish_pipeline::{
+    self as pipeline, Checked, Half, HeldText, Session, Source, Stranger, TextFile, Unconfirmed,
+};
 use planish_report::{CheckReport, CheckTextRow, units};
 
 use crate::answer::{Answer, Body};
@@ -93,10 +95,9 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
         // Nobody knows what was applied by a journal that is gone; who may not read it is told so above.
         let strange = || {
-            let left_by_none =
-                |(file, left_by): &(String, Option<EntryId>)| left_by.is_none().then_some(file.clone());
-            let told = |file: String| monitor::warning(&format!("{file} is of planish and {OF_NO_ENTRY}"));
-            strange_files.iter().find_map(left_by_none).filter(|_| !hidden).map(told)
+            let mut unknown = strange_files.iter().filter(|(_, whose)| *whose == Stranger::Elsewhere);
+            let told = |file: &str| monitor::warning(&format!("{file} is of planish and {OF_NO_ENTRY}"));
+            unknown.next().filter(|_| !hidden).map(|(file, _)| told(file))
         };
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
         let line = left.or_else(changed).or_else(short).or_else(strange).filter(|_| is_ok).unwrap_or(line);
@@ -127,6 +128,9 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
     answer = short.into_iter().fold(answer, Answer::note);
+    if report.knobs.is_empty() && !args.exclude.is_empty() {
+        answer = answer.note("the options leave out all that is wanted: nothing was compared");
+    }
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
     }
@@ -259,8 +263,8 @@ fn not_of_this_journal(
         let folder = folder.display();
         return answer.warning(format!("what root applied is in {folder}, which only root may read"));
     }
-    for (file, left_by) in &checked.strange_files {
-        answer = answer.note(strange_file(file, *left_by, context));
+    for (file, whose) in &checked.strange_files {
+        answer = answer.note(strange_file(file, *whose, context));
     }
     for (entry, lines) in &checked.strange_tags {
         answer = answer.note(strange_tag(*entry, lines));
@@ -273,14 +277,18 @@ const OF_NO_ENTRY: &str =
     "of no entry of this journal: an apply with another --state wrote it, or with a journal that is gone";
 
 /// Whose a file of planish is that no open entry has lines in, and what takes it away.
-fn strange_file(file: &str, left_by: Option<EntryId>, context: &Context) -> String {
-    match left_by {
-        Some(entry) => format!(
+fn strange_file(file: &str, whose: Stranger, context: &Context) -> String {
+    match whose {
+        Stranger::Rest(entry) => format!(
+            "what others put into {file} is read at each boot: the undo of entry {entry} took out what was planish's and \
+             left it; to keep it out of the way of the next apply: mv {file} {file}.mine"
+        ),
+        Stranger::Changed(entry) => format!(
             "someone had changed {file}, and the undo of entry {entry} left it: to keep what they wrote: \
              mv {file} {file}.mine; to take all of it out: {}",
             context.root_line(&format!("undo {entry} --force"))
         ),
-        None => format!(
+        Stranger::Elsewhere => format!(
             "{file} is of planish and {OF_NO_ENTRY}; `log` and `undo` with that --state tell of it and take it back"
         ),
     }

@@ -86,6 +86,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let text = text_of(&read_file(&args.file)?);
     let name = args.name.clone().unwrap_or_else(|| name_of(&args.file, args.output.as_deref()));
     Profile::check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
+    refuse_other_ending(args.output.as_deref())?;
     // A drop-in does not say of which unit it is; where it lies does, wherever that is looked at from.
     let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
     let path = path.to_string_lossy();
@@ -122,9 +123,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     if let Some(path) = &args.output {
         write_new_file(path, &report.text)?;
-        if path.extension().is_none_or(|ending| ending != "toml") {
-            answer = answer.note("a file is taken for a profile where its name ends in .toml");
-        }
         answer = answer.saved().note(format!("written: {}", path.display()));
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
@@ -133,6 +131,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let output = quoted(&format!("./{}.toml", report.profile));
     Ok(answer.next(context.again(&format!("--output {output}"))))
+}
+
+/// Refuses a name by which no command takes the file for a profile.
+fn refuse_other_ending(output: Option<&Path>) -> Result<(), Failure> {
+    let Some(path) = output.filter(|path| path.extension().is_none_or(|ending| ending != "toml")) else {
+        return Ok(());
+    };
+    let told = format!("{}: a file is taken for a profile where its name ends in .toml", path.display());
+    Err(Failure::usage(told).hint(format!("--output {}", quoted(&format!("{}.toml", path.display())))))
 }
 
 /// Where tuned looks for profiles, those of an administrator first; older releases have no folder of their own for

@@ -170,8 +170,13 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
 }
 
 fn not_writable(path: &Path, source: std::io::Error) -> Failure {
-    let failed = Failure::usage(UserFile { path: path.to_owned(), source });
-    failed.hint("name a file in a folder that is there and that you may write")
+    let cure = match source.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            "make room there, or name a file on another disk"
+        }
+        _ => "name a file in a folder that is there and that you may write",
+    };
+    Failure::usage(UserFile { path: path.to_owned(), source }).hint(cure)
 }
 
 /// Bytes that a program or a recording of samples has at most.

@@ -77,6 +77,11 @@ impl Contents {
         }
     }
 
+    /// Whether something is to be left as it is.
+    pub(crate) fn leaves_out(&self) -> bool {
+        !self.exclude.is_empty()
+    }
+
     /// Refuses choices beside a plan file: what it holds was chosen when it was made, and nothing else is written.
     pub(crate) fn refuse_beside_file(&self, source: &str, context: &Context) -> Result<(), Failure> {
         let words = self.words();

@@ -67,8 +67,11 @@ fn what_import_proposes_to_type_is_taken() {
     }
     let again = on(sandbox.path(), &["import", "mine.conf", "-o", "mine.toml"]);
     assert_eq!((again.exit, message(&again, "error").as_str()), (3, "mine.toml is there already"));
-    let saved = on(sandbox.path(), &["import", "mine.conf", "-o", "mine"]);
-    assert_eq!(message(&saved, "note"), "a file is taken for a profile where its name ends in .toml");
+    let odd = on(sandbox.path(), &["import", "mine.conf", "-o", "mine"]);
+    let told = "mine: a file is taken for a profile where its name ends in .toml";
+    assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, told));
+    assert_eq!(odd.envelope()["messages"][0]["hint"], "--output mine.toml");
+    assert!(!sandbox.path().join("mine").exists());
 }
 
 #[test]

@@ -339,3 +339,63 @@ fn a_journal_that_is_gone_is_no_green_for_monitoring() {
     std::fs::rename(sandbox.path().join("kept"), &journal).expect("back");
     assert_eq!(monitored(sandbox.path(), &[]).0, 0);
 }
+
+/// What a plan file holds was chosen when it was made: an option that would mean nothing is none to be taken.
+#[test]
+fn choices_beside_a_plan_file_are_refused_and_nothing_is_written() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path(), "\"vm.swappiness\" = 10\n\"vm.stat_interval\" = 20");
+    assert_eq!(on(sandbox.path(), &["plan", "./own.toml", "-o", "p.json"]).exit, 0);
+    let place = sandbox.path().join("host/proc/sys/vm/swappiness");
+    let before = std::fs::read_to_string(&place).expect("a place");
+    for words in [
+        &["--exclude", "vm.swappiness"][..],
+        &["--exclude", "vm.swapines"],
+        &["--exclude", "sysctl.d"],
+        &["--allow", "availability"],
+        &["--allow-knob", "nonsense"],
+        &["--service", "nosuch"],
+    ] {
+        for command in [&["plan"][..], &["apply", "--yes"], &["export", "sysctl"]] {
+            let run = on(sandbox.path(), &[command, &["./p.json"], words].concat());
+            assert_eq!(run.exit, 2, "{command:?} {words:?}: {}", run.stdout);
+            assert!(message(&run, "error").starts_with("./p.json is a plan: "), "{}", run.stdout);
+            let again = format!("{HERE} plan PROFILE {} -o ./p.json", words.join(" "));
+            assert_eq!(run.envelope()["messages"][0]["hint"], again);
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&place).expect("a place"), before);
+    let excluded =
+        on(sandbox.path(), &["apply", "./own.toml", "--yes", "--exclude", "vm.swappiness,vm.stat_interval"]);
+    assert_eq!(excluded.exit, 0);
+    assert!(message(&excluded, "note").contains("do not leave out"), "{}", excluded.stdout);
+    let checked = on(sandbox.path(), &["check", "./own.toml", "--exclude", "vm.swappiness,vm.stat_interval"]);
+    assert!(message(&checked, "note").contains("nothing was compared"), "{}", checked.stdout);
+}
+
+/// Whose a line of another hand is that an undo left in a file of planish's name.
+#[test]
+fn what_an_undo_left_of_others_is_told_as_that() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path(), "\"vm.stat_interval\" = 20");
+    let applied = on(sandbox.path(), &["apply", "./own.toml", "--persist", "--yes"]);
+    assert_eq!(applied.exit, 0, "{}", applied.stdout);
+    let file = sandbox.path().join("host/etc/sysctl.d/90-planish.conf");
+    let text = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, text + "vm.swappiness = 44\n").expect("room");
+    let undone = on(sandbox.path(), &["undo"]);
+    assert_eq!(undone.exit, 0, "{}", undone.stdout);
+    let checked = on(sandbox.path(), &["check"]);
+    let told = messages(&checked);
+    assert!(
+        told.contains("what others put into /etc/sysctl.d/90-planish.conf is read at each boot"),
+        "{told}"
+    );
+    assert!(!told.contains("of no entry"), "{told}");
+    let (exit, line) = monitored(sandbox.path(), &[]);
+    assert!(!line.contains("of no entry"), "{exit}: {line}");
+    let again = on(sandbox.path(), &["apply", "./own.toml", "--persist", "--yes"]);
+    assert_eq!(again.exit, 3);
+    let told = "/etc/sysctl.d/90-planish.conf exists, and no entry of this journal wrote it";
+    assert_eq!(message(&again, "error"), told);
+}
