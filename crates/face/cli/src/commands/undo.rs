@@ -1,6 +1,6 @@
 //! `planish undo`
 
-use planish_model::{Closure, Entry, EntryId, EntryState, Outcome, OutcomeKind};
+use planish_model::{Closure, Entry, EntryId, EntryState, Outcome, OutcomeKind, Undo};
 use planish_pipeline::{self as pipeline, Session, Target};
 use planish_report::{UndoReport, UndoneEntry};
 
@@ -49,13 +49,28 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for hint in undone.hints {
         answer = answer.note(hint);
     }
-    let theirs = |outcome: &Outcome| outcome.outcome == OutcomeKind::Theirs;
-    let kept = report.entries.iter().find(|entry| entry.outcomes.iter().any(theirs));
-    let next = match kept.map(|entry| entry.entry).or(undone.kept) {
+    let next = match report
+        .entries
+        .iter()
+        .find(|entry| kept_value(entry))
+        .map(|entry| entry.entry)
+        .or(undone.kept)
+    {
         Some(entry) => context.root_line(&format!("undo {entry} --force")),
         None => context.line("log"),
     };
     Ok(answer.next(next))
+}
+
+/// Whether a value was left to whoever had set it since. Of a file force takes all that others wrote into it along:
+/// nobody is sent there who has not looked.
+fn kept_value(entry: &UndoneEntry) -> bool {
+    let is_file = |place: &str| {
+        let mut steps = entry.written.iter().flat_map(|written| &written.steps);
+        steps.any(|step| step.place == place && matches!(step.undo, Undo::File | Undo::Edit))
+    };
+    let is_kept = |outcome: &Outcome| outcome.outcome == OutcomeKind::Theirs && !is_file(&outcome.place);
+    entry.outcomes.iter().any(is_kept)
 }
 
 /// Why nothing was taken back.
