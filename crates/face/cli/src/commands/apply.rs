@@ -71,7 +71,10 @@ fn confirm_seconds(text: &str) -> Result<u64, String> {
     };
     match seconds {
         1..=CONFIRM_SECONDS_MAX => Ok(seconds),
-        _ => Err("from 1 second to 30 days".to_owned()),
+        _ => {
+            Err("from 1 second to 30 days: seconds, or a number with its unit, such as 90s, 5m or 2h"
+                .to_owned())
+        }
     }
 }
 

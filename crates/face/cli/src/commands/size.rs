@@ -13,6 +13,9 @@ use crate::commands::{service, write_new_file};
 use crate::context::Context;
 use crate::failure::Failure;
 
+/// Largest `--headroom`, in percent.
+const HEADROOM_MAX: u32 = 400;
+
 /// Compute how many huge pages a service needs on each node, and show the arithmetic
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true))]
@@ -33,11 +36,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROGRAM", requires = "postgres")]
     postgres_program: Option<PathBuf>,
     /// Add this much to what is needed
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=400))]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
     headroom: Option<u32>,
     /// Save a profile that wants the pool of --bytes, --regions or --postgres, for `planish plan FILE`
     #[arg(long, short, value_name = "FILE", conflicts_with = "service")]
     output: Option<PathBuf>,
+}
+
+/// `10` or `10%`.
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse();
+    let percent = number.ok().filter(|percent| *percent <= HEADROOM_MAX);
+    percent.ok_or_else(|| format!("a whole number of percent, from 0 to {HEADROOM_MAX}"))
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {

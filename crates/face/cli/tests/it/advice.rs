@@ -593,6 +593,19 @@ fn who_reads_a_saved_plan_sees_its_second_writer_too() {
 }
 
 #[test]
+fn percent_is_taken_with_its_sign_and_told_where_it_is_none() {
+    let sandbox = sandbox();
+    let size = |headroom: &str| on(sandbox.path(), &["size", "--bytes", "1G", "--headroom", headroom]);
+    let (plain, signed) = (size("10"), size("10%"));
+    assert_eq!((signed.exit, signed.envelope()["result"].clone()), (0, plain.envelope()["result"].clone()));
+    for odd in ["401", "-1", "much", "%"] {
+        let run = on(sandbox.path(), &["size", "--bytes", "1G", &format!("--headroom={odd}")]);
+        assert_eq!(run.exit, 2, "{odd}");
+        assert!(run.stdout.contains("a whole number of percent, from 0 to 400"), "{}", run.stdout);
+    }
+}
+
+#[test]
 fn what_size_printed_is_what_the_plan_of_its_profile_reserves() {
     for (subject, headroom) in
         [(["--bytes", "24G"], "20"), (["--bytes", "7"], "0"), (["--regions", "3,1G"], "33")]
