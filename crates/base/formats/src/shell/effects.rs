@@ -175,6 +175,10 @@ struct Finder {
     over: Option<&'static str>,
     /// What is only read, or named by the way.
     reads: Vec<String>,
+    /// Folders and names of files that a program only looked for: whoever is told of them may write there.
+    finds: Vec<(String, String)>,
+    /// What is run at the end of a text.
+    at_exit: Option<String>,
     /// Something is written to a place that cannot be told.
     is_open: bool,
     /// What stands there may not be run.
@@ -191,6 +195,9 @@ impl Finder {
         if self.is_open {
             for text in std::mem::take(&mut self.reads) {
                 self.named(text);
+            }
+            for (folder, name) in std::mem::take(&mut self.finds) {
+                self.maybe_below(folder, name);
             }
         }
         // A file that is written first, and then loaded.
@@ -214,6 +221,10 @@ impl Finder {
         self.over = None;
         if self.depth == 1 {
             self.uncalled();
+            // Behind all the rest, and where the text ends early, too.
+            if let Some(text) = self.at_exit.take() {
+                self.perhaps(|finder| finder.script(&text));
+            }
         }
         for (_, line) in script.documents.iter().flatten() {
             self.named((*line).to_owned());
@@ -237,6 +248,24 @@ impl Finder {
         let was = std::mem::replace(&mut self.is_conditional, true);
         run(self);
         (self.is_conditional, self.over) = (was, None);
+    }
+
+    /// Runs lists of which one is run, or none. Each begins in the same folder; behind them it is that of the kernel where
+    /// one of them goes there.
+    fn one_of(&mut self, lists: Vec<&List<'_>>) {
+        let begin = (self.folder.clone(), self.left.clone());
+        let mut ends = Vec::new();
+        for list in lists {
+            (self.folder, self.left) = begin.clone();
+            self.perhaps(|finder| finder.list(list));
+            ends.push((self.folder.clone(), self.left.clone()));
+        }
+        let is_of_kernel = |folder: &Option<String>| {
+            folder.as_ref().is_some_and(|folder| folder.starts_with("/proc") || folder.starts_with("/sys"))
+        };
+        let moved = ends.iter().rfind(|end| **end != begin);
+        let end = ends.iter().find(|(folder, _)| is_of_kernel(folder)).or(moved);
+        (self.folder, self.left) = end.cloned().unwrap_or(begin);
     }
 
     /// Does what a function does, unless it is not known yet, or is in the middle of it.
@@ -273,6 +302,11 @@ impl Finder {
         if !text.trim().is_empty() {
             self.effects.push(Effect { what: What::Named(text), says: String::new(), is_sure: false });
         }
+    }
+
+    fn maybe_below(&mut self, folder: String, name: String) {
+        let what = What::Below(folder, name);
+        self.effects.push(Effect { what, says: String::new(), is_sure: false });
     }
 
     fn done(&mut self, what: What, says: &str, is_sure: bool) {
@@ -322,7 +356,7 @@ impl Finder {
                     variable.times += 1;
                     match words {
                         Some((words, _)) => {
-                            variable.values.extend(words.iter().map(|word| word.parts.clone()));
+                            variable.values.extend(words.iter().map(|word| here(&word.parts)));
                         }
                         None => variable.is_open = true,
                     }
@@ -403,7 +437,7 @@ impl Finder {
                 without_redirects(command)
             }
             _ => {
-                lists_in(command).into_iter().for_each(|list| self.perhaps(|finder| finder.list(list)));
+                self.one_of(lists_in(command));
                 without_redirects(command)
             }
         };
@@ -496,25 +530,29 @@ impl Finder {
                 match program(&words) {
                     Program::Reads => self.reads.push(told()),
                     _ => {
+                        self.is_open = true;
                         self.named(format!("{} {before}", told()));
                         self.command(&words, says, before);
                     }
                 }
             }
             Program::Finds { folders, name, runs } => {
-                if !runs.is_empty() && matches!(program(&runs), Program::Reads) {
+                let only_reads = runs
+                    .as_ref()
+                    .is_some_and(|runs| !runs.is_empty() && matches!(program(runs), Program::Reads));
+                if only_reads {
                     return self.reads.push(told());
                 }
-                for folder in folders {
-                    let (folder, _) = plain(&below(self.folder.as_deref(), &folder));
-                    self.effects.push(Effect {
-                        what: What::Below(folder, name.clone()),
-                        says: String::new(),
-                        is_sure: false,
-                    });
+                let found = folders.iter().map(|folder| plain(&below(self.folder.as_deref(), folder)).0);
+                let found: Vec<(String, String)> = found.map(|folder| (folder, name.clone())).collect();
+                if runs.is_none() {
+                    self.finds.extend(found);
+                    return self.reads.push(told());
                 }
+                found.into_iter().for_each(|(folder, name)| self.maybe_below(folder, name));
                 self.named(told());
             }
+            Program::AtExit(text) => self.at_exit = Some(text).filter(|text| text != "-"),
             Program::Folder(name) => {
                 let to = match name.as_str() {
                     "-" => self.left.clone(),
@@ -630,6 +668,17 @@ impl Finder {
         }
         if all.values.is_empty() { Filled::unknown() } else { all }
     }
+}
+
+/// A pattern of names in the folder that a text is in, as one that says so: a `*` alone stands for anything.
+fn here(parts: &[Part]) -> Vec<Part> {
+    let mut parts = parts.to_vec();
+    if let Some(Part::Text { text, quoted: false }) = parts.first_mut()
+        && text.starts_with('*')
+    {
+        text.insert_str(0, "./");
+    }
+    parts
 }
 
 /// The file of the kernel that something is written to, and no other.

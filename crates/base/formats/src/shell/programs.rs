@@ -14,10 +14,12 @@ pub(super) enum Program {
     Shell { text: String, is_doubtful: bool },
     /// It runs this program with words that it reads.
     Gets(Vec<String>),
-    /// `find`, which does something to what it finds: where, by which name, and with what.
-    Finds { folders: Vec<String>, name: String, runs: Vec<String> },
+    /// `find`: where, by which name, and what it runs on what it finds; without that it only tells of it.
+    Finds { folders: Vec<String>, name: String, runs: Option<Vec<String>> },
     /// The folder that names without one are of from here on.
     Folder(String),
+    /// A text that a shell runs at its end, whichever way it comes to it.
+    AtExit(String),
 }
 
 /// Programs, and words of the shell, that change no file which they are given.
@@ -186,6 +188,9 @@ pub(super) fn program(fields: &[String]) -> Program {
             }
         }
         "eval" => Program::Shell { text: words.join(" "), is_doubtful: false },
+        "trap" if words.len() > 1 && words[1..].iter().any(|word| ["EXIT", "0"].contains(&word.as_str())) => {
+            Program::AtExit(words[0].clone())
+        }
         "trap" if words.len() > 1 => Program::Shell { text: words[0].clone(), is_doubtful: true },
         "xargs" => Program::Gets(words[options_of("xargs", words)..].to_vec()),
         "cd" | "pushd" => Program::Folder(plain().next().cloned().unwrap_or_default()),
@@ -193,19 +198,13 @@ pub(super) fn program(fields: &[String]) -> Program {
         "sed" if words.iter().any(|word| word.starts_with("-i") || word.starts_with("--in-place")) => {
             Program::Unknown
         }
-        "find"
-            if words
-                .iter()
-                .any(|word| ["-exec", "-ok", "-f", "-delete"].iter().any(|act| word.starts_with(act))) =>
-        {
-            found(words)
-        }
+        "find" => found(words),
         name if READING.contains(&name) => Program::Reads,
         _ => Program::Unknown,
     }
 }
 
-/// What a `find` does that runs a program, or writes.
+/// What a `find` finds, and what it does with that.
 fn found(words: &[String]) -> Program {
     let is_test = |word: &&String| word.starts_with(['-', '(', '!']);
     let folders = words.iter().take_while(|word| !is_test(word)).cloned().collect();
@@ -214,8 +213,10 @@ fn found(words: &[String]) -> Program {
         Some(&words[at + 1..])
     };
     let name = behind(&["-name"]).and_then(|rest| rest.first());
+    let does = |word: &String| ["-exec", "-ok", "-f", "-delete"].iter().any(|act| word.starts_with(act));
     let runs = behind(&["-exec", "-execdir", "-ok", "-okdir"]).unwrap_or_default();
     let runs = runs.iter().take_while(|word| ![";", "\\;", "+"].contains(&word.as_str())).cloned().collect();
+    let runs = words.iter().any(does).then_some(runs);
     Program::Finds { folders, name: name.map_or("*", |name| name.as_str()).to_owned(), runs }
 }
 

@@ -150,6 +150,26 @@ fn what_no_shell_comes_by_is_not_told_and_a_subshell_keeps_its_folder() {
 }
 
 #[test]
+fn branches_begin_in_one_folder_and_a_trap_is_the_last_word() {
+    let of = |text: &str| told(&text.replace('P', P));
+    for text in [
+        "if true; then cd /proc/sys/vm; else cd /tmp; fi; echo 60 > swappiness",
+        "if [ -e /x ]; then cd /tmp; else cd /proc/sys/vm; fi; echo 60 > swappiness",
+        "case $1 in a) cd /proc/sys/vm;; *) :;; esac; echo 60 > swappiness",
+    ] {
+        assert!(of(text).contains(&format!("={P} echo 60")), "{text}: {:?}", of(text));
+    }
+    let both = of("trap 'echo 60 > P' EXIT; echo 7 > P; exit 0");
+    assert_eq!(both, [format!("={P} echo 7"), format!("={P} echo 60")]);
+    assert_eq!(of("trap 'echo 60 > P' EXIT; trap - EXIT; echo 7 > P"), [format!("={P} echo 7")]);
+    // A pattern is of the folder that it is looked for in.
+    let found = of("cd /sys/block; for d in *; do echo none > $d/queue/scheduler; done");
+    assert!(found.contains(&"=/sys/block/*/queue/scheduler echo none".to_owned()), "{found:?}");
+    // What is only looked for is nothing that is written.
+    assert_eq!(of("find /proc/sys/vm -name swappiness; echo 1 > /run/x"), ["=/run/x echo 1"]);
+}
+
+#[test]
 fn what_nobody_can_tell_may_be_written() {
     for (text, expected) in [
         ("/opt/tune P 60", "?/opt/tune P 60"),
@@ -157,7 +177,10 @@ fn what_nobody_can_tell_may_be_written() {
         ("xargs sysctl -w < /x; cat P", "?xargs sysctl -w "),
         ("while read -r f; do echo 1 > \"$f\"; done; test -e P", "?test -e P"),
         ("F=P; [ -e /x ] && F=/dev/null; echo 60 > $F", "?P echo 60"),
-        ("trap 'echo 60 > P' EXIT", "?P echo 60"),
+        ("trap 'echo 60 > P' HUP", "?P echo 60"),
+        ("find /proc/sys -name swappiness | while read f; do echo 60 > $f; done", "?/proc/sys/**/swappiness"),
+        ("find /proc/sys -name swappiness | xargs -I{} sh -c 'echo 60 > {}'", "?/proc/sys/**/swappiness"),
+        ("for f in $(find /proc/sys -name swappiness); do echo 60 > $f; done", "?/proc/sys/**/swappiness"),
         ("cat > /run/x.conf <<END\nvm.swappiness = 60\nEND", "?vm.swappiness = 60"),
         ("echo vm.swappiness=60 > /run/x.conf; sysctl -p /run/x.conf", "?echo vm.swappiness=60"),
         ("if true\necho 60 > P", "?echo 60 > P"),
