@@ -58,8 +58,8 @@ pub struct BootFiles {
     /// not known that the next boot brings them.
     #[serde(skip)]
     pub is_next_untold: bool,
-    /// Whether an apply has the menu made of them: then an older menu is somebody's doing. On a recorded host no program
-    /// runs.
+    /// Whether an apply has the menu made of them: then an older menu is somebody's doing. On a recorded host no
+    /// program runs.
     #[serde(skip)]
     pub makes_menu: bool,
     /// Why the entry that is booted next gets nothing of what is put into these files, where that is so.

@@ -412,6 +412,14 @@ fn of_boot_file(path: &str, odd: &planish_boot::Odd) -> String {
     }
 }
 
+/// The cure of a process whose memory is not looked at.
+fn of_maps(error: &ResidencyError) -> &'static str {
+    match error {
+        ResidencyError::LeftAlone { .. } => "name a process of the service itself",
+        _ => "name another process of the service, which its owner or root may look at",
+    }
+}
+
 /// The cure of a place that we may not write.
 fn of_place(place: &str) -> String {
     format!("see what forbids {place}: planish doctor; a container must be given the right by its host")
@@ -580,8 +588,10 @@ impl PipelineError {
             Self::OtherHost { .. } => foreign::OTHER_HOST.to_owned(),
             Self::Unborne(unborne) => unborne.cure(),
             Self::BootLoader { cure, .. } => of_loader(cure),
-            Self::Once { cure, .. } | Self::Relocate { cure, .. } | Self::InsteadOf { cure, .. } => cure.clone(),
-            Self::Program { cure, .. } => cure.clone(),
+            Self::Once { cure, .. }
+            | Self::Relocate { cure, .. }
+            | Self::InsteadOf { cure, .. }
+            | Self::Program { cure, .. } => cure.clone(),
             Self::Guarded(refusal) => refusal.cure(),
             Self::Systemd { verb, .. } => format!("type it, to see why: systemctl {verb}"),
             Self::BootFile { path, source } => of_boot_file(path, source),
@@ -620,12 +630,7 @@ impl PipelineError {
             Self::Decide(error) => error.cure(),
             Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
             Self::Deed(_) => "see what this kernel has: planish knobs".to_owned(),
-            Self::ServiceMaps { source: ResidencyError::LeftAlone { .. }, .. } => {
-                "name a process of the service itself".to_owned()
-            }
-            Self::ServiceMaps { .. } => {
-                "name another process of the service, which its owner or root may look at".to_owned()
-            }
+            Self::ServiceMaps { source, .. } => of_maps(source).to_owned(),
             Self::NoDataFolder { .. } => "psql -Atc 'SHOW data_directory' tells that of a server".to_owned(),
             Self::Postgres { .. } => {
                 "name its program with --postgres-program, or size the server that runs: planish size postgres"

@@ -1,6 +1,6 @@
-//! An undo that would take away a limit which a newer entry needs: the ratio below the mode that it has set, the highest
-//! below its lowest. Whatever a plan is refused for is no way to leave a host. What nobody has built upon goes back
-//! however tight the host was before: that is how it was.
+//! An undo that would take away a limit which a newer entry needs: the ratio below the mode that it has set, the
+//! highest below its lowest. Whatever a plan is refused for is no way to leave a host. What nobody has built upon goes
+//! back however tight the host was before: that is how it was.
 
 use std::fmt;
 

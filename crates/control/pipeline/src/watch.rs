@@ -189,7 +189,8 @@ fn stamp(session: &Session) -> Option<(u64, u64, i64, i64)> {
 }
 
 /// Whether an entry needs no watcher any more: it was confirmed, or undone to its end. A journal that cannot be read at
-/// this moment says nothing: the deadline will ask again. One that was begun anew since has another entry by its number.
+/// this moment says nothing: the deadline will ask again. One that was begun anew since has another entry by
+/// its number.
 fn is_settled(session: &Session, watched: &Entry) -> bool {
     let id = watched.id;
     let is_done = |entry: &Entry| !is_same(entry, watched) || !must_go(entry);

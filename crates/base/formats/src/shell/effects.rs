@@ -250,8 +250,8 @@ impl Finder {
         (self.is_conditional, self.over) = (was, None);
     }
 
-    /// Runs lists of which one is run, or none. Each begins in the same folder; behind them it is that of the kernel where
-    /// one of them goes there.
+    /// Runs lists of which one is run, or none. Each begins in the same folder; behind them it is that of the kernel
+    /// where one of them goes there.
     fn one_of(&mut self, lists: Vec<&List<'_>>) {
         let begin = (self.folder.clone(), self.left.clone());
         let mut ends = Vec::new();

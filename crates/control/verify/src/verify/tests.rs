@@ -165,7 +165,7 @@ fn a_value_counts_by_what_it_means() {
     assert_eq!(check(Some(&plan), &[], &host(), SWAP).0, DriftState::Drift);
 }
 
-/// An apply has the menu made where there is somebody to make it: a menu without an argument of ours was made by another.
+/// An apply has the menu made where there is somebody to make it: one without an argument of ours is somebody else's.
 #[test]
 fn a_menu_without_what_an_entry_gave_is_waited_for_on_a_recorded_host_alone() {
     const SKEW: &str = "cmdline:skew_tick";

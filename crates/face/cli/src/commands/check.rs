@@ -280,8 +280,8 @@ const OF_NO_ENTRY: &str =
 fn strange_file(file: &str, whose: Stranger, context: &Context) -> String {
     match whose {
         Stranger::Rest(entry) => format!(
-            "what others put into {file} is read at each boot: the undo of entry {entry} took out what was planish's and \
-             left it; to keep it out of the way of the next apply: mv {file} {file}.mine"
+            "what others put into {file} is read at each boot: the undo of entry {entry} took out what was planish's \
+             and left it; to keep it out of the way of the next apply: mv {file} {file}.mine"
         ),
         Stranger::Changed(entry) => format!(
             "someone had changed {file}, and the undo of entry {entry} left it: to keep what they wrote: \

@@ -104,6 +104,17 @@ impl Contents {
     }
 }
 
+impl Args {
+    /// The same plan without a knob: one that a file holds is made anew.
+    fn without(&self, knob: &str) -> String {
+        let (choice, left) = (self.choice.words(), excluding([knob]));
+        match Source::named(&self.source).is_plan_file() {
+            true => format!("plan PROFILE{choice}{left} -o {}", quoted(&self.source)),
+            false => format!("plan {}{choice}{left}", quoted(&self.source)),
+        }
+    }
+}
+
 impl Choice {
     /// The options as they are typed after `plan` or `apply`.
     pub(crate) fn words(&self) -> String {
@@ -195,12 +206,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     if let Err(refusal) = pipeline::refuse_short_of_memory(&plan) {
         let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
-        let (choice, left) = (args.choice.words(), excluding([short_pools(&plan)]));
-        let next = match Source::named(&args.source).is_plan_file() {
-            true => format!("plan PROFILE{choice}{left} -o {}", quoted(&args.source)),
-            false => format!("plan {}{choice}{left}", quoted(&args.source)),
-        };
-        return Ok(answer.exit(Exit::Refused).message(refusal).next(context.line(&next)));
+        let next = context.line(&args.without(&short_pools(&plan)));
+        return Ok(answer.exit(Exit::Refused).message(refusal).next(next));
     }
     if let Some((refusal, next)) = stale(args, &plan, &session, context)? {
         return Ok(answer.exit(Exit::Refused).message(refusal).next(next));
