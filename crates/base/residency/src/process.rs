@@ -18,6 +18,20 @@ pub enum ResidencyError {
         /// Its PID, or `self`.
         process: String,
     },
+    /// A thread was named, which has the memory of its process.
+    #[error("{id} is a thread of process {process}")]
+    Thread {
+        /// What was named.
+        id: u32,
+        /// The process that it is of.
+        process: u32,
+    },
+    /// It has no memory any more, and its parent has not asked how it ended.
+    #[error("process {pid} has ended, and waits for its parent to take note of it")]
+    Ended {
+        /// Its PID.
+        pid: u32,
+    },
     /// It is another user's.
     #[error("no permission to see the memory of process {process}")]
     Denied {
@@ -80,7 +94,8 @@ impl ResidencyError {
             )),
             Self::Several { pids, .. } => Some(format!("name one of {}", listed(pids))),
             Self::LeftAlone { cure, .. } => Some((*cure).to_owned()),
-            Self::NoProcess { .. } => {
+            Self::Thread { process, .. } => Some(format!("name that process: {process}")),
+            Self::NoProcess { .. } | Self::Ended { .. } => {
                 Some("name a program that runs, or a process id: ps -e lists them".to_owned())
             }
             Self::Restless { .. } | Self::Read { .. } | Self::Odd { .. } => None,

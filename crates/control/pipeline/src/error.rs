@@ -521,7 +521,12 @@ impl PipelineError {
             | Self::NotForAUnit { .. }
             | Self::NotATime { .. }
             | Self::Process(
-                RelocateError::Residency(ResidencyError::NoProcess { .. } | ResidencyError::Several { .. })
+                RelocateError::Residency(
+                    ResidencyError::NoProcess { .. }
+                    | ResidencyError::Several { .. }
+                    | ResidencyError::Thread { .. }
+                    | ResidencyError::Ended { .. },
+                )
                 | RelocateError::Ended { .. },
             )
             | Self::Journal(JournalError::NoEntry { .. }) => Exit::Usage,

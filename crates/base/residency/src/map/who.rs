@@ -26,8 +26,8 @@ pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
 /// The process that is meant, and with `tree` all that descend from it, the oldest first.
 ///
 /// # Errors
-/// There is none, there are several of that name, or it is one that is left alone: process 1, a thread of the
-/// kernel, a process above ourselves.
+/// There is none, there are several of that name, it is a thread or has ended, or it is one that is left alone:
+/// process 1, a thread of the kernel, a process above ourselves.
 pub fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, ResidencyError> {
     // The whole list only where it is needed: a machine may have thousands of processes.
     let (pid, everybody) = match who {
@@ -39,6 +39,7 @@ pub fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, R
         }
     };
     let stat = stat_of(host, pid)?;
+    refuse_other_kinds(host, pid)?;
     if let Some((reason, cure)) = left_alone(host, pid, &stat) {
         return Err(ResidencyError::LeftAlone { pid, reason, cure });
     }
@@ -53,6 +54,19 @@ pub fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, R
         }
     }
     Ok(members)
+}
+
+/// Refuses the id of a thread, which /proc shows as it does a process, and a process that has ended.
+fn refuse_other_kinds(host: &Host, pid: u32) -> Result<(), ResidencyError> {
+    let text = host.read_lossy(&format!("/proc/{pid}/status")).unwrap_or_default();
+    let told = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    if let Some(process) = told("Tgid:").and_then(|id| id.parse().ok()).filter(|process| *process != pid) {
+        return Err(ResidencyError::Thread { id: pid, process });
+    }
+    match told("State:").is_some_and(|state| state.starts_with(['Z', 'X'])) {
+        true => Err(ResidencyError::Ended { pid }),
+        false => Ok(()),
+    }
 }
 
 /// The process of that name which no other of the name started.
@@ -153,5 +167,30 @@ mod tests {
         }
         assert_eq!(members(&host, &Who::Pid(std::process::id()), false).unwrap().len(), 1);
         assert!(matches!(members(&host, &Who::Pid(u32::MAX), false), Err(ResidencyError::NoProcess { .. })));
+    }
+    #[test]
+    fn a_thread_and_a_process_that_has_ended_are_told_as_that() {
+        let host = Host::live();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            sender.send(rustix::thread::gettid()).unwrap();
+            let _ = stopped.recv();
+        });
+        let id = receiver.recv().unwrap().as_raw_nonzero().get().unsigned_abs();
+        let error = members(&host, &Who::Pid(id), false).unwrap_err();
+        let own = std::process::id();
+        assert!(matches!(error, ResidencyError::Thread { process, .. } if process == own), "{error}");
+        assert_eq!(error.cure(), Some(format!("name that process: {own}")));
+        drop(stop);
+        thread.join().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let ended = || members(&host, &Who::Pid(child.id()), false);
+        let begun = std::time::Instant::now();
+        while !matches!(ended(), Err(ResidencyError::Ended { .. })) {
+            assert!(begun.elapsed().as_secs() < 60, "{:?}", ended());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        child.wait().unwrap();
     }
 }

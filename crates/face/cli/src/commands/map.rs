@@ -117,7 +117,10 @@ fn is_parent(host: &Host, pid: u32) -> bool {
 /// What still works where the memory may not be seen: the cheap facts, which any user may know.
 pub(super) fn failure(error: ResidencyError, who: &Who, host: &Host, context: &Context) -> Failure {
     let exit = match error {
-        ResidencyError::NoProcess { .. } | ResidencyError::Several { .. } => Exit::Usage,
+        ResidencyError::NoProcess { .. }
+        | ResidencyError::Several { .. }
+        | ResidencyError::Thread { .. }
+        | ResidencyError::Ended { .. } => Exit::Usage,
         _ => Exit::Refused,
     };
     let denied = matches!(error, ResidencyError::Denied { .. });
