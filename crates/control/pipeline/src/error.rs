@@ -428,7 +428,7 @@ fn of_place(place: &str) -> String {
 /// The cure of a file whose folder is mounted read-only.
 fn of_folder(file: &str) -> String {
     format!(
-        "make it writable (findmnt --target {file} tells the mount); what needs no file is applied without --persist"
+        "make it writable (findmnt --target {file} tells the mount); an apply without --persist needs no file"
     )
 }
 
@@ -445,7 +445,8 @@ fn of_file(path: &Path) -> String {
 
 /// A word that a unit of systemd cannot hold.
 fn of_word(what: &str) -> String {
-    format!("name a {what} without blanks and signs that systemd or a shell would take apart")
+    let whole = if what == "program" { "by its whole path, " } else { "" };
+    format!("name a {what} {whole}without blanks and signs that systemd or a shell would take apart")
 }
 
 /// The cure of a lock that cannot be had.
