@@ -40,7 +40,7 @@ fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> 
         row("pinned", format!("to `{to}` while `{by}` is `{at}`"))?;
     }
     if let Some(bound) = knob.bound {
-        row("bound", held_against(bound).to_owned())?;
+        row("bound", held_against(bound))?;
     }
     if let Some(limit) = &knob.limit {
         row("bound", format!("what `{limit}` says"))?;
@@ -66,8 +66,8 @@ fn section(catalogue: &Catalogue, knob: &Knob, text: &mut String) -> Result<()> 
 }
 
 /// What a value is held against on its host, as `crates/control/decide/src/bounds.rs` does it.
-fn held_against(bound: Bound) -> &'static str {
-    match bound {
+fn held_against(bound: Bound) -> String {
+    let told = match bound {
         Bound::FreeReserve => "5 % of memory, and half of what is available",
         Bound::Watermarks => "1000, and half of what is available: reclaim keeps twice as much free",
         Bound::Threads => "twice the threads that there are; to lower it needs `--allow availability`",
@@ -85,11 +85,19 @@ fn held_against(bound: Bound) -> &'static str {
         Bound::WakeUp => "to make wake-ups longer than somebody set needs `--allow availability`",
         Bound::Polls => "0, with which all CPUs poll, needs `--allow availability`",
         Bound::ReadAhead => "a 64th of memory",
+        Bound::Table(bytes) => {
+            return format!("{bytes} bytes each at all its places together: a 64th of memory, and half of what is available");
+        }
+        Bound::Buckets => {
+            "a 64th of memory, and half of what is available; to lower it needs `--allow availability`"
+        }
+        Bound::Rests => "0, with which a thread of the kernel never rests, needs `--allow availability`",
         Bound::PagesOfHuge => "one less than the small pages of a huge one",
         Bound::Neighbours => "no threshold is above the next one, of those that stay too",
         Bound::BootCpu => "CPU 0 is not among the CPUs of the group",
         Bound::CpusLeft => "half of the CPUs stay online",
-    }
+    };
+    told.to_owned()
 }
 
 /// The word that the catalogue itself uses for a value of one of its small types.

@@ -18,6 +18,11 @@ const WATERMARK_MAX: u64 = 1000;
 const ROOM_MIN: u64 = 1024;
 /// No reader has more than this part of memory read ahead for it: 128 MiB of 8 GiB, a thousand times the default.
 const READ_AHEAD_PART: u64 = 64;
+/// The tables of one row take no more than this part of memory: a million flows of each of 16 queues on 16 GiB, more
+/// than any guide of a card asks for.
+const TABLE_PART: u64 = 64;
+/// Bytes of a bucket of connections (`struct hlist_nulls_head`).
+const BUCKET_BYTES: u64 = 8;
 /// As many ports stay for connections that go out.
 const PORTS_MIN: usize = 1024;
 /// Percent of memory that may wait to be written where nobody allows more: the most that distributions set themselves
@@ -64,13 +69,14 @@ pub fn ruinous(catalogue: &Catalogue, observation: &Observation, steps: &[Step])
 
 /// Why a limit needs more than its class says, and which class: it is safe to move it one way, and not the other.
 pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Option<(Class, String)> {
-    if bound == Some(Bound::Polls) {
+    let restless = match bound {
+        Some(Bound::Polls) => Some("no CPU would sleep any more, and all of them poll at full power"),
+        Some(Bound::Rests) => Some("this thread of the kernel would never rest, and keep a CPU to itself"),
+        _ => None,
+    };
+    if let Some(what) = restless {
         let is_new = wanted.trim() == "0" && now.trim() != "0";
-        return is_new.then(|| {
-            let reason =
-                "no CPU would sleep any more, and all of them poll at full power: --allow availability";
-            (Class::Availability, reason.to_owned())
-        });
+        return is_new.then(|| (Class::Availability, format!("{what}: --allow availability")));
     }
     if bound == Some(Bound::WakeUp) {
         return longer_wake_up(now.trim(), wanted.trim());
@@ -83,7 +89,9 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
         (Class::Availability, reason)
     };
     match bound? {
-        Bound::Threads | Bound::OpenFiles | Bound::Tracked | Bound::Limit => is_lower.then(lowered),
+        Bound::Threads | Bound::OpenFiles | Bound::Tracked | Bound::Limit | Bound::Buckets => {
+            is_lower.then(lowered)
+        }
         Bound::Largest => (wanted.last() < now.last()).then(lowered),
         Bound::Ports => (is_lower_count(&now, &wanted)).then(lowered),
         Bound::Age => (wanted > now).then(|| {
@@ -100,6 +108,8 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
         }),
         Bound::WakeUp
         | Bound::Polls
+        | Bound::Rests
+        | Bound::Table(_)
         | Bound::FreeReserve
         | Bound::Watermarks
         | Bound::Promises
@@ -170,6 +180,14 @@ impl After<'_> {
             Bound::Ports => return self.ports(),
             Bound::BootCpu => return self.boot_cpu(step),
             Bound::Kept => return self.kept(step),
+            // Rounded up to a power of two: store_rps_dev_flow_table_cnt of net/core/net-sysfs.c, and
+            // rps_sock_flow_sysctl of net/core/sysctl_net_core.c.
+            Bound::Table(entry) => {
+                let bytes_of =
+                    |wanted: u64| wanted.checked_next_power_of_two().unwrap_or(wanted).saturating_mul(entry);
+                return self.table(step, bytes_of);
+            }
+            Bound::Buckets => return self.table(step, |wanted| wanted.saturating_mul(BUCKET_BYTES)),
             _ => {}
         }
         let (wanted, now) = (number(&step.wanted)?, number(&step.now));
@@ -200,6 +218,9 @@ impl After<'_> {
             | Bound::Neighbours
             | Bound::WakeUp
             | Bound::Polls
+            | Bound::Rests
+            | Bound::Table(_)
+            | Bound::Buckets
             | Bound::Kept => None,
         }
     }
@@ -380,6 +401,27 @@ impl After<'_> {
             let [wanted, memory] = [wanted, memory].map(bytes);
             format!(
                 "{wanted} of {memory} would be read for each stream: at most a {READ_AHEAD_PART}th of memory"
+            )
+        })
+    }
+
+    /// What the tables of all places of a row take. The kernel makes each of them whole before it gives back the one
+    /// that was there, and has programs killed where memory is short (`vmalloc` and `kvmalloc` with `GFP_KERNEL`).
+    fn table(&self, step: &Step, bytes_of: impl Fn(u64) -> u64) -> Option<String> {
+        let takes = |step: &Step| {
+            let wanted = number(&step.wanted)?;
+            number(&step.now).is_none_or(|now| wanted > now).then(|| bytes_of(wanted))
+        };
+        takes(step)?;
+        let of_row = self.steps.iter().filter(|other| other.knob == step.knob);
+        let together = of_row.filter_map(takes).fold(0, u64::saturating_add);
+        let (memory, available) = (self.observation.host.memory_bytes, self.observation.host.available_bytes);
+        let available = available.saturating_sub(self.raised());
+        (memory > 0 && together > (memory / TABLE_PART).min(available / 2)).then(|| {
+            let [together, memory, available] = [together, memory, available].map(bytes);
+            format!(
+                "its tables would take {together} of the kernel's own memory: at most a {TABLE_PART}th of {memory}, and \
+                 half of the {available} available"
             )
         })
     }

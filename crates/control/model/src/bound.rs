@@ -44,6 +44,13 @@ pub enum Bound {
     Polls,
     /// KiB that each reader has read for it: a small part of memory.
     ReadAhead,
+    /// Entries of a table that the kernel makes at each place of the row, and the bytes of one: all of them together a
+    /// small part of memory.
+    Table(u64),
+    /// Buckets of such a table, with a pointer each: as bounded, and fewer of them make the way to each entry longer.
+    Buckets,
+    /// How long a thread of the kernel rests, of which 0 lets it never.
+    Rests,
     /// Small pages of a huge one that may be missing, swapped out or shared: fewer than it has.
     PagesOfHuge,
     /// Thresholds of the neighbour table: none above the next one.

@@ -10,6 +10,8 @@ use super::*;
 use crate::testing::{observation, pool, profile, reading};
 use crate::{Options, plan};
 
+mod kernel;
+
 const CPU: &str = "/sys/devices/system/cpu/cpu";
 const POOL: &str = "hugepages.2m";
 
@@ -664,6 +666,10 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::ReadAhead,
         Bound::PagesOfHuge,
         Bound::Neighbours,
+        Bound::Table(4),
+        Bound::Table(12),
+        Bound::Buckets,
+        Bound::Rests,
     ] {
         assert!(catalogue.knobs().any(|knob| knob.bound == Some(bound)), "{bound:?}");
     }

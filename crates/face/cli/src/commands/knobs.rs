@@ -39,7 +39,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             proof: knob.proof.clone(),
             legal: match knob.bound {
                 None => knob.r#type.describe(),
-                Some(Bound::Limit | Bound::Largest | Bound::WakeUp | Bound::Age | Bound::UnwrittenShare) => {
+                Some(
+                    Bound::Limit
+                    | Bound::Largest
+                    | Bound::WakeUp
+                    | Bound::Rests
+                    | Bound::Age
+                    | Bound::UnwrittenShare,
+                ) => {
                     format!("{}; {ONE_WAY}", knob.r#type.describe())
                 }
                 Some(_) => format!("{}; {OF_THE_HOST}", knob.r#type.describe()),
