@@ -75,7 +75,10 @@ fn held_against(bound: Bound) -> String {
         Bound::Tracked => "twice the connections that are tracked; to lower it needs `--allow availability`",
         Bound::Limit => "to lower it needs `--allow availability`",
         Bound::Largest => "to lower the last number needs `--allow availability`",
-        Bound::Ports => "1024 ports stay; fewer than now need `--allow availability`",
+        Bound::Ports => {
+            "1024 ports stay, all from `net.ipv4.ip_unprivileged_port_start` on; fewer than now need \
+             `--allow availability`"
+        }
         Bound::Age => "to raise it needs `--allow durability`",
         Bound::Unwritten => "the memory",
         Bound::UnwrittenShare => "to raise it above 40 needs `--allow durability`",
@@ -86,8 +89,15 @@ fn held_against(bound: Bound) -> String {
         Bound::Polls => "0, with which all CPUs poll, needs `--allow availability`",
         Bound::ReadAhead => "a 64th of memory",
         Bound::Table(bytes) => {
-            return format!("{bytes} bytes each at all its places together: a 64th of memory, and half of what is available");
+            return format!(
+                "of {bytes} bytes each at all its places: a 64th of memory, and half of what is available"
+            );
         }
+        Bound::IpcIds => {
+            "32768 identifiers, or 16777216 with the boot parameter `ipcmni_extend`; to lower it needs \
+             `--allow availability`"
+        }
+        Bound::Requests => "2048 where the queue has a scheduler",
         Bound::Buckets => {
             "a 64th of memory, and half of what is available; to lower it needs `--allow availability`"
         }

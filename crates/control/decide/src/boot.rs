@@ -3,7 +3,10 @@
 //! Whoever asks for that is refused at the plan. After the reboot it is too late: of too many huge pages the kernel
 //! takes as many as there are, and process 1 gets none of the rest.
 
-use planish_model::{BootCpus, Catalogue, HostFacts, Knob, KnobId, Plan, node_bytes};
+use planish_model::units::bytes;
+use planish_model::{
+    BootCpus, Catalogue, HostFacts, Knob, KnobId, Plan, node_bytes, node_numbers, page_sizes,
+};
 
 use crate::budget::Budget;
 
@@ -12,7 +15,11 @@ pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut 
     match knob.boot_parameter()? {
         (name @ ("isolcpus" | "nohz_full"), _) => no_boot_cpu_left(name, wanted, host.cpus_online),
         // It holds movable data until pages are made of it, and the kernel's own needs a place as well.
-        ("hugetlb_cma", _) => budget.take(node_bytes(&knob.r#type.normal(wanted))?).err(),
+        ("hugetlb_cma", _) => {
+            let wanted = knob.r#type.normal(wanted);
+            no_such_node(&wanted, host).or_else(|| budget.take(node_bytes(&wanted)?).err())
+        }
+        (name @ ("thp_anon" | "thp_shmem"), _) => no_such_sizes(name, &knob.r#type.normal(wanted), host),
         ("hugepages", Some(size)) => {
             let pages: u64 = knob.r#type.normal(wanted).parse().ok()?;
             budget.take(pages.saturating_mul(page_bytes(size)?)).err()
@@ -48,6 +55,34 @@ pub(crate) fn page_bytes(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
+/// Nodes that the memory cannot lie on: the kernel passes over them (`hugetlb_cma_reserve` of `mm/hugetlb.c`).
+fn no_such_node(wanted: &str, host: &HostFacts) -> Option<String> {
+    let here = &host.nodes;
+    let absent = node_numbers(wanted).into_iter().find(|node| !here.contains(node))?;
+    (!here.is_empty()).then(|| {
+        let here: Vec<String> = here.iter().map(ToString::to_string).collect();
+        format!("this host has no memory on node {absent}: it has some on {}", here.join(", "))
+    })
+}
+
+/// Sizes that the kernel does not make transparent huge pages of: for one of them it passes over the whole argument
+/// (`setup_thp_anon` of `mm/huge_memory.c`, `setup_thp_shmem` of `mm/shmem.c`). Pages of programs are four small ones
+/// at least (`THP_ORDERS_ALL_ANON`), and those of files no more than the page cache can look up at once
+/// (`MAX_XAS_ORDER` of `include/linux/xarray.h`).
+fn no_such_sizes(name: &str, wanted: &str, host: &HostFacts) -> Option<String> {
+    const FILE_ORDER_MAX: u32 = 11;
+    let (base, most) = (host.page_bytes, host.thp_bytes?);
+    let (least, most) = match name {
+        "thp_anon" => (base << 2, most),
+        _ => (base << 1, most.min(base << FILE_ORDER_MAX)),
+    };
+    let absent = page_sizes(wanted).into_iter().find(|size| !(least..=most).contains(size))?;
+    let [absent, least, most] = [absent, least, most].map(bytes);
+    Some(format!(
+        "this kernel has no such pages of {absent}, and takes none of `{wanted}`: {least} to {most}"
+    ))
+}
+
 /// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel
 /// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`). One without it leaves it at least,
 /// whatever is offline now. Of `nohz_full` for all of them the kernel leaves it out by itself, and says so
@@ -76,11 +111,22 @@ mod tests {
     const HOST_GIB: u64 = 16;
 
     fn told(wants: &[(&str, &str)]) -> Vec<Option<String>> {
+        let host = HostFacts {
+            cpus_online: 4,
+            memory_bytes: HOST_GIB << 30,
+            nodes: vec![0, 1],
+            page_bytes: 4096,
+            thp_bytes: Some(2 << 20),
+            ..HostFacts::default()
+        };
+        told_on(&host, wants)
+    }
+
+    fn told_on(host: &HostFacts, wants: &[(&str, &str)]) -> Vec<Option<String>> {
         let catalogue = Catalogue::embedded().expect("sound");
-        let host = HostFacts { cpus_online: 4, memory_bytes: HOST_GIB << 30, ..HostFacts::default() };
-        let mut budget = Budget::at_boot(&host);
+        let mut budget = Budget::at_boot(host);
         let knob = |id: &str| catalogue.knob(&KnobId::new(id)).expect("a row");
-        wants.iter().map(|(id, wanted)| refusal(knob(id), wanted, &host, &mut budget)).collect()
+        wants.iter().map(|(id, wanted)| refusal(knob(id), wanted, host, &mut budget)).collect()
     }
 
     #[test]
@@ -118,6 +164,39 @@ mod tests {
             assert_eq!(told(&[(id, list)]), [Some(reason)]);
         }
         assert_eq!(told(&[("boot.rcu_nocbs", "0-2")]), [None]);
+    }
+
+    #[test]
+    fn memory_is_set_aside_on_nodes_that_are_there() {
+        let told = told(&[("boot.hugetlb_cma", "0:1G,9:1G"), ("boot.hugetlb_cma", "0:1G,1:1G")]);
+        let reason = "this host has no memory on node 9: it has some on 0, 1".to_owned();
+        assert_eq!(told, [Some(reason), None]);
+        let unknown = HostFacts { memory_bytes: HOST_GIB << 30, ..HostFacts::default() };
+        assert_eq!(told_on(&unknown, &[("boot.hugetlb_cma", "0:1G,9:1G")]), [None], "no node is told");
+    }
+
+    #[test]
+    fn sizes_of_transparent_pages_are_those_of_the_kernel() {
+        let anon = |words: &str| told(&[("boot.thp_anon", words)]).remove(0);
+        for good in ["16K-2M:always", "64K:always;2M:inherit"] {
+            assert_eq!(anon(good), None, "{good}");
+        }
+        let reason = "this kernel has no such pages of 1 GiB, and takes none of `64K:always;1G:always`: 16 KiB to 2 MiB";
+        assert_eq!(anon("64K:always;1G:always").as_deref(), Some(reason));
+        assert!(anon("8K:always").is_some() && anon("1M-4M:always").is_some());
+        let shmem = told(&[("boot.thp_shmem", "8K:always"), ("boot.thp_shmem", "4M:always")]);
+        assert!(shmem[0].is_none() && shmem[1].is_some(), "{shmem:?}");
+        // Small pages of 64 KiB, on Arm.
+        let large = HostFacts { page_bytes: 65536, thp_bytes: Some(512 << 20), ..HostFacts::default() };
+        let both = [
+            ("boot.thp_anon", "512M:always"),
+            ("boot.thp_shmem", "256M:always"),
+            ("boot.thp_anon", "64K:always"),
+        ];
+        let told = told_on(&large, &both);
+        assert!(told[0].is_none() && told[1].is_some() && told[2].is_some(), "{told:?}");
+        let unknown = HostFacts { page_bytes: 4096, ..HostFacts::default() };
+        assert_eq!(told_on(&unknown, &[("boot.thp_anon", "1G:always")]), [None], "no size is told");
     }
 
     #[test]

@@ -23,6 +23,13 @@ const READ_AHEAD_PART: u64 = 64;
 const TABLE_PART: u64 = 64;
 /// Bytes of a bucket of connections (`struct hlist_nulls_head`).
 const BUCKET_BYTES: u64 = 8;
+/// The first port without a privilege, where the kernel does not tell it (`PROT_SOCK` of include/net/sock.h).
+const PORTS_FROM: u64 = 1024;
+/// Identifiers of System V that there can be, and those with `ipcmni_extend` (`IPCMNI` of include/linux/ipc.h and
+/// `IPCMNI_EXTEND` of ipc/util.h).
+const IPC_IDS: [u64; 2] = [1 << 15, 1 << 24];
+/// Requests that a scheduler has room for (`MAX_SCHED_RQ` of block/blk-mq-sched.h).
+const SCHEDULED_MAX: u64 = 2048;
 /// As many ports stay for connections that go out.
 const PORTS_MIN: usize = 1024;
 /// Percent of memory that may wait to be written where nobody allows more: the most that distributions set themselves
@@ -89,9 +96,12 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
         (Class::Availability, reason)
     };
     match bound? {
-        Bound::Threads | Bound::OpenFiles | Bound::Tracked | Bound::Limit | Bound::Buckets => {
-            is_lower.then(lowered)
-        }
+        Bound::Threads
+        | Bound::OpenFiles
+        | Bound::Tracked
+        | Bound::Limit
+        | Bound::IpcIds
+        | Bound::Buckets => is_lower.then(lowered),
         Bound::Largest => (wanted.last() < now.last()).then(lowered),
         Bound::Ports => (is_lower_count(&now, &wanted)).then(lowered),
         Bound::Age => (wanted > now).then(|| {
@@ -110,6 +120,7 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
         | Bound::Polls
         | Bound::Rests
         | Bound::Table(_)
+        | Bound::Requests
         | Bound::FreeReserve
         | Bound::Watermarks
         | Bound::Promises
@@ -177,7 +188,8 @@ struct After<'a> {
 impl After<'_> {
     fn refusal(&self, bound: Bound, step: &Step) -> Option<String> {
         match bound {
-            Bound::Ports => return self.ports(),
+            Bound::Ports => return self.privileged(step).or_else(|| self.ports()),
+            Bound::IpcIds => return self.ipc_ids(step),
             Bound::BootCpu => return self.boot_cpu(step),
             Bound::Kept => return self.kept(step),
             // Rounded up to a power of two: store_rps_dev_flow_table_cnt of net/core/net-sysfs.c, and
@@ -209,7 +221,9 @@ impl After<'_> {
             Bound::CpusLeft => self.cpus_left(step, wanted),
             Bound::ReadAhead => self.read_ahead(wanted).filter(|_| !is_lowered),
             Bound::PagesOfHuge => self.pages_of_huge(wanted),
+            Bound::Requests => self.requests(step, wanted),
             Bound::Limit
+            | Bound::IpcIds
             | Bound::Largest
             | Bound::Age
             | Bound::UnwrittenShare
@@ -339,6 +353,40 @@ impl After<'_> {
         self.steps.iter().filter_map(raise).fold(0, u64::saturating_add)
     }
 
+    /// The kernel refuses a range that begins with ports which need a privilege (`ipv4_local_port_range` of
+    /// `net/ipv4/sysctl_net_ipv4.c`).
+    fn privileged(&self, step: &Step) -> Option<String> {
+        let [first, _] = *numbers(&step.wanted)? else { return None };
+        let from = self.observation.demand.ports_from.unwrap_or(PORTS_FROM);
+        (first < from).then(|| {
+            format!(
+                "port {first} needs a privilege, which net.ipv4.ip_unprivileged_port_start says: {from} is the lowest"
+            )
+        })
+    }
+
+    /// A kernel has no more identifiers than it has bits for (`ipc_mni` of `ipc/ipc_sysctl.c`).
+    fn ipc_ids(&self, step: &Step) -> Option<String> {
+        let wanted = *numbers(&step.wanted)?.last()?;
+        let [few, many] = IPC_IDS;
+        let is_few = self.observation.demand.ipc_extended == Some(false);
+        let most = if is_few { few } else { many };
+        let cure = if is_few && wanted <= many { ": boot with `ipcmni_extend` to have more" } else { "" };
+        (wanted > most).then(|| format!("{wanted} are wanted, and this kernel has {most} at most{cure}"))
+    }
+
+    /// With a scheduler a queue has at most so many requests, and without one as many as its device, which no file
+    /// tells (`queue_requests_store` of `block/blk-sysfs.c`).
+    fn requests(&self, step: &Step, wanted: u64) -> Option<String> {
+        let place = format!("{}scheduler", step.place.strip_suffix("nr_requests")?);
+        let planned = self.steps.iter().find(|other| other.place == place).map(|other| other.wanted.as_str());
+        let now = || self.observation.reading(&KnobId::new("block.scheduler"), &place)?.value.as_deref();
+        let shown = planned.or_else(now)?;
+        let is_none = shown.trim() == "none" || shown.contains("[none]");
+        (!is_none && wanted > SCHEDULED_MAX)
+            .then(|| format!("a queue with a scheduler takes {SCHEDULED_MAX} requests at most"))
+    }
+
     /// Ports of connections that go out: without any, this host reaches nobody, its name server least of all.
     fn ports(&self) -> Option<String> {
         const RANGE: &str = "net.ipv4.ip_local_port_range";
@@ -420,8 +468,8 @@ impl After<'_> {
         (memory > 0 && together > (memory / TABLE_PART).min(available / 2)).then(|| {
             let [together, memory, available] = [together, memory, available].map(bytes);
             format!(
-                "its tables would take {together} of the kernel's own memory: at most a {TABLE_PART}th of {memory}, and \
-                 half of the {available} available"
+                "its tables would take {together} of the kernel's own memory: at most a {TABLE_PART}th of {memory}, \
+                 and half of the {available} available"
             )
         })
     }

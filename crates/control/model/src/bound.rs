@@ -20,6 +20,9 @@ pub enum Bound {
     Tracked,
     /// A limit that nothing tells the use of: it is raised freely, and to lower it may stop what runs.
     Limit,
+    /// Such a limit of identifiers of System V, or several numbers of which the last is one: no more than the kernel
+    /// has.
+    IpcIds,
     /// Several numbers, of which the last is such a limit. Those before it say where the kernel begins, which moves by
     /// itself, and what it keeps when memory is short, which the least of the row bounds.
     Largest,
@@ -51,6 +54,8 @@ pub enum Bound {
     Buckets,
     /// How long a thread of the kernel rests, of which 0 lets it never.
     Rests,
+    /// Requests of a queue: no more than a scheduler takes, where the queue has one.
+    Requests,
     /// Small pages of a huge one that may be missing, swapped out or shared: fewer than it has.
     PagesOfHuge,
     /// Thresholds of the neighbour table: none above the next one.
@@ -78,6 +83,12 @@ pub struct Demand {
     /// Those of them that are reserved (`net.ipv4.ip_local_reserved_ports`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ports_reserved: Option<String>,
+    /// The first port that needs no privilege (`net.ipv4.ip_unprivileged_port_start`): none below it goes out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports_from: Option<u64>,
+    /// Whether the kernel was told to have many identifiers of System V (`ipcmni_extend`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipc_extended: Option<bool>,
     /// The three thresholds of the neighbour table of IPv4, from the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<[u64; 3]>,

@@ -21,7 +21,7 @@ mod share;
 
 pub use boot_cpus::BootCpus;
 pub use cpus::CpuForm;
-pub use form::{Form, node_bytes, tmpfs_bytes};
+pub use form::{Form, node_bytes, node_numbers, page_sizes, tmpfs_bytes};
 pub use setting::LimitPair;
 pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
 
@@ -59,7 +59,8 @@ pub enum ValueType {
         /// Always true; marks the type.
         flag: bool,
     },
-    /// `{ ints = "bytes", count = 3 }`: so many whole numbers in a row, such as `4096 131072 6291456`.
+    /// `{ ints = "bytes", count = 3, min = 0, max = 65535 }`: so many whole numbers in a row, such as
+    /// `4096 131072 6291456`.
     Ints {
         /// The unit of each, for people.
         ints: String,
@@ -68,6 +69,9 @@ pub enum ValueType {
         /// Smallest legal value of each.
         #[serde(default)]
         min: Option<i64>,
+        /// Largest legal value of each.
+        #[serde(default)]
+        max: Option<i64>,
         /// Whether none may be smaller than the one before it.
         #[serde(default)]
         ascending: bool,
@@ -407,17 +411,19 @@ impl ValueType {
             Self::Choice { choice } => Err(none_of(value, choice)),
             Self::Flag { .. } if value == "0" || value == "1" => Ok(()),
             Self::Flag { .. } => Err(ValueError::NotAFlag { value }),
-            Self::Ints { ints, count, min, ascending } => {
+            Self::Ints { ints, count, min, max, ascending } => {
                 let numbers = value.split(' ').map(str::parse).collect::<Result<Vec<i64>, _>>();
                 let numbers = numbers.ok().filter(|numbers| numbers.len() == *count);
-                let too_low = numbers.iter().flatten().find(|number| min.is_some_and(|min| **number < min));
+                let is_beyond =
+                    |number: i64| min.is_some_and(|min| number < min) || max.is_some_and(|max| number > max);
+                let beyond = numbers.iter().flatten().find(|number| is_beyond(**number));
                 match numbers.as_ref() {
                     None => Err(ValueError::NotInts { value, count: *count, unit: ints.clone() }),
                     Some(numbers) if *ascending && !numbers.is_sorted() => {
                         Err(ValueError::NotAscending { value })
                     }
-                    Some(_) => too_low.map_or(Ok(()), |number| {
-                        Err(ValueError::OutOfRange { value: *number, range: range(*min, None) })
+                    Some(_) => beyond.map_or(Ok(()), |number| {
+                        Err(ValueError::OutOfRange { value: *number, range: range(*min, *max) })
                     }),
                 }
             }
@@ -490,10 +496,11 @@ impl ValueType {
             Self::Unsigned { unsigned } => format!("whole number ({unsigned}), 0 to {}", u64::MAX),
             Self::Choice { choice } => format!("one of {}", choice.join(", ")),
             Self::Flag { .. } => "0 or 1".to_owned(),
-            Self::Ints { ints, count, min, ascending } => {
-                let least = min.map(|min| format!(", each {min} or more")).unwrap_or_default();
+            Self::Ints { ints, count, min, max, ascending } => {
+                let is_bounded = min.is_some() || max.is_some();
+                let each = if is_bounded { format!(", each {}", range(*min, *max)) } else { String::new() };
                 let order = if *ascending { ", none smaller than the one before it" } else { "" };
-                format!("{count} whole numbers ({ints}){least}{order}")
+                format!("{count} whole numbers ({ints}){each}{order}")
             }
             Self::BootCpus { boot_cpus } if boot_cpus.is_empty() => BootCpus::WHAT.to_owned(),
             Self::BootCpus { boot_cpus } => {
@@ -664,7 +671,9 @@ mod tests {
 
     #[test]
     fn numbers_in_a_row_are_counted() {
-        let row = ValueType::Ints { ints: "bytes".to_owned(), count: 3, min: None, ascending: false };
+        let numbers =
+            |min, max, ascending| ValueType::Ints { ints: "bytes".to_owned(), count: 3, min, max, ascending };
+        let row = numbers(None, None, false);
         assert!(row.same("4096\t131072\t6291456", "4096 131072 6291456"));
         assert!(row.validate("1 2 3").is_ok());
         assert_eq!(
@@ -672,13 +681,20 @@ mod tests {
             "`1 2` is not 3 whole numbers of bytes"
         );
         assert!(row.validate("1 2 x").is_err() && row.validate("3 2 1").is_ok());
-        let ascending =
-            ValueType::Ints { ints: "bytes".to_owned(), count: 3, min: Some(4096), ascending: true };
+        let ascending = numbers(Some(4096), None, true);
         assert_eq!(
             ascending.validate("1 4096 8192").expect_err("too low").to_string(),
             "1 is out of range: 4096 or more"
         );
         assert!(ascending.validate("4096 4096 8192").is_ok());
+        assert!(ascending.describe().contains(", each 4096 or more, "), "{}", ascending.describe());
+        let bounded = numbers(Some(1), Some(65535), true);
+        assert!(bounded.validate("1 2 65535").is_ok());
+        assert_eq!(
+            bounded.validate("1 2 65536").expect_err("too large").to_string(),
+            "65536 is out of range: 1 to 65535"
+        );
+        assert!(bounded.describe().contains(", each 1 to 65535, "), "{}", bounded.describe());
         assert_eq!(
             ascending.validate("9000 200 100").expect_err("it goes down").to_string(),
             "`9000 200 100` goes down, and each of these numbers is at least the one before it"

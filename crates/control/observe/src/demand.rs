@@ -1,7 +1,7 @@
 //! What is asked of a host now: threads, open files, and memory that was promised.
 
 use planish_host::Host;
-use planish_model::Demand;
+use planish_model::{Demand, bootline};
 
 use crate::observe::Shared;
 use crate::tables;
@@ -18,6 +18,10 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
     let number = |path: &str| word(path, 0)?.parse().ok();
     let line = |path: &str| host.read(path).ok().map(|text| text.trim().to_owned());
     let threshold = |index: u32| number(&format!("/proc/sys/net/ipv4/neigh/default/gc_thresh{index}"));
+    // It is taken with any value (ipc/util.c, `ipc_mni_extend`).
+    let is_extend = |argument: &str| bootline::same_name(bootline::parts(argument).0, "ipcmni_extend");
+    let ipc_extended = !shared.cmdline.trim().is_empty();
+    let ipc_extended = ipc_extended.then(|| bootline::arguments(&shared.cmdline).any(is_extend));
     let neighbours = || Some([threshold(1)?, threshold(2)?, threshold(3)?]);
     Demand {
         threads,
@@ -25,6 +29,8 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count"),
         port_range: line("/proc/sys/net/ipv4/ip_local_port_range"),
         ports_reserved: line("/proc/sys/net/ipv4/ip_local_reserved_ports"),
+        ports_from: number("/proc/sys/net/ipv4/ip_unprivileged_port_start"),
+        ipc_extended,
         neighbours: neighbours(),
         promised_bytes: memory.get("Committed_AS").copied(),
         promises_bytes_max: memory.get("CommitLimit").copied(),

@@ -26,6 +26,8 @@ fn host() -> Observation {
         tracked: Some(3000),
         port_range: Some("32768\t60999".to_owned()),
         ports_reserved: Some(String::new()),
+        ports_from: Some(1024),
+        ipc_extended: Some(false),
         neighbours: Some([128, 512, 1024]),
         promised_bytes: Some(5 << 30),
         promises_bytes_max: Some(8 << 30),
@@ -670,6 +672,8 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::Table(12),
         Bound::Buckets,
         Bound::Rests,
+        Bound::IpcIds,
+        Bound::Requests,
     ] {
         assert!(catalogue.knobs().any(|knob| knob.bound == Some(bound)), "{bound:?}");
     }

@@ -147,6 +147,19 @@ pub fn node_bytes(text: &str) -> Option<u64> {
     })
 }
 
+/// The nodes of `0:2G,1:2G`; none of `4G`.
+#[must_use]
+pub fn node_numbers(text: &str) -> Vec<u32> {
+    let number = |part: &str| part.split_once(':')?.0.parse().ok();
+    text.split(',').filter_map(number).collect()
+}
+
+/// The bytes of all sizes of `16K-64K:always;2M:inherit`, from the smallest.
+#[must_use]
+pub fn page_sizes(text: &str) -> Vec<u64> {
+    words_by_size(text).unwrap_or_default().into_keys().collect()
+}
+
 fn are_sizes(text: &str, words: &[&str]) -> bool {
     let page = |text: &str| size(text).filter(|size| size.is_power_of_two() && PAGE_BYTES.contains(size));
     let is_range = |part: &str| match part.split_once('-') {
@@ -226,6 +239,12 @@ mod tests {
     }
 
     #[test]
+    fn sizes_are_told_one_by_one() {
+        assert_eq!(page_sizes("2M:inherit;16K-64K:always"), [16 << 10, 32 << 10, 64 << 10, 2 << 20]);
+        assert_eq!(page_sizes("odd"), [0; 0]);
+    }
+
+    #[test]
     fn a_size_of_a_tmpfs_is_whole_pages_of_bytes_or_of_the_memory() {
         let bytes = |text| tmpfs_bytes(text, (1 << 30) + 4096, 4096);
         for (text, told) in [
@@ -272,6 +291,7 @@ mod tests {
             assert_eq!(node_bytes(odd), None, "{odd}");
         }
         assert!(!Form::NodeBytes.is_one("0"), "nothing is set aside");
+        assert_eq!((node_numbers("0:2G,12:512M"), node_numbers("4G")), (vec![0, 12], Vec::new()));
         let kind = ValueType::Form { form: Form::NodeBytes };
         assert_eq!(
             kind.validate("4 G").expect_err("two words").to_string(),

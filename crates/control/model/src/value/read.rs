@@ -56,7 +56,6 @@ impl Keys {
             || self.directive.is_none() && of_setting
             || self.directive.is_none() && self.int.is_none() && self.words.is_some()
             || self.ints.is_some() != self.count.is_some()
-            || self.ints.is_some() && self.max.is_some()
             || self.ints.is_none() && self.ascending.is_some()
             || self.cpus.is_none() && self.empty.is_some();
         kinds.into_iter().filter(|named| *named).count() == 1 && !stray
@@ -67,9 +66,9 @@ impl<'de> Deserialize<'de> for ValueType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const WANTED: &str = "a type is one of { int = UNIT, min = N, max = N, words = [WORD, ...] }, \
                               { unsigned = UNIT }, \
-                              { ints = UNIT, count = N, min = N, ascending = true }, { choice = [WORD, ...] }, \
-                              { cpus = \"list\" or \"mask\", empty = true }, { boot_cpus = [WORD, ...] }, \
-                              { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
+                              { ints = UNIT, count = N, min = N, max = N, ascending = true }, \
+                              { choice = [WORD, ...] }, { cpus = \"list\" or \"mask\", empty = true }, \
+                              { boot_cpus = [WORD, ...] }, { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
                               max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" }, \
                               { form = \"thp-anon\", \"thp-shmem\", \"node-bytes\", \"tmpfs-size\" or \
                               \"thread-schedule\" } and { text = true }";
@@ -82,8 +81,8 @@ impl<'de> Deserialize<'de> for ValueType {
                 Ok(Self::Int { int, min, max, words: words.unwrap_or_default() })
             }
             Keys { unsigned: Some(unsigned), .. } => Ok(Self::Unsigned { unsigned }),
-            Keys { ints: Some(ints), count: Some(count), min, ascending, .. } => {
-                Ok(Self::Ints { ints, count, min, ascending: ascending.unwrap_or_default() })
+            Keys { ints: Some(ints), count: Some(count), min, max, ascending, .. } => {
+                Ok(Self::Ints { ints, count, min, max, ascending: ascending.unwrap_or_default() })
             }
             Keys { choice: Some(choice), .. } => Ok(Self::Choice { choice }),
             Keys { cpus: Some(cpus), empty, .. } => Ok(Self::Cpus { cpus, empty: empty.unwrap_or_default() }),
