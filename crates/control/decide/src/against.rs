@@ -147,15 +147,21 @@ fn named(knob: &Knob, value: &Value<'_>, observation: &Observation) -> Cpus {
     if is_all || goes_to_the_last { Cpus::default() } else { named }
 }
 
+/// How many requests a queue has, and what orders them.
+const REQUESTS: &str = "block.nr_requests";
+pub(crate) const SCHEDULER: &str = "block.scheduler";
+
 /// The unit of a share.
 const PERCENT: &str = "percent";
 
-/// The lowest of a highest, and the highest of a lowest: whoever sets some of them asks what the others are.
+/// The lowest of a highest, and the highest of a lowest: whoever sets some of them asks what the others are. And the
+/// scheduler of a queue, which its requests are held against.
 #[must_use]
 pub fn beside<'a>(ids: impl Iterator<Item = &'a KnobId>) -> Vec<KnobId> {
     let of = |id: &'a KnobId| {
         let pairs = lowest_and_highest().filter(|pair| pair.contains(&id.as_str()));
-        pairs.flatten().filter(|other| *other != id.as_str()).map(KnobId::new)
+        let others = pairs.flatten().filter(|other| *other != id.as_str());
+        others.chain((id.as_str() == REQUESTS).then_some(SCHEDULER)).map(KnobId::new)
     };
     ids.flat_map(of).collect()
 }

@@ -380,7 +380,7 @@ impl After<'_> {
     fn requests(&self, step: &Step, wanted: u64) -> Option<String> {
         let place = format!("{}scheduler", step.place.strip_suffix("nr_requests")?);
         let planned = self.steps.iter().find(|other| other.place == place).map(|other| other.wanted.as_str());
-        let now = || self.observation.reading(&KnobId::new("block.scheduler"), &place)?.value.as_deref();
+        let now = || self.observation.reading(&KnobId::new(against::SCHEDULER), &place)?.value.as_deref();
         let shown = planned.or_else(now)?;
         let is_none = shown.trim() == "none" || shown.contains("[none]");
         (!is_none && wanted > SCHEDULED_MAX)

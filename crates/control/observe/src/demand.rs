@@ -39,3 +39,34 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
         overcommit_kib: number("/proc/sys/vm/overcommit_kbytes"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use planish_model::{Catalogue, Demand};
+
+    fn demand(files: &[(&str, &str)]) -> Demand {
+        let (_folder, host) = crate::testing::host(files);
+        crate::observe(&host, &Catalogue::embedded().expect("sound")).demand
+    }
+
+    #[test]
+    fn what_the_kernel_was_told_of_identifiers_is_known_where_its_line_is() {
+        for (cmdline, told) in [
+            ("root=/dev/vda1 ipcmni_extend quiet", Some(true)),
+            ("ipcmni-extend=1", Some(true)),
+            ("root=/dev/vda1 -- ipcmni_extend", Some(false)),
+            ("root=/dev/vda1 ipcmni_extended", Some(false)),
+            ("\n", None),
+        ] {
+            assert_eq!(demand(&[("/proc/cmdline", cmdline)]).ipc_extended, told, "{cmdline}");
+        }
+        assert_eq!(demand(&[]).ipc_extended, None);
+    }
+
+    #[test]
+    fn the_first_port_without_a_privilege_is_read() {
+        const START: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
+        assert_eq!(demand(&[(START, "80\n")]).ports_from, Some(80));
+        assert_eq!(demand(&[]).ports_from, None);
+    }
+}

@@ -155,6 +155,19 @@ fn exit_3_is_what_this_host_cannot_be_made_told_by_plan_and_apply_and_nothing_is
         ),
         ("\"vm.watermark_scale_factor\" = 3000", "vm.watermark_scale_factor: reclaim would keep"),
         ("\"cpu.online\" = 0", "cpu.online: of 8 CPUs "),
+        (
+            "\"cpu.uncore_elc_floor_khz\" = 9000000",
+            "cpu.uncore_elc_floor_khz: 9000000 is not among 800000 to 2500000",
+        ),
+        (
+            "\"net.rps_flow_cnt\" = 536870912",
+            "net.rps_flow_cnt: its tables would take 36 GiB of the kernel's own",
+        ),
+        ("\"block.nr_requests\" = 2049", "block.nr_requests: a queue with a scheduler takes 2048"),
+        ("\"kernel.shmmni\" = 1000000", "kernel.shmmni: 1000000 are wanted, and this kernel has 32768"),
+        ("\"net.ipv4.ip_local_port_range\" = \"1000 65535\"", "port 1000 needs a privilege"),
+        ("\"boot.hugetlb_cma\" = \"0:1G,9:1G\"", "boot.hugetlb_cma: this host has no memory on node 9"),
+        ("\"boot.thp_anon\" = \"1G:always\"", "boot.thp_anon: this kernel has no such pages of 1 GiB"),
         ("\"cpu.min_freq_khz\" = 9000000", "cpu.min_freq_khz: 9000000 is not among "),
     ] {
         profile(sandbox.path(), "ruin", &format!("{want}\n{other}"));
