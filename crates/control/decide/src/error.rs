@@ -22,6 +22,16 @@ pub enum DecideError {
         /// What is meant most likely.
         near: String,
     },
+    /// A word that no kernel has for a knob, as far as planish knows, and near none that some have.
+    #[error("`{word}` is no word of {knob}, which may be {}", words.join(", "))]
+    NoWord {
+        /// The knob.
+        knob: KnobId,
+        /// As it is wanted.
+        word: String,
+        /// Those that some kernel has, and those that this host offers.
+        words: Vec<String>,
+    },
     /// A pattern that no place of a knob matches, and near to the names of some.
     #[error("no place of {knob} matches `{only}`; did you mean `{near}`? this host has {}", places.join(", "))]
     Pattern {
@@ -124,6 +134,10 @@ impl DecideError {
                 "mend `only` in the profile, or leave it out, and all places are meant".to_owned()
             }
             Self::Word { knob, .. } => format!("see what it may be: planish knobs {knob}"),
+            Self::NoWord { knob, .. } => format!(
+                "see what it may be: planish knobs {knob}; a word that a module of your own brings is known once that is \
+                 loaded"
+            ),
             Self::NoNode { nodes, .. } if nodes.is_empty() => {
                 "leave `nodes` out: the pool of the whole machine is meant then".to_owned()
             }

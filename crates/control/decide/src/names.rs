@@ -6,7 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Access, Catalogue, Knob, Nodes, Observation, ValueType, Want, nearest, place};
+use planish_model::{
+    Access, Case, Catalogue, Knob, Nodes, Observation, ValueType, Verdict, VerdictKind, Want, edits, nearest,
+    place,
+};
 
 use crate::error::DecideError;
 
@@ -21,7 +24,10 @@ pub(crate) fn refuse(
     observation: &Observation,
 ) -> Result<(), DecideError> {
     want.literals().iter().try_for_each(|value| refuse_word(knob, value, observation))?;
-    patterns(want).into_iter().try_for_each(|only| refuse_pattern(knob, only, observation))?;
+    patterns(want).into_iter().try_for_each(|only| match is_of_services(knob) {
+        true => refuse_service(knob, only, observation),
+        false => refuse_pattern(knob, only, observation),
+    })?;
     match want {
         Want::Need { nodes: Nodes::Each(each), .. }
         | Want::Needs { nodes: each, .. }
@@ -53,13 +59,19 @@ fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<()
     if offered.contains(word.as_str()) || known.contains(word.as_str()) {
         return Ok(());
     }
+    let id = || knob.id.clone();
     // What is offered here is meant before what is offered elsewhere.
-    let Some(near) =
-        nearest(&word, offered.iter().copied()).or_else(|| nearest(&word, known.iter().copied()))
-    else {
+    let near = nearest(&word, offered.iter().copied()).or_else(|| nearest(&word, known.iter().copied()));
+    if let Some(near) = near {
+        return Err(DecideError::Word { knob: id(), near: near.to_owned(), word });
+    }
+    // A kernel that lists its words takes no other. Where it lists none, ours may be behind it (`mitigations=`).
+    let is_closed = knob.offered.is_some() && !known.is_empty();
+    if !is_closed || word.parse::<u32>().is_ok() {
         return Ok(());
-    };
-    Err(DecideError::Word { knob: knob.id.clone(), near: near.to_owned(), word })
+    }
+    let words = known.union(&offered).map(|word| (*word).to_owned()).collect();
+    Err(DecideError::NoWord { knob: id(), word, words })
 }
 
 /// What there is on this host in the hole of a knob's path that a pattern is for.
@@ -110,6 +122,101 @@ fn refuse_pattern(knob: &Knob, only: &str, observation: &Observation) -> Result<
     }
 }
 
+/// Whether a knob is a setting of services, each of which has a file of ours of its own.
+fn is_of_services(knob: &Knob) -> bool {
+    matches!(knob.r#type, ValueType::Setting { .. }) && !knob.r#type.is_cpus_of_a_unit()
+}
+
+/// A name that is shorter is one letter from too many: `sshd` and `sssd` are both on most hosts.
+const SERVICE_BYTES_MIN: usize = 6;
+
+/// From here on two letters may be wrong: `clickhouse-keeper` is three from `clickhouse-server`.
+const SERVICE_BYTES_LONG: usize = 12;
+
+/// Services of this host that are named before the others are only counted.
+const SERVICES_NAMED_MAX: usize = 4;
+
+/// The name of a service without its instance.
+fn stem(name: &str) -> &str {
+    name.split('@').next().unwrap_or(name)
+}
+
+/// What is left of a name where hosts call one service otherwise: `mysqld` and `mysql`, `mongod` and `mongos`,
+/// `nfs-server` and `nfsserver`, `postgresql-16` and `postgresql-17`.
+fn essence(name: &str) -> String {
+    let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
+    letters.trim_end_matches(['d', 's']).to_owned()
+}
+
+/// The name that a pattern of services begins with, and whether anything may follow.
+fn meant(only: &str) -> (&str, bool) {
+    let pattern = only.split_once('=').map_or(only, |(_, pattern)| pattern);
+    let end = pattern.find(['*', '?']);
+    (stem(&pattern[..end.unwrap_or(pattern.len())]), end.is_some())
+}
+
+/// What a name begins with, up to each of its signs, and all of it: `redis` and `redis-server`.
+fn beginnings(name: &str) -> impl Iterator<Item = &str> {
+    let signs = name.match_indices(|c: char| !c.is_ascii_alphanumeric()).map(|(at, _)| at);
+    signs.chain([name.len()]).map(|end| &name[..end])
+}
+
+/// Refuses a pattern that means no service of this host and is a letter from one: `redis-sever` beside `redis-server`.
+/// One that means services of another host is no error, as for devices.
+fn refuse_service(knob: &Knob, only: &str, observation: &Observation) -> Result<(), DecideError> {
+    let pattern = only.split_once('=').map_or(only, |(_, pattern)| pattern);
+    let here = &observation.services;
+    let (meant, is_open) = meant(only);
+    if meant.len() < SERVICE_BYTES_MIN || here.iter().any(|name| place::matches(pattern, name)) {
+        return Ok(());
+    }
+    let whole = |name| vec![stem(name)];
+    let names = here.iter().map(String::as_str);
+    let names: BTreeSet<&str> =
+        names.flat_map(|name| if is_open { beginnings(name).collect() } else { whole(name) }).collect();
+    if names.iter().any(|name| essence(name) == essence(meant)) {
+        return Ok(());
+    }
+    let most = if meant.len() < SERVICE_BYTES_LONG { 1 } else { 2 };
+    match names.iter().map(|name| (edits(meant, name), *name)).min().filter(|(edits, _)| *edits <= most) {
+        None => Ok(()),
+        Some((_, near)) => Err(DecideError::Pattern {
+            knob: knob.id.clone(),
+            only: only.to_owned(),
+            near: only.replacen(meant, near, 1),
+            places: nearest_services(&[only], here),
+        }),
+    }
+}
+
+/// That no service of this host is meant, and the nearest ones that are here. `None` for other knobs, and where
+/// nobody could look for services.
+pub(crate) fn no_service(knob: &Knob, cases: &[Case], observation: &Observation) -> Option<Verdict> {
+    let only: Vec<&str> = cases.iter().filter_map(|case| case.only.as_deref()).collect();
+    if !is_of_services(knob) || only.is_empty() || observation.services.is_empty() {
+        return None;
+    }
+    let called: Vec<String> = only.iter().map(|only| format!("`{only}`")).collect();
+    let here = nearest_services(&only, &observation.services).join(", ");
+    let reason = format!("no service of this host is called {}: it has {here}", called.join(" or "));
+    Some(Verdict::new(VerdictKind::Absent, reason))
+}
+
+/// Services of a host, those first that are most like one of some patterns, and how many more there are.
+fn nearest_services(only: &[&str], here: &BTreeSet<String>) -> Vec<String> {
+    let far = |name: &str| {
+        let each = only.iter().map(|only| edits(meant(only).0, name));
+        each.min().unwrap_or_default()
+    };
+    let mut sorted: Vec<&String> = here.iter().collect();
+    sorted.sort_by_cached_key(|name| far(name));
+    let mut named: Vec<String> = sorted.into_iter().take(SERVICES_NAMED_MAX).cloned().collect();
+    if here.len() > SERVICES_NAMED_MAX {
+        named.push(format!("{} more", here.len() - SERVICES_NAMED_MAX));
+    }
+    named
+}
+
 fn refuse_node(
     knob: &Knob,
     each: &[u32],
@@ -143,7 +250,8 @@ mod tests {
 
     fn governor(offered: &[&str]) -> (Knob, Observation) {
         let words = ["performance", "powersave", "schedutil"].map(str::to_owned).to_vec();
-        let governor = Knob { words, ..knob("cpu.governor", "/sys/governor") };
+        let list = Some("/sys/governors".to_owned());
+        let governor = Knob { words, offered: list, ..knob("cpu.governor", "/sys/governor") };
         let mut observation = observation();
         let mut seen = reading("/sys/governor", "powersave");
         seen.offered = offered.iter().map(|word| (*word).to_owned()).collect();
@@ -165,7 +273,10 @@ mod tests {
         // Also where the host offers nothing by which it could be told.
         assert_eq!(refused("performanc", &[]), told);
         assert_eq!(refused("schedutil", &offered), None, "known, and not offered here");
-        assert_eq!(refused("ours_built_in", &offered), None, "near to nothing");
+        let none = "`perf` is no word of cpu.governor, which may be performance, powersave, schedutil";
+        assert_eq!(refused("perf", &offered).as_deref(), Some(none), "near to nothing, and of no kernel");
+        assert_eq!(refused("ours_built_in", &["ours_built_in"]), None, "of a module that is loaded");
+        assert_eq!(refused("128", &offered), None, "some drivers take a number beside their words");
         assert_eq!(refused("powersaved", &["powersaved"]), None, "offered, and near to another");
     }
 
@@ -199,6 +310,76 @@ mod tests {
         assert_eq!(refused("zram*", &other), None, "both are names of the kernel");
         other.knobs.clear();
         assert_eq!(refused("nmve*", &other), None, "no disk at all");
+    }
+
+    #[test]
+    fn a_service_with_a_typing_error_is_told_from_one_of_another_host() {
+        let r#type = ValueType::Setting {
+            directive: "LimitNOFILE".to_owned(),
+            unit: "files".to_owned(),
+            min: None,
+            max: None,
+            words: Vec::new(),
+            at_least: true,
+        };
+        let knob = Knob {
+            r#type,
+            ..knob("unit.nofile", "/etc/systemd/system/{unit}.service.d/zz-planish-nofile.conf")
+        };
+        let mut observation = observation();
+        let here = [
+            "clickhouse-server",
+            "console-setup",
+            "mongod",
+            "mysql",
+            "postgresql-16",
+            "redis-server",
+            "sssd",
+        ];
+        observation.services = here.map(str::to_owned).into();
+        let case = |only: &str| Case {
+            value: "65536".to_owned(),
+            only: Some(only.to_owned()),
+            needs: planish_model::Conditions::default(),
+        };
+        let refused = |only: &str, observation: &Observation| {
+            let want = Want::Cases(vec![case(only)]);
+            refuse(&knob, &want, &catalogue(), observation).err().map(|error| error.to_string())
+        };
+        for (only, near) in [
+            ("redis-sever", "redis-server"),
+            ("redis-serve", "redis-server"),
+            ("unit=redis-srever", "unit=redis-server"),
+            ("postgersql*", "postgresql*"),
+        ] {
+            let told = refused(only, &observation).expect(only);
+            let start =
+                format!("no place of unit.nofile matches `{only}`; did you mean `{near}`? this host has ");
+            assert!(told.starts_with(&start) && told.ends_with(", 3 more"), "{told}");
+        }
+        for other in [
+            "redis-server",
+            "redis*",
+            "redis-s?rver",
+            "mysqld",
+            "mongos",
+            "postgresql-17",
+            "redis-server@a",
+            "sshd",
+            "consul*",
+            "clickhouse-keeper",
+            "zeptodb",
+            "valkey-server",
+        ] {
+            assert_eq!(refused(other, &observation), None, "{other}: of another host, or here");
+        }
+        let told =
+            no_service(&knob, &[case("zeptodb"), case("redis-x")], &observation).expect("it is not here");
+        let near = "no service of this host is called `zeptodb` or `redis-x`: it has mongod, mysql, redis-server, sssd, 3 more";
+        assert_eq!((told.verdict, told.reason.as_str()), (VerdictKind::Absent, near));
+        observation.services.clear();
+        assert_eq!(refused("redis-sever", &observation), None, "nothing that it could be near to");
+        assert_eq!(no_service(&knob, &[case("zeptodb")], &observation), None);
     }
 
     #[test]

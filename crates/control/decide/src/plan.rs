@@ -287,6 +287,10 @@ impl<'a> Draft<'a> {
         let mut found = false;
         for reading in readings {
             let here = reading.access != Access::Absent;
+            if let Some(verdict) = (!here).then(|| names::no_service(knob, cases, observation)).flatten() {
+                let wanted = holding().next().map(|case| case.value.clone());
+                return self.skip(knob, &reading.place, wanted, verdict);
+            }
             let meant = |case: &&Case| {
                 let only = case.only.as_deref().filter(|_| here);
                 only.is_none_or(|only| place::is_meant(&knob.path, &reading.place, only))

@@ -211,7 +211,7 @@ fn absent(knob: &Knob, observation: &Observation) -> Verdict {
     if knob.is_own_file() {
         return Verdict::new(
             VerdictKind::Absent,
-            "no unit of this host is meant, and none has it yet: a profile writes it",
+            "no unit of this host has it, and a profile says which ones are meant",
         );
     }
     if observation.not_recorded.contains(&knob.id) {

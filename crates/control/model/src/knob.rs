@@ -234,8 +234,8 @@ pub struct Knob {
     /// Of a value that the kernel takes and its host may not bear: what it is held against.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// Words that it has on some host, where its type lists none: one that is none of them, is not offered, and is near
-    /// one that is, is a typing error.
+    /// Words that it has on some host, where its type lists none: one that is none of them and is not offered is a
+    /// typing error where it is near one, or where the host lists what it offers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
     /// The knob that loses its value when this one is set (`vm.dirty_bytes` and `vm.dirty_ratio`).

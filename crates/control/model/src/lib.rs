@@ -74,7 +74,7 @@ pub use machine::{
     Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PARTS, PartitionCpus, Partitions,
     PinnedService, Session, UnitFiles, UnitLimit, UnitLine, part_at,
 };
-pub use nearest::{nearest, nearest_listed};
+pub use nearest::{edits, nearest, nearest_listed};
 pub use observation::{
     Access, BuddyRow, FactValue, HostFacts, NodeMemory, Observation, Persisted, PoolReading, Reading,
     UnitSetting, Verdict, VerdictKind, fitting,

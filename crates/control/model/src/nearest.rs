@@ -7,10 +7,16 @@
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(wrong, candidate), candidate))
+        .map(|candidate| (edits(wrong, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= (wrong.len().max(candidate.len()) / 3).max(1))
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// How many letters are missing, too many, others, or changed with their neighbours.
+#[must_use]
+pub fn edits(one: &str, other: &str) -> usize {
+    strsim::damerau_levenshtein(one, other)
 }
 
 /// The nearest of the names that a reader lists: ``unknown field `a`, expected one of `b`, `c` ``.

@@ -1,6 +1,6 @@
 //! The pass over a host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation, bootline};
@@ -108,6 +108,7 @@ fn places(
         boot: BootLoader::default(),
         writers: Vec::new(),
         units: BTreeMap::new(),
+        services: BTreeSet::new(),
         machine: None,
         caches: None,
     }

@@ -62,6 +62,9 @@ pub fn unit_settings(
             }
         }
     }
+    // Who means none of them is told which there are.
+    let [services, _] = names;
+    observation.services = services.into_iter().flatten().collect();
 }
 
 /// A file of ours that is not there yet.

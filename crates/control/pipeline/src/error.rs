@@ -481,6 +481,7 @@ fn of_decide(error: &DecideError) -> Exit {
     match error {
         DecideError::Catalogue(_)
         | DecideError::Word { .. }
+        | DecideError::NoWord { .. }
         | DecideError::Pattern { .. }
         | DecideError::OnePlace { .. } => Exit::Usage,
         DecideError::NoNode { .. }
@@ -706,6 +707,7 @@ mod tests {
             DecideError::Placement(planish_decide::PlacementError::NoService),
             DecideError::Part(planish_decide::PartError::NoPart { only: text(), here: vec![text()] }),
             DecideError::Word { knob: knob("cpu.epp"), word: text(), near: text() },
+            DecideError::NoWord { knob: knob("cpu.epp"), word: text(), words: vec![text()] },
             DecideError::Pattern {
                 knob: knob("block.scheduler"),
                 only: text(),

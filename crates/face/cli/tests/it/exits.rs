@@ -244,11 +244,17 @@ fn a_typing_error_in_a_word_or_a_node_is_never_green() {
             2,
             "`performanc` is no word of cpu.governor; did you mean `performance`?",
         ),
+        ("\"cpu.governor\" = \"perf\"", 2, "`perf` is no word of cpu.governor, which may be conservative, "),
         ("\"cpu.epp\" = \"balance_perfomance\"", 2, "did you mean `balance_performance`?"),
         (
             "\"block.scheduler\" = { value = \"none\", only = \"nmve*\" }",
             2,
             "`nmve*`; did you mean `nvme*`? this host has ",
+        ),
+        (
+            "\"unit.nofile\" = { value = \"65536\", only = \"redis-sever\" }",
+            2,
+            "`redis-sever`; did you mean `redis-server`? this host has redis-server",
         ),
         ("\"hugepages.2m\" = { need_bytes = 1048576, nodes = [9] }", 3, "this host has nodes 0, 1"),
     ] {
