@@ -101,6 +101,7 @@ pub fn plan(
         remarks.extend(placement::left(&asks, &plan));
     }
     remarks.extend(cpus::split_cores(observation, &plan));
+    remarks.extend(units::read_later(catalogue, observation, &plan));
     let mut overlays = overlays(open, &observation.host.boot_id, &plan);
     overlays.retain(|overlay| Some(overlay.entry) != options.instead_of);
     Ok(Plan { placement, overlays, remarks, ..plan })

@@ -5,7 +5,10 @@
 //! themselves, so that one number for both would take from them what they had. The second one is therefore never
 //! lowered, and where nobody can tell what a unit has now, no number is called safe.
 
-use planish_model::{LimitPair, NOT_GIVEN, UnitSetting, ValueType, Verdict, VerdictKind};
+use planish_model::{
+    Catalogue, KnobId, LimitPair, NOT_GIVEN, Observation, Persisted, Plan, UnitSetting, ValueType, Verdict,
+    VerdictKind,
+};
 
 /// What systemd gives a unit that says nothing, where it is told nothing either (NEWS of version 240). `TasksMax=` is a
 /// share of the kernel's limits, and the others are the kernel's own: those cannot be told by a name.
@@ -121,6 +124,27 @@ fn has(directive: &str, unit: &UnitSetting, ours: Option<&str>) -> Option<(Limit
     let built_in = built_in.map(|(_, value)| (*value, format!("systemd gives {value} by itself")));
     let known = [given, ours, running, default.or(built_in)].into_iter().flatten();
     known.filter_map(|(value, source)| Some((LimitPair::parse(value)?, source))).next()
+}
+
+/// Settings of services that a drop-in of others will change at the next start, since it is read behind ours: of what
+/// is written, and of what is as wanted already.
+pub(crate) fn read_later(catalogue: &Catalogue, observation: &Observation, plan: &Plan) -> Vec<String> {
+    let steps = plan.steps.iter().map(|step| (&step.knob, &step.place, Some(&step.wanted)));
+    let kept = plan.skipped.iter().filter(|row| row.satisfied);
+    let kept = kept.map(|row| (&row.knob, &row.place, row.wanted.as_ref()));
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let told = |(id, place, wanted): (&KnobId, &String, Option<&String>)| {
+        let kind = &catalogue.knob(id).ok()?.r#type;
+        let (value, source) = observation.units.get(place)?.given.as_ref()?;
+        let path = source.rsplit_once(':').map_or(source.as_str(), |(path, _)| path);
+        // The file of the unit itself comes before all drop-ins, whatever it is called.
+        let is_behind = path.contains(".d/") && name(path) > name(place);
+        let is_other =
+            wanted.is_none_or(|wanted| !kind.same(value, wanted) && !kind.is_enough(value, wanted));
+        let is_told = is_behind && is_other && !kind.is_cpus_of_a_unit();
+        is_told.then(|| format!("{id}: {}", Persisted::read_later(source, value)))
+    };
+    steps.chain(kept).filter_map(told).collect()
 }
 
 /// The value of a file of ours that is as good as a wanted one, which says nothing of the second number.

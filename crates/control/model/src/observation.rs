@@ -238,6 +238,13 @@ pub struct Persisted {
 }
 
 impl Persisted {
+    /// That a drop-in of others is read behind one of ours, and what is to be done: no other name of ours would help for
+    /// long.
+    #[must_use]
+    pub fn read_later(source: &str, value: &str) -> String {
+        format!("{source} is read after it and will set {value} at the next start: take out {source}")
+    }
+
     /// What `apply --persist` calls its files, in sysctl.d and in tmpfiles.d.
     pub const OWN_FILE: &'static str = "90-planish.conf";
     /// What it calls its file among those that GRUB's menu is made from.

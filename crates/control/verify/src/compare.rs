@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, Cpus, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     KnobId, NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
-    VerdictKind, When, Writer, bootline, given_in_vain, pages_in_file, part_at, place,
+    ValueType, VerdictKind, When, Writer, bootline, given_in_vain, pages_in_file, part_at, place,
 };
 
 use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
@@ -283,6 +283,10 @@ impl Bench<'_> {
         if enough || knob.r#type.same(running, &found.value) {
             return (DriftState::Ok, None);
         }
+        // The file of ours is as it was written: to be wanted, it needs no profile that says so.
+        if let Some(why) = read_later(knob, reading, found) {
+            return (DriftState::LostAtBoot, Some(why));
+        }
         if knob.when == When::Boot || self.is_yet_to_be_given(knob, reading, found) {
             let (state, why) = self.pending(knob, running, found);
             return (state, why.map(|why| format!("{}; {why}", says(knob, found))));
@@ -439,6 +443,9 @@ impl Bench<'_> {
             },
             Some(found) if knob.boot_parameter().is_some() => {
                 (DriftState::LostAtBoot, Some(says(knob, found)))
+            }
+            Some(found) if let Some(why) = read_later(knob, reading, found) => {
+                (DriftState::LostAtBoot, Some(why))
             }
             Some(found) => {
                 let line = self.line_told(found, &reading.place);
@@ -736,6 +743,13 @@ fn unlike(mut names: Vec<&str>) -> String {
 fn in_vain<'a>(knob: &Knob, found: &'a Persisted) -> Option<&'a BootValue> {
     let is_first = knob.several() == Several::First;
     found.overridden.last().filter(|lost| is_first || Persisted::own_file(&lost.source).is_some())
+}
+
+/// Of a setting of a service that a file of ours has: what a file of others makes of it at the next start.
+fn read_later(knob: &Knob, reading: &Reading, found: &Persisted) -> Option<String> {
+    let is_setting = matches!(knob.r#type, ValueType::Setting { .. }) && !knob.r#type.is_cpus_of_a_unit();
+    let is_behind = found.overridden.iter().any(|lost| lost.source == reading.place);
+    (is_setting && is_behind).then(|| Persisted::read_later(&found.source, &found.value))
 }
 
 /// What the files of a boot loader say of a boot parameter.

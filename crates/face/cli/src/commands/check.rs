@@ -395,9 +395,13 @@ fn is_overwritten(knob: &KnobCheck) -> bool {
     knob.state == DriftState::LostAtBoot && knob.next_boot.is_some()
 }
 
-/// Whether the line is in a file that comes after ours by its name, so that no file of ours helps.
+/// Whether the line is in a file that comes after ours by its name, so that no file of ours helps. Of a drop-in of a
+/// unit nothing else is told.
 fn is_read_after_ours(knob: &KnobCheck) -> bool {
     let file = knob.next_boot.as_ref().and_then(|found| found.file.as_deref()).unwrap_or_default();
+    if Persisted::own_file(&knob.place).is_some() {
+        return file != knob.place;
+    }
     let name = file.rsplit('/').next().unwrap_or_default();
     file.contains("/sysctl.d/") && name > Persisted::OWN_FILE
 }
@@ -443,7 +447,9 @@ fn cures(found: &[&KnobCheck], apply: &str) -> String {
     if found.iter().any(|knob| is_brought_back(knob)) {
         cures += &format!("; lines of older entries are taken over by: {apply}");
     }
+    // The reason of a drop-in says so by itself.
     let behind = found.iter().filter(|knob| is_read_after_ours(knob));
+    let behind = behind.filter(|knob| Persisted::own_file(&knob.place).is_none());
     let behind: BTreeSet<&str> =
         behind.filter_map(|knob| Some(knob.next_boot.as_ref()?.source.as_str())).collect();
     if !behind.is_empty() {

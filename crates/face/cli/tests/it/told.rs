@@ -399,3 +399,39 @@ fn what_an_undo_left_of_others_is_told_as_that() {
     let told = "/etc/sysctl.d/90-planish.conf exists, and no entry of this journal wrote it";
     assert_eq!(message(&again, "error"), told);
 }
+
+/// A file that is read behind ours is no drift of what runs, and whoever has it need not look for what to do.
+#[test]
+fn a_drop_in_that_is_read_behind_ours_has_one_verdict_and_a_cure() {
+    let sandbox = sandbox();
+    std::fs::remove_file(sandbox.path().join("host/etc/sysctl.d/99-local.conf")).expect("it is recorded");
+    assert_eq!(on(sandbox.path(), &["apply", "redis", "--persist", "--yes"]).exit, 0);
+    let theirs = "/etc/systemd/system/redis-server.service.d/zzz.conf";
+    std::fs::write(sandbox.path().join(format!("host{theirs}")), "[Service]\nLimitNOFILE=1024\n")
+        .expect("room");
+    let cure =
+        format!("{theirs}:2 is read after it and will set 1024 at the next start: take out {theirs}:2");
+    for profile in [&[][..], &["redis"]] {
+        let (code, line) = monitored(sandbox.path(), profile);
+        let lost = "WARNING: 1 place will be lost at the next boot: unit.nofile redis-server.service.d is 65536:524288 (";
+        assert!(code == 1 && line.contains(&format!("{lost}{cure})")), "{profile:?} {line}");
+        let checked = on(sandbox.path(), &[&["check"], profile].concat());
+        let rows = checked.envelope()["result"]["knobs"].clone();
+        let row =
+            rows.as_array().expect("rows").iter().find(|row| row["knob"] == "unit.nofile").expect("a row");
+        assert_eq!((checked.exit, &row["state"]), (1, &"lost-at-boot".into()), "{profile:?} {row}");
+        assert!(messages(&checked).contains(&cure), "{}", checked.stdout);
+        assert!(
+            !message(&checked, "next").contains("--persist"),
+            "no file of ours helps: {}",
+            checked.stdout
+        );
+    }
+    let told = format!("unit.nofile: {cure}");
+    assert!(messages(&on(sandbox.path(), &["plan", "redis", "--persist"])).contains(&told));
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert!(
+        messages(&on(sandbox.path(), &["plan", "redis", "--persist"])).contains(&told),
+        "before it is written, too"
+    );
+}
