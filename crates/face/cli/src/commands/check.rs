@@ -91,6 +91,10 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let left = || interrupted.iter().find(|cut| cut.how == Half::Left);
         let stuck = abandoned.or_else(|| left().map(|cut| format!("{cut}: planish {}", cut.cure())));
         let stuck = stuck.map(|told| monitor::critical(&told));
+        let on_trial = || {
+            let waiting = unconfirmed.iter().find(|waiting| !waiting.is_abandoned)?;
+            Some(monitor::warning(&on_trial(waiting, context)))
+        };
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
         // Nobody knows what was applied by a journal that is gone; who may not read it is told so above.
@@ -100,7 +104,13 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             unknown.next().filter(|_| !hidden).map(|(file, _)| told(file))
         };
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
-        let line = left.or_else(changed).or_else(short).or_else(strange).filter(|_| is_ok).unwrap_or(line);
+        let line = left
+            .or_else(on_trial)
+            .or_else(changed)
+            .or_else(short)
+            .or_else(strange)
+            .filter(|_| is_ok)
+            .unwrap_or(line);
         Ok::<_, Failure>(stuck.unwrap_or(line))
     };
     let (text, code) = match looked() {

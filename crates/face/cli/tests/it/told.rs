@@ -435,3 +435,17 @@ fn a_drop_in_that_is_read_behind_ours_has_one_verdict_and_a_cure() {
         "before it is written, too"
     );
 }
+
+/// Boot parameters are no places that run, so that there was nothing to be told of.
+#[test]
+fn an_entry_that_waits_for_a_confirm_is_no_green_for_monitoring() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path(), "\"boot.skew_tick\" = 1");
+    let words = ["apply", "./own.toml", "--persist", "--yes", "--confirm", "600"];
+    assert_eq!(on(sandbox.path(), &words).exit, 0);
+    let (code, line) = monitored(sandbox.path(), &[]);
+    assert!(code == 1 && line.starts_with("planish WARNING: entry 1 is undone in "), "{line}");
+    assert!(line.contains(&format!("{HERE} confirm")), "{line}");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert_eq!(monitored(sandbox.path(), &[]).0, 0);
+}
