@@ -581,7 +581,7 @@ pub(crate) fn complete(
         return Err(PipelineError::JournalHalfWay { entry: old, restored, source });
     }
     let heir = heir(old, &journal.ledger().entries);
-    let mut hints = undo::hints(&entry, &beside(heir, &back.outcomes));
+    let mut hints = undo::hints(&entry, &beside(heir, &back.outcomes), false);
     hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
     hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
     hints.extend(units::to_restart(&back.outcomes));

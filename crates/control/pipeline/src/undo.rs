@@ -166,7 +166,7 @@ pub(crate) fn undo_selected(
         if let Some(source) = back.journal_failure {
             return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
         }
-        undone.hints.extend(hints(&entry, &back.outcomes));
+        undone.hints.extend(hints(&entry, &back.outcomes, force));
         undone.hints.extend(until_reboot::of_earlier_boot(session, &entry, &back.outcomes));
         undone.hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
         undone.hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
@@ -475,13 +475,25 @@ fn is_moved(entry: &Entry, outcome: &Outcome) -> bool {
     entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Moved)
 }
 
-pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome]) -> Vec<String> {
+/// That a place which is not there was given up by force, and what somebody else would have to write there.
+fn given_up(entry: &Entry, place: &str) -> String {
+    let step = entry.steps.iter().find(|step| step.place == place);
+    let original = step.and_then(EntryStep::original).filter(|original| original.is_of_setting());
+    let before =
+        original.map(|original| format!("; before entry {} it was {}", entry.id, original.value.trim()));
+    format!("{place} is not there now, and was given up{}", before.unwrap_or_default())
+}
+
+pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<String> {
     let id = entry.id;
     let mut hints = Vec::new();
     for outcome in outcomes {
         let detail = outcome.detail.as_deref().unwrap_or("no reason is known");
         match outcome.outcome {
             OutcomeKind::Theirs => hints.push(format!("{}: {detail}", outcome.place)),
+            OutcomeKind::Vanished if lost_place(entry, outcome) && force => {
+                hints.push(given_up(entry, &outcome.place));
+            }
             OutcomeKind::Vanished if lost_place(entry, outcome) && is_shared_out(&outcome.place) => {
                 hints.push(format!(
                     "{}: resctrl is not mounted any more, and who unmounts it gives all caches to everybody, so that \

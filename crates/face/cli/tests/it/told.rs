@@ -449,3 +449,16 @@ fn an_entry_that_waits_for_a_confirm_is_no_green_for_monitoring() {
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
     assert_eq!(monitored(sandbox.path(), &[]).0, 0);
 }
+
+#[test]
+fn a_place_that_was_given_up_is_not_told_to_be_given_up() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    std::fs::remove_file(sandbox.path().join("host/proc/sys/vm/stat_interval")).expect("it is recorded");
+    let kept = messages(&on(sandbox.path(), &["undo"]));
+    assert!(kept.contains(&format!("to give it up: {HERE} undo 1 --force")), "{kept}");
+    let given_up = messages(&on(sandbox.path(), &["undo", "1", "--force"]));
+    let told = "/proc/sys/vm/stat_interval is not there now, and was given up; before entry 1 it was 1\"";
+    assert!(given_up.contains(told) && !given_up.contains("to give it up"), "{given_up}");
+    assert!(messages(&on(sandbox.path(), &["undo"])).contains("there is nothing to undo"));
+}
