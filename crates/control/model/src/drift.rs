@@ -107,6 +107,19 @@ pub struct KnobCheck {
 }
 
 impl KnobCheck {
+    /// What places must share to be told as one: all but where they are, and the lines that one file has for each.
+    #[must_use]
+    pub fn without_place(&self) -> Self {
+        let bare = |found: &Option<BootValue>| found.as_ref().map(BootValue::without_line);
+        Self {
+            place: String::new(),
+            persisted: bare(&self.persisted),
+            next_boot: bare(&self.next_boot),
+            overridden: self.overridden.iter().map(BootValue::without_line).collect(),
+            ..self.clone()
+        }
+    }
+
     /// Whether an entry had the boot loader give it, and nobody can tell whether that does.
     #[must_use]
     pub fn is_untold_at_boot(&self) -> bool {

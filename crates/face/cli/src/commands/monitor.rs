@@ -147,8 +147,8 @@ fn counted(places: &[&KnobCheck]) -> String {
 /// Places that are alike as one, each group with its values and its reason. What a file of the host will set otherwise
 /// comes first: to persist a value is what the others lack, and that one has somebody against it.
 fn named(places: &[&KnobCheck], page: &Page<'_>) -> String {
-    let key = |check: &KnobCheck| KnobCheck { place: String::new(), ..check.clone() };
-    let mut groups: Vec<&[&KnobCheck]> = places.chunk_by(|a, b| key(a) == key(b)).collect();
+    let mut groups: Vec<&[&KnobCheck]> =
+        places.chunk_by(|a, b| a.without_place() == b.without_place()).collect();
     groups.sort_by_key(|group| group[0].next_boot.is_none() && group[0].overwritten_by.is_none());
     let (first, rest) = groups.split_at(groups.len().min(NAMED_MAX));
     let mut told: Vec<String> = first.iter().map(|group| group_told(group, page)).collect();
@@ -300,6 +300,19 @@ mod tests {
              cpu.governor cpu0, cpu1, cpu2 and 9 more is 1 (no file persists it) \
              | wanted=13 drift=0 lost=13 pending=0 unknown=0\n"
         );
+    }
+
+    /// A file has a line for each place.
+    #[test]
+    fn places_that_a_file_persists_are_named_once_too() {
+        let mut report = report(&[DriftState::Drift; 5]);
+        for (number, knob) in report.knobs.iter_mut().enumerate() {
+            let line = BootValue::new("10", format!("/etc/tmpfiles.d/90-planish.conf:{}", number + 2));
+            (knob.persisted, knob.next_boot) = (Some(line.clone()), Some(line));
+        }
+        let (text, _) = line(&report, false);
+        let told = "planish CRITICAL: 5 places not as wanted: vm.swappiness and 2 more is 6 0, wanted 10 | ";
+        assert!(text.starts_with(told), "{text}");
     }
 
     #[test]

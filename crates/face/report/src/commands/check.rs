@@ -81,9 +81,9 @@ impl Report for CheckReport {
         let mut table = Table::new(&["knob", "now", "wanted", "persisted", "next boot", "why"]);
         // Lines of one file differ by their number at least, and are one row all the same.
         let is_line_told = page.is_detailed();
-        let key = |check: &KnobCheck| {
-            let place_free = KnobCheck { place: String::new(), ..check.clone() };
-            if is_line_told { place_free } else { without_lines(place_free) }
+        let key = |check: &KnobCheck| match is_line_told {
+            true => KnobCheck { place: String::new(), ..check.clone() },
+            false => check.without_place(),
         };
         // Of some two hundred knobs most are what nobody asked about.
         let asked = |check: &KnobCheck| {
@@ -195,13 +195,6 @@ fn texts(texts: &[CheckTextRow], page: &mut Page<'_>) {
         ]);
     }
     page.table(&table);
-}
-
-/// The same without the numbers of lines.
-fn without_lines(check: KnobCheck) -> KnobCheck {
-    let bare = |found: Option<BootValue>| found.map(|found| found.without_line());
-    let overridden = check.overridden.iter().map(BootValue::without_line).collect();
-    KnobCheck { persisted: bare(check.persisted), next_boot: bare(check.next_boot), overridden, ..check }
 }
 
 /// Whether a place differs from files of the host and planish was never asked to set it: that is told, and no drift
