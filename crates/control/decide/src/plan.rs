@@ -125,8 +125,14 @@ fn tell_impossible(
     let allowing = Options { allow_knobs, ..options.clone() };
     // What two of its values say of each other is told when they are asked for.
     let Ok(allowed) = self::plan(catalogue, observation, profile, open, &allowing) else { return };
-    let never = |row: &Skipped| row.impossible && waiting.contains(&row.knob);
-    let never: Vec<Skipped> = allowed.skipped.into_iter().filter(never).collect();
+    // What is not here at any place needs no permission, either. Of a placement it is told by the whole of it.
+    let is_elsewhere = |id: &KnobId| {
+        let mut steps = allowed.steps.iter().chain(&allowed.boot);
+        let mut rows = allowed.skipped.iter().filter(|row| row.knob == *id);
+        profile.want.contains_key(id) && !steps.any(|step| step.knob == *id) && rows.all(Skipped::is_not_here)
+    };
+    let never = |row: &&Skipped| waiting.contains(&row.knob) && (row.impossible || is_elsewhere(&row.knob));
+    let never: Vec<Skipped> = allowed.skipped.iter().filter(never).cloned().collect();
     plan.skipped.retain(|row| !row.not_allowed || !never.iter().any(|other| other.knob == row.knob));
     plan.skipped.extend(never);
 }

@@ -343,6 +343,13 @@ pub struct Plan {
 }
 
 impl Skipped {
+    /// Whether this host does not have it, whatever is allowed.
+    #[must_use]
+    pub fn is_not_here(&self) -> bool {
+        use VerdictKind::{Absent, Firmware, Host, NotRecorded};
+        matches!(self.verdict.verdict, Absent | Firmware | Host | NotRecorded)
+    }
+
     /// A wanted value that is as wanted already.
     #[must_use]
     pub fn satisfied(knob: KnobId, place: String, wanted: String, verdict: Verdict) -> Self {

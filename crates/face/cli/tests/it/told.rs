@@ -462,3 +462,24 @@ fn a_place_that_was_given_up_is_not_told_to_be_given_up() {
     assert!(given_up.contains(told) && !given_up.contains("to give it up"), "{given_up}");
     assert!(messages(&on(sandbox.path(), &["undo"])).contains("there is nothing to undo"));
 }
+
+#[test]
+fn no_class_is_asked_for_what_is_not_here() {
+    let sandbox = sandbox();
+    let rings = |only: &str| format!("\"net.rings_rx\" = {{ value = 4096, only = \"{only}\" }}");
+    for (want, verdict, reason) in [
+        (rings("ens9"), "absent", "no place of it matches `ens9`: this host has "),
+        (rings("en*"), "blocked", "may stall the host: --allow availability"),
+        (
+            "\"unit.memlock\" = { value = \"infinity\", only = \"zeptodb\" }".to_owned(),
+            "absent",
+            "no service of this host is called `zeptodb`: it has ",
+        ),
+    ] {
+        own_profile(sandbox.path(), &want);
+        let planned = on(sandbox.path(), &["plan", "./own.toml"]);
+        let row = planned.envelope()["result"]["skipped"][0].clone();
+        assert_eq!(row["verdict"], verdict, "{want}: {}", planned.stdout);
+        assert!(row["reason"].as_str().expect("a reason").starts_with(reason), "{want}: {row}");
+    }
+}
