@@ -63,6 +63,9 @@ fn beside_values(
         if theirs.is_empty() {
             continue;
         }
+        // Of one whose profile cannot be read only its row tells what it may set.
+        let is_untold = |seen: &SeenWriter| writer.scope.is_some() && seen.knobs.is_none();
+        let only_may = |seen: &SeenWriter, knob| is_untold(seen) || catalogue.only_may_write(seen, knob);
         let said =
             lines.iter().map(|(step, line)| format!("{} sets {} to {}", line.source, step.knob, line.value));
         let holes = Holes::of(observation, seen, &theirs, lines.iter().map(|(_, line)| line.source.as_str()));
@@ -73,7 +76,7 @@ fn beside_values(
             places: theirs.iter().map(|step| step.place.to_owned()).collect(),
             maybe: theirs
                 .iter()
-                .filter(|step| seen.is_some_and(|seen| catalogue.only_may_write(seen, step.knob)))
+                .filter(|step| seen.is_some_and(|seen| only_may(seen, step.knob)))
                 .map(|step| step.place.to_owned())
                 .collect(),
             hand_over: holes.fill_all(&writer.hand_over),

@@ -229,7 +229,8 @@ pub struct SecondWriter {
     pub evidence: Vec<String>,
     /// Places of the plan that it writes too, or may write.
     pub places: Vec<String>,
-    /// Those of them that its texts name, while nobody can tell what becomes of them.
+    /// Those of them that its texts name, while nobody can tell what becomes of them; all, where its profile cannot be
+    /// read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maybe: Vec<String>,
     /// What to type so that planish alone writes them.

@@ -483,3 +483,19 @@ fn no_class_is_asked_for_what_is_not_here() {
         assert!(row["reason"].as_str().expect("a reason").starts_with(reason), "{want}: {row}");
     }
 }
+
+/// What a profile of tuned sets that nobody can read is no write that is sure.
+#[test]
+fn a_writer_whose_profile_cannot_be_read_may_write_and_no_more() {
+    let plan = |profile: &str| recorded("rhel9-guest", &["plan", profile]).envelope()["result"].clone();
+    let planned = plan("postgres");
+    let tuned =
+        planned["second_writers"].as_array().expect("writers").iter().find(|seen| seen["id"] == "tuned");
+    let tuned = tuned.expect("it is at work there");
+    assert_eq!(tuned["maybe"], tuned["places"], "{tuned}");
+    let root = repository().join("hosts/rhel9-guest").display().to_string();
+    let page = planish::run(["--root", &root, "plan", "postgres"]).stdout;
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("tuned may write ") && words.contains(" of this plan too, now"), "{page}");
+    assert!(!words.contains("tuned writes"), "{page}");
+}

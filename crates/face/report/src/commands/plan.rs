@@ -167,8 +167,16 @@ fn table(steps: &[&Step], writers: &[SecondWriter], page: &Page<'_>) -> Table {
 /// Who else writes one of these places.
 fn written_too(writers: &[SecondWriter], places: &[&str]) -> Option<String> {
     let theirs = |writer: &&SecondWriter| writer.places.iter().any(|place| places.contains(&place.as_str()));
+    let is_sure = |writer: &SecondWriter| {
+        let mut shared = writer.places.iter().filter(|place| places.contains(&place.as_str()));
+        shared.any(|place| !writer.maybe.contains(place))
+    };
     let names: Vec<&str> = writers.iter().filter(theirs).map(|writer| writer.id.as_str()).collect();
-    let verb = if names.len() == 1 { "writes" } else { "write" };
+    let verb = match writers.iter().filter(theirs).any(is_sure) {
+        false => "may write",
+        true if names.len() == 1 => "writes",
+        true => "write",
+    };
     (!names.is_empty()).then(|| format!("({} {verb} it too: see below.)", names.join(" and ")))
 }
 
@@ -178,7 +186,9 @@ const NOT_EXCLUDED_NAMED_MAX: usize = 4;
 /// Another program that writes places of the plan, and what makes one of the two their owner.
 fn second_writer(writer: &SecondWriter, page: &mut Page<'_>) {
     let count = units::count(writer.places.len(), "place");
-    let when = if writer.running { "now" } else { "at the next boot" };
+    // What runs gives the boot loader its arguments now, and they count at a boot.
+    let is_now = writer.running && writer.places.iter().any(|place| !place.starts_with("cmdline:"));
+    let when = if is_now { "now" } else { "at the next boot" };
     let may = units::count(writer.maybe.len(), "place");
     let writes = match writer.places.len() - writer.maybe.len().min(writer.places.len()) {
         0 => format!("may write {count} of this plan too"),
