@@ -475,6 +475,37 @@ fn is_moved(entry: &Entry, outcome: &Outcome) -> bool {
     entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Moved)
 }
 
+/// What is to be done about a place that is not there, or that by force nothing more is done.
+fn not_there(entry: &Entry, outcome: &Outcome, force: bool) -> String {
+    let (id, place) = (entry.id, &outcome.place);
+    if force {
+        return given_up(entry, place);
+    }
+    if is_shared_out(place) {
+        return format!(
+            "{place}: resctrl is not mounted any more, and who unmounts it gives all caches to everybody, so that \
+             nothing is left to put back; to close the entry: planish undo {id} --force"
+        );
+    }
+    if is_thread(place) {
+        return format!(
+            "{place}: no such thread is seen from here (a container sees none), and it was not put back; where it is \
+             seen: planish undo {id}; a thread that ended with its CPU has taken it along: planish undo {id} --force"
+        );
+    }
+    if let Some(point) = lost_mount(entry, outcome) {
+        return format!(
+            "{place}: nothing that planish sets is mounted at {point} now, and it was not put back; where it is only \
+             hidden or elsewhere, and seen again: planish undo {id}; what is mounted anew has its options from that: \
+             planish undo {id} --force"
+        );
+    }
+    format!(
+        "{place} is not there now (a CPU that is offline, a device that went?) and was not put back; when it is there \
+         again: planish undo {id}; to give it up: planish undo {id} --force"
+    )
+}
+
 /// That a place which is not there was given up by force, and what somebody else would have to write there.
 fn given_up(entry: &Entry, place: &str) -> String {
     let step = entry.steps.iter().find(|step| step.place == place);
@@ -491,45 +522,15 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
         let detail = outcome.detail.as_deref().unwrap_or("no reason is known");
         match outcome.outcome {
             OutcomeKind::Theirs => hints.push(format!("{}: {detail}", outcome.place)),
-            OutcomeKind::Vanished if lost_place(entry, outcome) && force => {
-                hints.push(given_up(entry, &outcome.place));
+            OutcomeKind::Vanished if lost_place(entry, outcome) => {
+                hints.push(not_there(entry, outcome, force));
             }
-            OutcomeKind::Vanished if lost_place(entry, outcome) && is_shared_out(&outcome.place) => {
-                hints.push(format!(
-                    "{}: resctrl is not mounted any more, and who unmounts it gives all caches to everybody, so that \
-                     nothing is left to put back; to close the entry: planish undo {id} --force",
-                    outcome.place
-                ));
-            }
-            OutcomeKind::Vanished if lost_place(entry, outcome) && is_thread(&outcome.place) => {
-                hints.push(format!(
-                    "{}: no such thread is seen from here (a container sees none), and it was not put back; where it \
-                     is seen: planish undo {id}; a thread that ended with its CPU has taken it along: planish undo \
-                     {id} --force",
-                    outcome.place
-                ));
-            }
-            OutcomeKind::Vanished if lost_mount(entry, outcome).is_some() => {
-                let point = lost_mount(entry, outcome).unwrap_or_default();
-                hints.push(format!(
-                    "{}: nothing that planish sets is mounted at {point} now, and it was not put back; where it is \
-                     only hidden or elsewhere, and seen again: planish undo {id}; what is mounted anew has its options \
-                     from that: planish undo {id} --force",
-                    outcome.place
-                ));
-            }
-            OutcomeKind::Vanished if lost_place(entry, outcome) => hints.push(format!(
-                "{} is not there now (a CPU that is offline, a device that went?) and was not put back; when it is \
-                 there again: planish undo {id}; to give it up: planish undo {id} --force",
-                outcome.place
-            )),
             OutcomeKind::Done | OutcomeKind::Satisfied if units::is_of_part(&outcome.place) => {
                 hints.extend(outcome.detail.clone());
             }
-            OutcomeKind::InUse if is_moved(entry, outcome) || units::is_of_part(&outcome.place) => hints.push(format!(
-                "{}: {detail}; then once more: planish undo {id}",
-                outcome.place
-            )),
+            OutcomeKind::InUse if is_moved(entry, outcome) || units::is_of_part(&outcome.place) => {
+                hints.push(format!("{}: {detail}; then once more: planish undo {id}", outcome.place));
+            }
             OutcomeKind::InUse => {
                 let holders: Vec<String> = outcome
                     .holders
