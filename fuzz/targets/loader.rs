@@ -63,6 +63,7 @@ fuzz_target!(|bytes: &[u8]| {
             edited: Vec::new(),
             generator: None,
             is_next_untold: false,
+            makes_menu: false,
             astray: None,
         };
         let loader = BootLoader::Known(files);

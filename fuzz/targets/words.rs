@@ -44,7 +44,7 @@ fn cpus(text: &str) {
 fn values(text: &str) {
     let types = [
         ValueType::Int { int: "pages".into(), min: Some(-1), max: Some(1 << 40), words: vec!["n/a".into()] },
-        ValueType::Ints { ints: "bytes".into(), count: 3, min: Some(1), ascending: true },
+        ValueType::Ints { ints: "bytes".into(), count: 3, min: Some(1), max: Some(1 << 31), ascending: true },
         ValueType::Choice { choice: vec!["always".into(), "madvise".into(), "never".into()] },
         ValueType::Flag { flag: true },
         ValueType::Cpus { cpus: CpuForm::List, empty: true },

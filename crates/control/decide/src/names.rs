@@ -286,7 +286,7 @@ mod tests {
         let knob = catalogue.knob(&planish_model::KnobId::new("block.scheduler")).expect("a row");
         let refused = |only: &str, observation: &Observation| {
             let (value, needs) = ("none".to_owned(), planish_model::Conditions::default());
-            let case = planish_model::Case { value, only: Some(only.to_owned()), needs };
+            let case = Case { value, only: Some(only.to_owned()), needs };
             let want = Want::Cases(vec![case]);
             refuse(knob, &want, &catalogue, observation).err().map(|error| error.to_string())
         };
