@@ -181,7 +181,8 @@ mod tests {
         for good in ["16K-2M:always", "64K:always;2M:inherit"] {
             assert_eq!(anon(good), None, "{good}");
         }
-        let reason = "this kernel has no such pages of 1 GiB, and takes none of `64K:always;1G:always`: 16 KiB to 2 MiB";
+        let reason = "this kernel has no such pages of 1 GiB, and takes none of `64K:always;1G:always`: 16 KiB to \
+                      2 MiB";
         assert_eq!(anon("64K:always;1G:always").as_deref(), Some(reason));
         assert!(anon("8K:always").is_some() && anon("1M-4M:always").is_some());
         let shmem = told(&[("boot.thp_shmem", "8K:always"), ("boot.thp_shmem", "4M:always")]);

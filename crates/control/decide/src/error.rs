@@ -135,8 +135,8 @@ impl DecideError {
             }
             Self::Word { knob, .. } => format!("see what it may be: planish knobs {knob}"),
             Self::NoWord { knob, .. } => format!(
-                "see what it may be: planish knobs {knob}; a word that a module of your own brings is known once that is \
-                 loaded"
+                "see what it may be: planish knobs {knob}; a word that a module of your own brings is known once \
+                 that is loaded"
             ),
             Self::NoNode { nodes, .. } if nodes.is_empty() => {
                 "leave `nodes` out: the pool of the whole machine is meant then".to_owned()

@@ -375,7 +375,8 @@ mod tests {
         }
         let told =
             no_service(&knob, &[case("zeptodb"), case("redis-x")], &observation).expect("it is not here");
-        let near = "no service of this host is called `zeptodb` or `redis-x`: it has mongod, mysql, redis-server, sssd, 3 more";
+        let near = "no service of this host is called `zeptodb` or `redis-x`: it has mongod, mysql, \
+                    redis-server, sssd, 3 more";
         assert_eq!((told.verdict, told.reason.as_str()), (VerdictKind::Absent, near));
         observation.services.clear();
         assert_eq!(refused("redis-sever", &observation), None, "nothing that it could be near to");

@@ -238,8 +238,8 @@ pub struct Persisted {
 }
 
 impl Persisted {
-    /// That a drop-in of others is read behind one of ours, and what is to be done: no other name of ours would help for
-    /// long.
+    /// That a drop-in of others is read behind one of ours, and what is to be done: no other name of ours would help
+    /// for long.
     #[must_use]
     pub fn read_later(source: &str, value: &str) -> String {
         format!("{source} is read after it and will set {value} at the next start: take out {source}")

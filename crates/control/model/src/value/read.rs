@@ -68,8 +68,9 @@ impl<'de> Deserialize<'de> for ValueType {
                               { unsigned = UNIT }, \
                               { ints = UNIT, count = N, min = N, max = N, ascending = true }, \
                               { choice = [WORD, ...] }, { cpus = \"list\" or \"mask\", empty = true }, \
-                              { boot_cpus = [WORD, ...] }, { flag = true }, { directives = [WORD, ...] }, { directive = WORD, unit = UNIT, min = N, \
-                              max = N, words = [WORD, ...], at_least = true }, { share = \"schemata\" or \"group\" }, \
+                              { boot_cpus = [WORD, ...] }, { flag = true }, { directives = [WORD, ...] }, \
+                              { directive = WORD, unit = UNIT, min = N, max = N, words = [WORD, ...], \
+                              at_least = true }, { share = \"schemata\" or \"group\" }, \
                               { form = \"thp-anon\", \"thp-shmem\", \"node-bytes\", \"tmpfs-size\" or \
                               \"thread-schedule\" } and { text = true }";
         let keys = Keys::deserialize(deserializer)?;

@@ -413,7 +413,8 @@ fn a_drop_in_that_is_read_behind_ours_has_one_verdict_and_a_cure() {
         format!("{theirs}:2 is read after it and will set 1024 at the next start: take out {theirs}:2");
     for profile in [&[][..], &["redis"]] {
         let (code, line) = monitored(sandbox.path(), profile);
-        let lost = "WARNING: 1 place will be lost at the next boot: unit.nofile redis-server.service.d is 65536:524288 (";
+        let lost = "WARNING: 1 place will be lost at the next boot: unit.nofile redis-server.service.d is \
+                    65536:524288 (";
         assert!(code == 1 && line.contains(&format!("{lost}{cure})")), "{profile:?} {line}");
         let checked = on(sandbox.path(), &[&["check"], profile].concat());
         let rows = checked.envelope()["result"]["knobs"].clone();
