@@ -24,7 +24,11 @@ pub(crate) fn refuse(
     observation: &Observation,
 ) -> Result<(), DecideError> {
     want.literals().iter().try_for_each(|value| refuse_word(knob, value, observation))?;
-    patterns(want).into_iter().try_for_each(|only| match is_of_services(knob) {
+    let patterns = patterns(want);
+    // Who names several services of one kind means whichever of them a host has.
+    let means_one = || patterns.iter().any(|only| is_here(only, &observation.services));
+    patterns.iter().try_for_each(|only| match is_of_services(knob) {
+        true if means_one() => Ok(()),
         true => refuse_service(knob, only, observation),
         false => refuse_pattern(knob, only, observation),
     })?;
@@ -47,6 +51,9 @@ pub(crate) fn patterns(want: &Want) -> Vec<&str> {
     cases.iter().filter_map(|case| case.only.as_deref()).collect()
 }
 
+/// Whoever writes a word of this row has the kernel load the module of that name.
+const BY_MODULE: &str = "net.ipv4.tcp_congestion_control";
+
 fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<(), DecideError> {
     // The words of a choice are checked with its type.
     if !matches!(knob.r#type, ValueType::Text { .. }) {
@@ -65,8 +72,9 @@ fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<()
     if let Some(near) = near {
         return Err(DecideError::Word { knob: id(), near: near.to_owned(), word });
     }
-    // A kernel that lists its words takes no other. Where it lists none, ours may be behind it (`mitigations=`).
-    let is_closed = knob.offered.is_some() && !known.is_empty();
+    // A kernel that lists its words takes no other. Where it lists none, ours may be behind it (`mitigations=`), and
+    // one that loads a module by the word has more than it lists (`net/ipv4/tcp_cong.c`).
+    let is_closed = knob.offered.is_some() && !known.is_empty() && knob.id.as_str() != BY_MODULE;
     if !is_closed || word.parse::<u32>().is_ok() {
         return Ok(());
     }
@@ -130,9 +138,6 @@ fn is_of_services(knob: &Knob) -> bool {
 /// A name that is shorter is one letter from too many: `sshd` and `sssd` are both on most hosts.
 const SERVICE_BYTES_MIN: usize = 6;
 
-/// From here on two letters may be wrong: `clickhouse-keeper` is three from `clickhouse-server`.
-const SERVICE_BYTES_LONG: usize = 12;
-
 /// Services of this host that are named before the others are only counted.
 const SERVICES_NAMED_MAX: usize = 4;
 
@@ -161,26 +166,36 @@ fn beginnings(name: &str) -> impl Iterator<Item = &str> {
     signs.chain([name.len()]).map(|end| &name[..end])
 }
 
+/// Whether a pattern means a service of this host.
+fn is_here(only: &str, here: &BTreeSet<String>) -> bool {
+    let pattern = only.split_once('=').map_or(only, |(_, pattern)| pattern);
+    here.iter().any(|name| place::matches(pattern, name))
+}
+
+/// Whether a name is another one with something put behind it, or without what is put before that: `mongodb` beside
+/// `mongod`, `syslog` beside `rsyslog` are services, each of them. A last letter that is missing is a typing error.
+fn is_of_its_own(meant: &str, here: &str) -> bool {
+    meant.starts_with(here) || here.ends_with(meant)
+}
+
 /// Refuses a pattern that means no service of this host and is a letter from one: `redis-sever` beside `redis-server`.
 /// One that means services of another host is no error, as for devices.
 fn refuse_service(knob: &Knob, only: &str, observation: &Observation) -> Result<(), DecideError> {
-    let pattern = only.split_once('=').map_or(only, |(_, pattern)| pattern);
     let here = &observation.services;
     let (meant, is_open) = meant(only);
-    if meant.len() < SERVICE_BYTES_MIN || here.iter().any(|name| place::matches(pattern, name)) {
+    if meant.len() < SERVICE_BYTES_MIN || is_here(only, here) {
         return Ok(());
     }
     let whole = |name| vec![stem(name)];
     let names = here.iter().map(String::as_str);
     let names: BTreeSet<&str> =
         names.flat_map(|name| if is_open { beginnings(name).collect() } else { whole(name) }).collect();
-    if names.iter().any(|name| essence(name) == essence(meant)) {
+    if names.iter().any(|name| essence(name) == essence(meant) || is_of_its_own(meant, name)) {
         return Ok(());
     }
-    let most = if meant.len() < SERVICE_BYTES_LONG { 1 } else { 2 };
-    match names.iter().map(|name| (edits(meant, name), *name)).min().filter(|(edits, _)| *edits <= most) {
+    match names.iter().find(|name| edits(meant, name) == 1) {
         None => Ok(()),
-        Some((_, near)) => Err(DecideError::Pattern {
+        Some(near) => Err(DecideError::Pattern {
             knob: knob.id.clone(),
             only: only.to_owned(),
             near: only.replacen(meant, near, 1),
@@ -370,9 +385,13 @@ mod tests {
             "clickhouse-keeper",
             "zeptodb",
             "valkey-server",
+            "mongodb",
         ] {
             assert_eq!(refused(other, &observation), None, "{other}: of another host, or here");
         }
+        // Who names two means whichever is here.
+        let want = Want::Cases(vec![case("redis-sever"), case("redis-server")]);
+        assert!(refuse(&knob, &want, &catalogue(), &observation).is_ok());
         let told =
             no_service(&knob, &[case("zeptodb"), case("redis-x")], &observation).expect("it is not here");
         let near = "no service of this host is called `zeptodb` or `redis-x`: it has mongod, mysql, \

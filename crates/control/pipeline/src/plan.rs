@@ -1,5 +1,6 @@
 //! `planish plan`: what would be written, and why. Any user may ask; nothing is written.
 
+use planish_act::stack;
 use planish_model::{
     Allowed, Class, Entry, EntryId, KnobId, Observation, Part, Plan, Profile, Skipped, ValueType,
 };
@@ -100,7 +101,12 @@ fn of_profile(
         instead_of: options.instead_of,
         persist: options.persist,
     };
-    let open = session.holding(entries);
+    let mut open = session.holding(entries);
+    // What goes back with an entry is what its undo would write.
+    for entry in open.iter_mut().filter(|entry| Some(entry.id) == options.instead_of) {
+        let steps = entry.steps.iter().map(|step| stack::with_originals(step, entries));
+        entry.steps = steps.collect();
+    }
     let _stage = info_span!("decide").entered();
     let plan = planish_decide::plan(session.catalogue(), &observation, profile, &open, &options)?;
     let plan = match options.instead_of {

@@ -2,9 +2,11 @@
 //! highest below its lowest. Whatever a plan is refused for is no way to leave a host. What nobody has built upon goes
 //! back however tight the host was before: that is how it was.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use planish_model::{Catalogue, Entry, EntryId, Step, Undo, Verdict, VerdictKind};
+use planish_act::stack;
+use planish_model::{Catalogue, Entry, EntryId, KnobId, Part, Step, Undo, Verdict, VerdictKind};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -42,7 +44,8 @@ impl fmt::Display for Unborne {
     }
 }
 
-/// Refuses to take entries back where what is left then is what a plan is refused for.
+/// Refuses to take entries back where what is left then is what a plan is refused for, and would not be without a newer
+/// entry.
 pub(crate) fn refuse(
     session: &Session,
     entries: &[Entry],
@@ -52,37 +55,39 @@ pub(crate) fn refuse(
     let Ok(catalogue) = session.sound_catalogue() else { return Ok(()) };
     let known = session.in_boot(entries);
     let oldest = selected.iter().min();
-    let is_newer =
-        |entry: &&Entry| entry.is_open() && Some(&entry.id) > oldest && !selected.contains(&entry.id);
-    let Some(newer) = known.iter().rev().filter(is_newer).find(|entry| is_built(entry, catalogue)) else {
-        return Ok(());
-    };
-    let newer = newer.id;
+    let newer: Vec<EntryId> = known
+        .iter()
+        .filter(|entry| entry.is_open() && Some(&entry.id) > oldest && !selected.contains(&entry.id))
+        .map(|entry| entry.id)
+        .collect();
     let back = going_back(session, catalogue, &known, selected);
-    if back.is_empty() {
+    if newer.is_empty() || back.is_empty() {
         return Ok(());
     }
-    let unborne = planish_decide::ruinous(catalogue, &session.observe_steps(&back), &back);
+    let refused = |ids: &[EntryId]| -> BTreeMap<KnobId, String> {
+        let steps = going_back(session, catalogue, &known, ids);
+        planish_decide::ruinous(catalogue, &session.observe_steps(&steps), &steps).into_iter().collect()
+    };
+    let with = |ids: &[EntryId]| refused(&[selected, ids].concat());
+    // However tight the host was before anybody came, it may be so again.
+    let (now, without) = (with(&[]), with(&newer));
+    let unborne: BTreeMap<KnobId, String> =
+        now.into_iter().filter(|(knob, _)| !without.contains_key(knob)).collect();
     if unborne.is_empty() {
         return Ok(());
     }
-    let why = unborne.iter().map(|(knob, why)| format!("{knob}: {why}")).collect::<Vec<_>>().join("; ");
-    Err(Unborne { entries: selected.to_vec(), newer, why }.into())
+    let is_it = |id: &&EntryId| {
+        let left = with(&[**id]);
+        unborne.keys().any(|knob| !left.contains_key(knob))
+    };
+    let Some(newest) = newer.iter().rev().find(is_it).or(newer.last()) else { return Ok(()) };
+    let told = |(knob, why): (&KnobId, &String)| format!("{knob}: {}", why.trim_end_matches(": want both"));
+    let why = unborne.iter().map(told).collect::<Vec<_>>().join("; ");
+    Err(Unborne { entries: selected.to_vec(), newer: *newest, why }.into())
 }
 
-/// Whether an entry holds a value that another one bounds, or that bounds another.
-fn is_built(entry: &Entry, catalogue: &Catalogue) -> bool {
-    let mut held = entry.steps.iter().filter(|step| step.undo == Undo::Restore && !step.is_undone());
-    held.any(|step| {
-        let verdict = Verdict::new(VerdictKind::Settable, "is held");
-        let knob = catalogue.knob(&step.knob).ok();
-        let step = knob.map(|knob| Step::of(knob, &step.place, String::new(), step.wanted.clone(), verdict));
-        step.is_some_and(|step| planish_decide::is_bound(&step, catalogue))
-    })
-}
-
-/// The values that would go back of those that bound each other: of a place that several entries set the oldest
-/// original, and nothing where an entry that stays has it.
+/// The values that would go back of those that bound each other, with their twins: of a place that several entries set
+/// the oldest original, and nothing where an entry that stays has it.
 fn going_back(session: &Session, catalogue: &Catalogue, known: &[Entry], selected: &[EntryId]) -> Vec<Step> {
     let goes = |entry: &&Entry| selected.contains(&entry.id);
     let is_covered = |own: &Entry, place: &str| {
@@ -93,26 +98,33 @@ fn going_back(session: &Session, catalogue: &Catalogue, known: &[Entry], selecte
     let mut back: Vec<Step> = Vec::new();
     for entry in known.iter().filter(goes) {
         for own in entry.steps.iter().filter(|own| own.undo == Undo::Restore && !own.is_undone()) {
-            let (Ok(knob), Some(original)) = (catalogue.knob(&own.knob), own.original()) else { continue };
-            let Ok(now) = session.host().read(&own.place) else { continue };
+            let is_ours = |now: &str| {
+                catalogue.knob(&own.knob).is_ok_and(|knob| knob.r#type.same(now, own.ours()))
+                    || known
+                        .iter()
+                        .any(|other| other.id > entry.id && goes(&other) && sets(other, &own.place))
+            };
             // What somebody else has set since stays.
-            let is_ours = knob.r#type.same(&now, own.ours());
-            let step = Step::of(
-                knob,
-                &own.place,
-                now,
-                original.value.clone(),
-                Verdict::new(VerdictKind::Settable, "goes back"),
-            );
-            let is_known = back.iter().any(|other| other.place == own.place);
-            if is_ours
-                && !is_known
-                && !is_covered(entry, &own.place)
-                && planish_decide::is_bound(&step, catalogue)
-            {
-                back.push(step);
+            let is_theirs = !session.host().read(&own.place).is_ok_and(|now| is_ours(&now));
+            if is_theirs || is_covered(entry, &own.place) {
+                continue;
+            }
+            let originals = stack::with_originals(own, known).originals;
+            for original in originals.iter().filter(|original| original.is_of_setting()) {
+                let Ok(knob) = catalogue.knob(&original.knob) else { continue };
+                let Ok(now) = session.host().read(&original.place) else { continue };
+                let settable = Verdict::new(VerdictKind::Settable, "goes back");
+                let step = Step::of(knob, &original.place, now, original.value.clone(), settable);
+                let is_known = back.iter().any(|other| other.place == original.place);
+                if !is_known && planish_decide::is_bound(&step, catalogue) {
+                    back.push(Step { part: Some(Part::Back), ..step });
+                }
             }
         }
     }
     back
+}
+
+fn sets(entry: &Entry, place: &str) -> bool {
+    entry.steps.iter().any(|step| step.place == place && step.undo == Undo::Restore && !step.is_undone())
 }

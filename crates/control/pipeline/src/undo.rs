@@ -6,7 +6,9 @@ use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_ba
 use planish_host::{Host, resctrl};
 use planish_journal::{Handed, Journal, JournalError, NOT_CONFIRMED};
 use planish_model::place::mount_point;
-use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Undo};
+use planish_model::{
+    Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Step, Undo, Verdict, VerdictKind,
+};
 use tracing::info_span;
 
 use crate::contents::Contents;
@@ -109,11 +111,15 @@ fn out_of_reach(session: &Session, target: Target) -> Result<Option<String>, Pip
     }))
 }
 
-/// The newest closed entry of this boot that left a value to somebody else.
+/// The newest closed entry of this boot that left a value to somebody else, and no file: force would take along what
+/// others wrote into that.
 fn kept_theirs(session: &Session) -> Result<Option<EntryId>, PipelineError> {
     let boot_id = session.host().boot_id();
     let kept = |entry: &&Entry| {
-        !entry.is_open() && entry.boot_id == boot_id && entry.steps.iter().any(EntryStep::left_theirs)
+        let mut left = entry.steps.iter().filter(|step| step.left_theirs()).peekable();
+        let is_any = left.peek().is_some();
+        let is_file = |step: &EntryStep| matches!(step.undo, Undo::File | Undo::Edit);
+        !entry.is_open() && entry.boot_id == boot_id && is_any && !left.any(is_file)
     };
     let entries = session.in_boot(&session.ledger()?.entries);
     Ok(entries.iter().rev().find(kept).map(|entry| entry.id))
@@ -335,7 +341,7 @@ pub(crate) fn take_back(
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
-    for index in way_back(session, entry) {
+    for index in way_back(session, entry, &known) {
         let now = &known[of_boot];
         let (step, mut handed) = (&now.steps[index], None);
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
@@ -391,13 +397,39 @@ pub(crate) fn take_back(
     back
 }
 
-/// The order in which the steps of an entry go back.
-pub(crate) fn way_back(session: &Session, entry: &Entry) -> Vec<usize> {
-    let original = |step: &EntryStep| step.original().map(|original| original.value.clone());
-    let originals: Vec<Option<String>> = entry.steps.iter().map(original).collect();
-    let steps = entry.steps.iter().zip(&originals);
-    let steps: Vec<_> = steps.map(|(step, original)| (&step.knob, original.as_deref())).collect();
-    planish_decide::back(&steps, session.catalogue())
+/// The order in which the steps of an entry go back, by the values that they go back to: those of entries that it lies
+/// over and that are undone count, and not what those had left. What bounds each other goes by no state that a plan is
+/// refused for, from what the host has now.
+pub(crate) fn way_back(session: &Session, entry: &Entry, known: &[Entry]) -> Vec<usize> {
+    let catalogue = session.catalogue();
+    let resolved: Vec<EntryStep> =
+        entry.steps.iter().map(|step| stack::with_originals(step, known)).collect();
+    let steps =
+        resolved.iter().map(|step| (&step.knob, step.original().map(|original| original.value.as_str())));
+    let mut order = planish_decide::back(&steps.collect::<Vec<_>>(), catalogue);
+    let bound = |index: &usize| {
+        let own = resolved.get(*index).filter(|step| step.undo == Undo::Restore && !step.is_undone())?;
+        let (original, now) = (own.original()?, session.host().read(&own.place).ok()?);
+        let settable = Verdict::new(VerdictKind::Settable, "");
+        let knob = catalogue.knob(&own.knob).ok()?;
+        let step = Step::of(knob, &own.place, now, original.value.clone(), settable);
+        planish_decide::is_bound(&step, catalogue).then_some((*index, step))
+    };
+    let bound: Vec<(usize, Step)> = order.iter().filter_map(bound).collect();
+    if bound.len() < 2 {
+        return order;
+    }
+    let steps: Vec<Step> = bound.iter().map(|(_, step)| step.clone()).collect();
+    let sorted = planish_decide::within_bounds(&steps, catalogue, &session.observe_steps(&steps));
+    let index_of =
+        |step: &Step| bound.iter().find(|(_, own)| own.place == step.place).map(|(index, _)| *index);
+    let mut next = sorted.iter().filter_map(index_of);
+    for turn in &mut order {
+        if bound.iter().any(|(index, _)| index == turn) {
+            *turn = next.next().unwrap_or(*turn);
+        }
+    }
+    order
 }
 
 /// Takes back what is no value of a place: pages and threads of a process, the file of a program.

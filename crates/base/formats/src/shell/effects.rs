@@ -177,8 +177,8 @@ struct Finder {
     reads: Vec<String>,
     /// Folders and names of files that a program only looked for: whoever is told of them may write there.
     finds: Vec<(String, String)>,
-    /// What is run at the end of a text.
-    at_exit: Option<String>,
+    /// What is run at the end of a text: which of several, a condition decides.
+    at_exit: Vec<String>,
     /// Something is written to a place that cannot be told.
     is_open: bool,
     /// What stands there may not be run.
@@ -222,7 +222,7 @@ impl Finder {
         if self.depth == 1 {
             self.uncalled();
             // Behind all the rest, and where the text ends early, too.
-            if let Some(text) = self.at_exit.take() {
+            for text in std::mem::take(&mut self.at_exit) {
                 self.perhaps(|finder| finder.script(&text));
             }
         }
@@ -250,21 +250,31 @@ impl Finder {
         (self.is_conditional, self.over) = (was, None);
     }
 
-    /// Runs lists of which one is run, or none. Each begins in the same folder; behind them it is that of the kernel
-    /// where one of them goes there.
-    fn one_of(&mut self, lists: Vec<&List<'_>>) {
-        let begin = (self.folder.clone(), self.left.clone());
+    /// Runs branches of which one is run, or none: each behind the conditions before it, which are run one after the
+    /// other. Behind them the folder is that of the kernel where one of them goes there.
+    fn one_of<'l, 't: 'l>(
+        &mut self,
+        branches: impl Iterator<Item = (Option<&'l List<'t>>, &'l List<'t>)>,
+        may_be_none: bool,
+    ) {
+        let mut begin = (self.folder.clone(), self.left.clone());
         let mut ends = Vec::new();
-        for list in lists {
+        for (condition, then) in branches {
             (self.folder, self.left) = begin.clone();
-            self.perhaps(|finder| finder.list(list));
+            if let Some(condition) = condition {
+                self.perhaps(|finder| finder.list(condition));
+                begin = (self.folder.clone(), self.left.clone());
+            }
+            self.perhaps(|finder| finder.list(then));
             ends.push((self.folder.clone(), self.left.clone()));
+        }
+        if may_be_none {
+            ends.insert(0, begin.clone());
         }
         let is_of_kernel = |folder: &Option<String>| {
             folder.as_ref().is_some_and(|folder| folder.starts_with("/proc") || folder.starts_with("/sys"))
         };
-        let moved = ends.iter().rfind(|end| **end != begin);
-        let end = ends.iter().find(|(folder, _)| is_of_kernel(folder)).or(moved);
+        let end = ends.iter().find(|(folder, _)| is_of_kernel(folder)).or(ends.last());
         (self.folder, self.left) = end.cloned().unwrap_or(begin);
     }
 
@@ -436,8 +446,17 @@ impl Finder {
                 self.list(list);
                 without_redirects(command)
             }
+            Kind::If(branches) => {
+                let has_else = branches.last().is_some_and(|(condition, _)| condition.is_none());
+                self.one_of(branches.iter().map(|(condition, then)| (condition.as_ref(), then)), !has_else);
+                without_redirects(command)
+            }
+            Kind::Case { arms, .. } => {
+                self.one_of(arms.iter().map(|(_, list)| (None, list)), true);
+                without_redirects(command)
+            }
             _ => {
-                self.one_of(lists_in(command));
+                lists_in(command).into_iter().for_each(|list| self.perhaps(|finder| finder.list(list)));
                 without_redirects(command)
             }
         };
@@ -529,8 +548,9 @@ impl Finder {
                 // More words than these come from what it reads.
                 match program(&words) {
                     Program::Reads => self.reads.push(told()),
-                    _ => {
-                        self.is_open = true;
+                    what => {
+                        // A program that nobody here knows is given names, and no place to write to.
+                        self.is_open |= !matches!(what, Program::Unknown);
                         self.named(format!("{} {before}", told()));
                         self.command(&words, says, before);
                     }
@@ -552,7 +572,11 @@ impl Finder {
                 found.into_iter().for_each(|(folder, name)| self.maybe_below(folder, name));
                 self.named(told());
             }
-            Program::AtExit(text) => self.at_exit = Some(text).filter(|text| text != "-"),
+            Program::AtExit(text) => match text.as_str() {
+                "-" if !self.is_conditional => self.at_exit.clear(),
+                "-" => {}
+                _ => self.at_exit.push(text),
+            },
             Program::Folder(name) => {
                 let to = match name.as_str() {
                     "-" => self.left.clone(),

@@ -188,10 +188,13 @@ pub(super) fn program(fields: &[String]) -> Program {
             }
         }
         "eval" => Program::Shell { text: words.join(" "), is_doubtful: false },
-        "trap" if words.len() > 1 && words[1..].iter().any(|word| ["EXIT", "0"].contains(&word.as_str())) => {
-            Program::AtExit(words[0].clone())
-        }
-        "trap" if words.len() > 1 => Program::Shell { text: words[0].clone(), is_doubtful: true },
+        "trap" => match plain().cloned().collect::<Vec<_>>().as_slice() {
+            [text, signals @ ..] if signals.iter().any(|signal| ["EXIT", "0"].contains(&signal.as_str())) => {
+                Program::AtExit(text.clone())
+            }
+            [text, _, ..] => Program::Shell { text: text.clone(), is_doubtful: true },
+            _ => Program::Reads,
+        },
         "xargs" => Program::Gets(words[options_of("xargs", words)..].to_vec()),
         "cd" | "pushd" => Program::Folder(plain().next().cloned().unwrap_or_default()),
         "awk" | "gawk" | "mawk" if words.iter().any(|word| word.contains(['>', '|'])) => Program::Unknown,

@@ -63,7 +63,9 @@ fn refuse_other_kinds(host: &Host, pid: u32) -> Result<(), ResidencyError> {
     if let Some(process) = told("Tgid:").and_then(|id| id.parse().ok()).filter(|process| *process != pid) {
         return Err(ResidencyError::Thread { id: pid, process });
     }
-    match told("State:").is_some_and(|state| state.starts_with(['Z', 'X'])) {
+    // The first thread may have ended, and the others go on.
+    let is_alone = || host.list(&format!("/proc/{pid}/task")).len() <= 1;
+    match told("State:").is_some_and(|state| state.starts_with(['Z', 'X'])) && is_alone() {
         true => Err(ResidencyError::Ended { pid }),
         false => Ok(()),
     }
@@ -168,6 +170,7 @@ mod tests {
         assert_eq!(members(&host, &Who::Pid(std::process::id()), false).unwrap().len(), 1);
         assert!(matches!(members(&host, &Who::Pid(u32::MAX), false), Err(ResidencyError::NoProcess { .. })));
     }
+
     #[test]
     fn a_thread_and_a_process_that_has_ended_are_told_as_that() {
         let host = Host::live();

@@ -251,6 +251,79 @@ fn a_plan_in_the_place_of_an_entry_goes_by_no_state_that_is_refused() {
     });
 }
 
+/// An entry in the place of another goes back to what was before both, by the same care.
+#[test]
+fn an_undo_of_what_took_a_place_goes_by_no_state_that_is_refused() {
+    let over = |first: &Source, second: &[(&str, Want)]| {
+        let tree = tree("0", "50");
+        apply(&tree.session(), &planned(&tree.session(), first), &ApplyOptions::default()).expect("applied");
+        let options = PlanOptions { instead_of: Some(EntryId(1)), ..options() };
+        let plan = plan(&tree.session(), &profile("second", second), &options).expect("a plan");
+        apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+        tree
+    };
+    let back = |session: &Session| drop(undo(session, Target::Newest, false).expect("undone"));
+    let limits = [("vm.overcommit_memory", Want::Int(2)), ("vm.overcommit_ratio", Want::Int(96))];
+    let is_little = |tree: &Tree| tree.get(MODE).trim() == "2" && tree.get(RATIO).trim() == "50";
+    is_borne_at_every_write(&|| over(&wanted(2, 95), &limits), &back, &|tree| !is_little(tree));
+    let thresholds = |second: i64, third: i64| {
+        [
+            ("net.ipv4.neigh.default.gc_thresh2", Want::Int(second)),
+            ("net.ipv4.neigh.default.gc_thresh3", Want::Int(third)),
+        ]
+    };
+    let many = || over(&profile("many", &thresholds(4096, 8192)), &thresholds(3000, 6000));
+    is_borne_at_every_write(&many, &back, &|tree| {
+        THRESHOLDS.map(|place| tree.get(place).trim().parse::<u64>().expect("a number")).is_sorted()
+    });
+}
+
+/// Judged is what an undo writes: not what an entry that is gone had left, and not what nobody built upon.
+#[test]
+fn an_undo_is_refused_for_what_it_would_write_alone() {
+    let one = |tree: &Tree, id: &str, value: i64, instead_of: Option<u64>| {
+        let allow_classes = vec![Class::Availability, Class::Durability];
+        let options =
+            PlanOptions { allow_classes, instead_of: instead_of.map(EntryId), ..PlanOptions::default() };
+        let plan =
+            plan(&tree.session(), &profile("one", &[(id, Want::Int(value))]), &options).expect("a plan");
+        apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    };
+    let limit_of = |tree: &Tree, kib: u64| {
+        let told = tree.get("/proc/meminfo");
+        let rest: Vec<&str> = told.lines().filter(|line| !line.starts_with("CommitLimit")).collect();
+        tree.put("/proc/meminfo", &format!("{}\nCommitLimit:    {kib} kB\n", rest.join("\n")));
+    };
+    // In the place of an entry: what goes back is the value of before both.
+    let starved = tree("0", "50");
+    one(&starved, "vm.overcommit_ratio", 95, None);
+    one(&starved, "vm.overcommit_ratio", 97, Some(1));
+    limit_of(&starved, 260_382_392);
+    one(&starved, "vm.overcommit_memory", 2, None);
+    let error = undo(&starved.session(), Target::Entry(EntryId(2)), false).expect_err("50 % is too little");
+    assert!(error.hints()[0].contains("planish undo 3"), "{:?}", error.hints());
+    // And what it would not write is nothing to refuse it for.
+    let dirty = Tree::copy_of("metal-2s");
+    dirty.put("/proc/sys/vm/dirty_background_ratio", "5\n");
+    one(&dirty, "vm.dirty_ratio", 8, None);
+    one(&dirty, "vm.dirty_ratio", 12, Some(1));
+    one(&dirty, "vm.dirty_background_ratio", 11, None);
+    assert_eq!(undo(&dirty.session(), Target::Entry(EntryId(2)), false).expect("to 20").exit, Exit::Done);
+    // Its twin comes back with it.
+    let twins = Tree::copy_of("metal-2s");
+    one(&twins, "vm.dirty_bytes", 4 << 30, None);
+    one(&twins, "vm.dirty_background_ratio", 25, None);
+    undo(&twins.session(), Target::Entry(EntryId(1)), false).expect_err("the share of before is 20");
+    // How tight a host was before anybody came is how it may be again, whatever else is set.
+    let few = Tree::copy_of("metal-2s");
+    few.put("/proc/sys/net/ipv4/ip_local_port_range", "60000\t60100\n");
+    let wide = [("net.ipv4.ip_local_port_range", Want::Text("1024 65535".to_owned()))];
+    let plan = planned(&few.session(), &profile("wide", &wide));
+    apply(&few.session(), &plan, &ApplyOptions::default()).expect("applied");
+    one(&few, "net.ipv4.neigh.default.gc_thresh3", 4096, None);
+    assert_eq!(undo(&few.session(), Target::Entry(EntryId(1)), false).expect("as it was").exit, Exit::Done);
+}
+
 /// What a newer entry was built upon does not go from below it, unless it is asked for by force.
 #[test]
 fn an_older_entry_does_not_take_the_limit_of_a_newer_mode_away() {

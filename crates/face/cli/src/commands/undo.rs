@@ -62,15 +62,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(next))
 }
 
-/// Whether a value was left to whoever had set it since. Of a file force takes all that others wrote into it along:
-/// nobody is sent there who has not looked.
+/// Whether a value was left to whoever had set it since, and no file. Of a file force takes all that others wrote into
+/// it along: nobody is sent there who has not looked.
 fn kept_value(entry: &UndoneEntry) -> bool {
     let is_file = |place: &str| {
         let mut steps = entry.written.iter().flat_map(|written| &written.steps);
         steps.any(|step| step.place == place && matches!(step.undo, Undo::File | Undo::Edit))
     };
-    let is_kept = |outcome: &Outcome| outcome.outcome == OutcomeKind::Theirs && !is_file(&outcome.place);
-    entry.outcomes.iter().any(is_kept)
+    let mut kept = entry.outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Theirs).peekable();
+    kept.peek().is_some() && !kept.any(|outcome| is_file(&outcome.place))
 }
 
 /// Why nothing was taken back.

@@ -156,12 +156,21 @@ fn branches_begin_in_one_folder_and_a_trap_is_the_last_word() {
         "if true; then cd /proc/sys/vm; else cd /tmp; fi; echo 60 > swappiness",
         "if [ -e /x ]; then cd /tmp; else cd /proc/sys/vm; fi; echo 60 > swappiness",
         "case $1 in a) cd /proc/sys/vm;; *) :;; esac; echo 60 > swappiness",
+        "if cd /proc/sys/vm; then echo 60 > swappiness; fi",
+        "if [ -d /proc/sys/vm ] && cd /proc/sys/vm; then echo 60 > swappiness; fi",
+        "while cd /proc/sys/vm; do echo 60 > swappiness; break; done",
+        "trap -- 'echo 60 > P' EXIT",
+        "if a; then trap 'echo 60 > P' EXIT; else trap 'echo 1 > /run/x' EXIT; fi",
     ] {
         assert!(of(text).contains(&format!("={P} echo 60")), "{text}: {:?}", of(text));
     }
     let both = of("trap 'echo 60 > P' EXIT; echo 7 > P; exit 0");
     assert_eq!(both, [format!("={P} echo 7"), format!("={P} echo 60")]);
     assert_eq!(of("trap 'echo 60 > P' EXIT; trap - EXIT; echo 7 > P"), [format!("={P} echo 7")]);
+    let left = of("cd /proc/sys/vm; if false; then cd /tmp; else cd /var; fi; echo 60 > swappiness");
+    assert!(!left.contains(&format!("={P} echo 60")), "{left:?}");
+    // Names that a program is given are no places that it writes to.
+    assert!(!of("cat P >> /var/log/x; ls /tmp | xargs rm -f").iter().any(|line| line.contains("cat P")));
     // A pattern is of the folder that it is looked for in.
     let found = of("cd /sys/block; for d in *; do echo none > $d/queue/scheduler; done");
     assert!(found.contains(&"=/sys/block/*/queue/scheduler echo none".to_owned()), "{found:?}");
