@@ -338,7 +338,8 @@ fn look<'a>(
             Ok(mover) => looked.movers.push(mover),
             // Of a service a process may end while others are looked at.
             Err(PipelineError::Process(
-                RelocateError::Ended { .. } | RelocateError::Residency(ResidencyError::NoProcess { .. }),
+                RelocateError::Ended { .. }
+                | RelocateError::Residency(ResidencyError::NoProcess { .. } | ResidencyError::Ended { .. }),
             )) if !is_first => looked.missed += 1,
             Err(error) => return Err(error),
         }

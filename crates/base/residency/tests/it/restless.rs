@@ -35,7 +35,11 @@ fn a_process_that_ends_meanwhile_is_gone_and_nothing_else() {
         std::thread::sleep(std::time::Duration::from_micros(round * 50));
         match shell.map(false) {
             Ok(map) => assert_eq!(map.members.len(), 1),
-            Err(ResidencyError::NoProcess { .. } | ResidencyError::Restless { .. }) => {}
+            Err(
+                ResidencyError::NoProcess { .. }
+                | ResidencyError::Ended { .. }
+                | ResidencyError::Restless { .. },
+            ) => {}
             Err(error) => panic!("round {round}: {error:?}"),
         }
         let _ = shell.0.wait();

@@ -141,7 +141,7 @@ impl Watch<'_> {
                     self.achieved[index] = Some(achieved);
                 }
                 // It has ended, which the next event tells.
-                Err(ResidencyError::NoProcess { .. }) => {}
+                Err(ResidencyError::NoProcess { .. } | ResidencyError::Ended { .. }) => {}
                 Err(error) => {
                     let chain = crate::failure::chain(&error);
                     self.tell(warning(format!("its memory cannot be looked at: {chain}")));
