@@ -572,20 +572,28 @@ impl Finder {
                 found.into_iter().for_each(|(folder, name)| self.maybe_below(folder, name));
                 self.named(told());
             }
-            Program::AtExit(text) => match text.as_str() {
-                "-" if !self.is_conditional => self.at_exit.clear(),
-                "-" => {}
-                _ => self.at_exit.push(text),
-            },
-            Program::Folder(name) => {
-                let to = match name.as_str() {
-                    "-" => self.left.clone(),
-                    "" => Some("/root".to_owned()),
-                    name => Some(plain(&below(self.folder.as_deref(), name)).0),
-                };
-                self.left = std::mem::replace(&mut self.folder, to);
-            }
+            Program::AtExit(text) => self.at_exit_run(text),
+            Program::Folder(name) => self.go_to(&name),
         }
+    }
+
+    /// Has a text run at the end, in place of none but those that are surely over.
+    fn at_exit_run(&mut self, text: String) {
+        match text.as_str() {
+            "-" if !self.is_conditional => self.at_exit.clear(),
+            "-" => {}
+            _ => self.at_exit.push(text),
+        }
+    }
+
+    /// Goes to another folder, as `cd` does.
+    fn go_to(&mut self, name: &str) {
+        let to = match name {
+            "-" => self.left.clone(),
+            "" => Some("/root".to_owned()),
+            name => Some(plain(&below(self.folder.as_deref(), name)).0),
+        };
+        self.left = std::mem::replace(&mut self.folder, to);
     }
 
     /// `sysctl` as procps and busybox have it (`sysctl(8)`): options with `p` load files, and of words those with a
