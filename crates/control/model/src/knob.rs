@@ -93,6 +93,12 @@ pub enum Undo {
 }
 
 impl Undo {
+    /// Whether it is a file of ours, or lines of ours in one of others.
+    #[must_use]
+    pub fn is_file(self) -> bool {
+        matches!(self, Self::File | Self::Edit)
+    }
+
     /// Whether what was written is there after a reboot: files are.
     #[must_use]
     pub fn outlives_boot(self) -> bool {

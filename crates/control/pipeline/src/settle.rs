@@ -21,7 +21,7 @@ pub(crate) fn sweep(journal: &Journal, host: &Host, sink: &dyn Sink) {
     let steps: Vec<&EntryStep> = all
         .filter(|entry| entry.is_open())
         .flat_map(|entry| &entry.steps)
-        .filter(|step| matches!(step.undo, Undo::File | Undo::Edit))
+        .filter(|step| step.undo.is_file())
         .collect();
     let edited = steps.iter().filter(|step| step.undo == Undo::Edit).map(|step| step.place.as_str());
     for place in edited.collect::<std::collections::BTreeSet<_>>() {

@@ -64,15 +64,17 @@ pub(crate) fn refuse(
     if newer.is_empty() || back.is_empty() {
         return Ok(());
     }
-    let refused = |ids: &[EntryId]| -> BTreeMap<KnobId, String> {
-        let steps = going_back(session, catalogue, &known, ids);
-        planish_decide::ruinous(catalogue, &session.observe_steps(&steps), &steps).into_iter().collect()
+    let refused = |steps: &[Step]| -> BTreeMap<KnobId, String> {
+        planish_decide::ruinous(catalogue, &session.observe_steps(steps), steps).into_iter().collect()
     };
-    let with = |ids: &[EntryId]| refused(&[selected, ids].concat());
+    let with = |ids: &[EntryId]| refused(&going_back(session, catalogue, &known, &[selected, ids].concat()));
+    let mut unborne = refused(&back);
+    if unborne.is_empty() {
+        return Ok(());
+    }
     // However tight the host was before anybody came, it may be so again.
-    let (now, without) = (with(&[]), with(&newer));
-    let unborne: BTreeMap<KnobId, String> =
-        now.into_iter().filter(|(knob, _)| !without.contains_key(knob)).collect();
+    let without = with(&newer);
+    unborne.retain(|knob, _| !without.contains_key(knob));
     if unborne.is_empty() {
         return Ok(());
     }
@@ -90,23 +92,20 @@ pub(crate) fn refuse(
 /// the oldest original, and nothing where an entry that stays has it.
 fn going_back(session: &Session, catalogue: &Catalogue, known: &[Entry], selected: &[EntryId]) -> Vec<Step> {
     let goes = |entry: &&Entry| selected.contains(&entry.id);
-    let is_covered = |own: &Entry, place: &str| {
-        let stays = known.iter().filter(|other| other.id > own.id && other.is_open() && !goes(other));
-        let mut steps = stays.flat_map(|other| &other.steps);
-        steps.any(|step| step.place == place && step.undo == Undo::Restore && !step.is_undone())
+    let above = |own: &Entry, place: &str| -> Vec<&Entry> {
+        known.iter().filter(|other| other.id > own.id && sets(other, place)).collect()
     };
     let mut back: Vec<Step> = Vec::new();
     for entry in known.iter().filter(goes) {
         for own in entry.steps.iter().filter(|own| own.undo == Undo::Restore && !own.is_undone()) {
+            let above = above(entry, &own.place);
+            let is_covered = above.iter().any(|other| other.is_open() && !goes(other));
             let is_ours = |now: &str| {
-                catalogue.knob(&own.knob).is_ok_and(|knob| knob.r#type.same(now, own.ours()))
-                    || known
-                        .iter()
-                        .any(|other| other.id > entry.id && goes(&other) && sets(other, &own.place))
+                let kind = catalogue.knob(&own.knob).map(|knob| &knob.r#type);
+                above.iter().any(goes) || kind.is_ok_and(|kind| kind.same(now, own.ours()))
             };
             // What somebody else has set since stays.
-            let is_theirs = !session.host().read(&own.place).is_ok_and(|now| is_ours(&now));
-            if is_theirs || is_covered(entry, &own.place) {
+            if is_covered || !session.host().read(&own.place).is_ok_and(|now| is_ours(&now)) {
                 continue;
             }
             let originals = stack::with_originals(own, known).originals;

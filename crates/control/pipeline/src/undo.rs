@@ -116,10 +116,9 @@ fn out_of_reach(session: &Session, target: Target) -> Result<Option<String>, Pip
 fn kept_theirs(session: &Session) -> Result<Option<EntryId>, PipelineError> {
     let boot_id = session.host().boot_id();
     let kept = |entry: &&Entry| {
-        let mut left = entry.steps.iter().filter(|step| step.left_theirs()).peekable();
-        let is_any = left.peek().is_some();
-        let is_file = |step: &EntryStep| matches!(step.undo, Undo::File | Undo::Edit);
-        !entry.is_open() && entry.boot_id == boot_id && is_any && !left.any(is_file)
+        let mut left = entry.steps.iter().filter(|step| step.left_theirs()).map(|step| step.undo.is_file());
+        let is_left = left.next().is_some_and(|is_file| !is_file && left.all(|is_file| !is_file));
+        !entry.is_open() && entry.boot_id == boot_id && is_left
     };
     let entries = session.in_boot(&session.ledger()?.entries);
     Ok(entries.iter().rev().find(kept).map(|entry| entry.id))

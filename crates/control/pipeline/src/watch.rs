@@ -199,8 +199,10 @@ fn is_settled(session: &Session, watched: &Entry) -> bool {
 
 /// Whether an entry of the journal is the one that is watched, by more than its number.
 fn is_same(entry: &Entry, watched: &Entry) -> bool {
-    let what = |entry: &Entry| (entry.at, entry.boot_id.clone(), entry.plan.clone());
-    entry.id == watched.id && what(entry) == what(watched)
+    entry.id == watched.id
+        && entry.at == watched.at
+        && entry.boot_id == watched.boot_id
+        && entry.plan == watched.plan
 }
 
 /// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end. The

@@ -1,6 +1,6 @@
 //! `planish undo`
 
-use planish_model::{Closure, Entry, EntryId, EntryState, Outcome, OutcomeKind, Undo};
+use planish_model::{Closure, Entry, EntryId, EntryState, Outcome, OutcomeKind};
 use planish_pipeline::{self as pipeline, Session, Target};
 use planish_report::{UndoReport, UndoneEntry};
 
@@ -67,10 +67,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 fn kept_value(entry: &UndoneEntry) -> bool {
     let is_file = |place: &str| {
         let mut steps = entry.written.iter().flat_map(|written| &written.steps);
-        steps.any(|step| step.place == place && matches!(step.undo, Undo::File | Undo::Edit))
+        steps.any(|step| step.place == place && step.undo.is_file())
     };
-    let mut kept = entry.outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Theirs).peekable();
-    kept.peek().is_some() && !kept.any(|outcome| is_file(&outcome.place))
+    let kept = entry.outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Theirs);
+    let mut kept = kept.map(|outcome| is_file(&outcome.place));
+    kept.next().is_some_and(|is_file| !is_file && kept.all(|is_file| !is_file))
 }
 
 /// Why nothing was taken back.
