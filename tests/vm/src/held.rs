@@ -87,21 +87,27 @@ fn killed() -> Result<Outcome> {
     let (mut kill_count, mut held_count, mut met_count) = (0, 0, 0);
     while kill_count < KILLS || (met_count == 0 && kill_count < MOST_KILLS) {
         let moment = kill_count;
-        let before = journal_bytes();
+        let seen = Cell::new((journal_bytes(), 0));
         let intent_at = Cell::new(None);
         let met = planish::killed_when(&["apply", "first", "--yes"], || {
-            // A third as soon as the limit is in force: the apply keeps it until its holder does. A third as soon as
-            // the holder has it, with more to write. The others behind the intent: the write comes next.
+            let (before, mut line_count) = seen.get();
+            let bytes = journal_bytes();
+            line_count += usize::from(bytes != before);
+            seen.set((bytes, line_count));
             match moment % 3 {
-                0 => return Ok(in_force()? == 20),
-                1 => return Ok(has_holder()),
-                _ => {}
+                // A third as soon as the limit is in force: the apply itself keeps it until its holder does.
+                0 => Ok(in_force()? == 20),
+                // A third behind the outcome of the first step: the holder has it, and there is more to write.
+                1 => Ok(line_count >= 2),
+                // The others behind the intent: the write comes next.
+                _ => {
+                    if intent_at.get().is_none() && line_count > 0 {
+                        intent_at.set(Some(Instant::now()));
+                    }
+                    let wait = Duration::from_millis(moment % KILLS * 20);
+                    Ok(intent_at.get().is_some_and(|at| at.elapsed() >= wait))
+                }
             }
-            if intent_at.get().is_none() && journal_bytes() != before {
-                intent_at.set(Some(Instant::now()));
-            }
-            let wait = Duration::from_millis(moment % KILLS * 20);
-            Ok(intent_at.get().is_some_and(|at| at.elapsed() >= wait))
         })?;
         let is_held = in_force()? == 20;
         kill_count += 1;
@@ -128,14 +134,6 @@ pub fn in_force() -> Result<i32> {
     let read = File::open(DEVICE).and_then(|mut device| device.read_exact(&mut bytes));
     read.with_context(|| format!("read {DEVICE}"))?;
     Ok(if cfg!(target_endian = "big") { i32::from_be_bytes(bytes) } else { i32::from_le_bytes(bytes) })
-}
-
-/// Whether a process has taken the name of one that holds the limit, which it does when it holds. Only names are read:
-/// what is waited for is short.
-fn has_holder() -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else { return false };
-    let name = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-    processes.flatten().any(|entry| name(entry).trim_end() == "planish-holder")
 }
 
 /// Processes that have the device open.
