@@ -177,7 +177,8 @@ fn neither(host: &Host, cmdline: &str) -> Boot {
 
 /// The folder of entries of systemd-boot, and what is in it. A second partition may hold them:
 /// <https://uapi-group.org/specifications/specs/boot_loader_specification>. It reads both, and sorts what it finds as
-/// one list; whether a folder is on a partition that it looks at, its files do not tell.
+/// one list. Where a folder is on no partition that it can look at, nobody boots what is in it
+/// ([`others::is_before_linux`]).
 ///
 /// # Errors
 /// The machine as one whose loader is not known, where an entry cannot be read, and where two folders have some: which
@@ -185,7 +186,8 @@ fn neither(host: &Host, cmdline: &str) -> Boot {
 fn folder_of_entries(host: &Host, root: &str) -> Result<Option<(String, Vec<entries::Found>)>, Box<Boot>> {
     let mut found: Option<(String, Vec<entries::Found>)> = None;
     let mut seen = Vec::new();
-    for folder in [root, "/boot", "/efi"].map(|root| format!("{root}/loader/entries")) {
+    let points = ["/boot", "/efi"].into_iter().filter(|point| others::is_before_linux(host, point, root));
+    for folder in [root].into_iter().chain(points).map(|point| format!("{point}/loader/entries")) {
         // One partition may be seen at two places.
         let behind = host.canonical(&folder).unwrap_or_else(|| folder.clone());
         if seen.contains(&behind) {

@@ -165,6 +165,29 @@ pub(super) fn unmounted(host: &Host, points: &[&str]) -> Option<Boot> {
     })
 }
 
+/// Whether a program of the firmware may look into the file system at `point`, where that of systemd-boot is at `root`.
+///
+/// It finds a partition by its type, which nobody reads here, and reads it by a driver: of the firmware, which has to
+/// have one for FAT alone (UEFI 2.10, 13.3), or of those that systemd-boot loads from its own partition
+/// (systemd-boot(7)). A folder of another file system, /boot of the root of most machines, is none of that.
+pub(super) fn is_before_linux(host: &Host, point: &str, root: &str) -> bool {
+    // Where nobody tells what is mounted, every folder may be one.
+    let Some(mounts) = host.read_lossy(MOUNTS).ok().filter(|mounts| !mounts.is_empty()) else { return true };
+    let kinds = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        (words.next()? == point).then(|| words.next()).flatten()
+    });
+    match kinds.last() {
+        None => false,
+        // What mounts it at the first look says nothing of what that will be.
+        Some("vfat" | "msdos" | "autofs") => true,
+        Some(_) => {
+            let drivers = host.list(&format!("{root}/EFI/systemd/drivers"));
+            drivers.iter().any(|name| name.to_ascii_lowercase().ends_with(".efi"))
+        }
+    }
+}
+
 /// Signs of a loader none of whose own files is here.
 pub(super) fn signs(host: &Host, cmdline: &str) -> Option<Boot> {
     let cure = "mount /boot where that is a file system of its own, or give the arguments to the boot loader by \

@@ -445,6 +445,41 @@ fn entries_in_two_folders_of_systemd_boot_are_refused_with_both_named() {
 }
 
 #[test]
+fn entries_that_systemd_boot_cannot_read_are_none_of_its_own() {
+    let entry = "title Debian\nlinux /v\noptions ro\n";
+    let with = |mounts: &'static str| {
+        [
+            ("/boot/efi/EFI/systemd/systemd-bootx64.efi", ""),
+            ("/boot/efi/loader/entries/new.conf", entry),
+            ("/boot/loader/entries/old.conf", entry),
+            ("/proc/mounts", mounts),
+        ]
+    };
+    let own = [("/boot/efi/loader/entries/new.conf".to_owned(), BootFormat::Entry)];
+    let is_own = |files: &[(&str, &str)]| match loader(files) {
+        BootLoader::Known(files) => {
+            files.edited.into_iter().map(|file| (file.path, file.format)).eq(own.iter().cloned())
+        }
+        _ => false,
+    };
+    // A folder of the root, and a file system that the firmware has no driver for.
+    let of_root = "/dev/vda2 / ext4 rw 0 0\n/dev/vda1 /boot/efi vfat rw 0 0\n";
+    let apart = "/dev/vda3 / xfs rw 0 0\n/dev/vda2 /boot ext4 rw 0 0\n/dev/vda1 /boot/efi vfat rw 0 0\n";
+    assert!(is_own(&with(of_root)) && is_own(&with(apart)));
+    // One that it reads, and one that a driver of systemd-boot reads.
+    for mounts in [
+        "/dev/vda3 / xfs rw 0 0\n/dev/vda2 /boot vfat rw 0 0\n/dev/vda1 /boot/efi vfat rw 0 0\n",
+        "/dev/vda3 / xfs rw 0 0\nsystemd-1 /boot autofs rw 0 0\n/dev/vda1 /boot/efi vfat rw 0 0\n",
+        "systemd-1 /boot autofs rw 0 0\n/dev/vda2 /boot vfat rw 0 0\n/dev/vda1 /boot/efi vfat rw 0 0\n",
+    ] {
+        assert!(why(&with(mounts)).contains("both have entries"), "{mounts}");
+    }
+    let driver = ("/boot/efi/EFI/systemd/drivers/ext4x64.efi", "");
+    let files: Vec<_> = with(apart).into_iter().chain([driver]).collect();
+    assert!(why(&files).contains("both have entries"));
+}
+
+#[test]
 fn a_drop_in_counts_whatever_its_characters_are() {
     let own = "/etc/default/grub.d/90-planish.cfg";
     let (folder, host) = tree(&debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n"));
