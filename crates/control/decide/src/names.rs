@@ -51,9 +51,6 @@ pub(crate) fn patterns(want: &Want) -> Vec<&str> {
     cases.iter().filter_map(|case| case.only.as_deref()).collect()
 }
 
-/// Whoever writes a word of this row has the kernel load the module of that name.
-const BY_MODULE: &str = "net.ipv4.tcp_congestion_control";
-
 fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<(), DecideError> {
     // The words of a choice are checked with its type.
     if !matches!(knob.r#type, ValueType::Text { .. }) {
@@ -74,7 +71,7 @@ fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<()
     }
     // A kernel that lists its words takes no other. Where it lists none, ours may be behind it (`mitigations=`), and
     // one that loads a module by the word has more than it lists (`net/ipv4/tcp_cong.c`).
-    let is_closed = knob.offered.is_some() && !known.is_empty() && knob.id.as_str() != BY_MODULE;
+    let is_closed = knob.offered.is_some() && !known.is_empty() && knob.modules.is_empty();
     if !is_closed || word.parse::<u32>().is_ok() {
         return Ok(());
     }

@@ -296,7 +296,7 @@ impl<'a> Draft<'a> {
             let here = reading.access != Access::Absent;
             if let Some(verdict) = (!here).then(|| names::no_service(knob, cases, observation)).flatten() {
                 let wanted = holding().next().map(|case| case.value.clone());
-                return self.skip(knob, &reading.place, wanted, verdict);
+                return self.skip_nothing_named(knob, &reading.place, wanted, verdict);
             }
             let meant = |case: &&Case| {
                 let only = case.only.as_deref().filter(|_| here);
@@ -321,7 +321,11 @@ impl<'a> Draft<'a> {
                 }
             };
             let wanted = holding().next().map(|case| case.value.clone());
-            self.skip(knob, &knob.path, wanted, Verdict::new(VerdictKind::Absent, reason));
+            let verdict = Verdict::new(VerdictKind::Absent, reason);
+            match only.is_empty() {
+                true => self.skip(knob, &knob.path, wanted, verdict),
+                false => self.skip_nothing_named(knob, &knob.path, wanted, verdict),
+            }
         }
     }
 
@@ -379,7 +383,7 @@ impl<'a> Draft<'a> {
             let offered = reading.offered.join(", ");
             let verdict =
                 Verdict::new(VerdictKind::Absent, format!("`{word}` is not offered here: {offered}"));
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            return self.skip_nothing_named(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         if let Some(reason) = cards::beyond_limit(knob, reading, &word) {
             return self.skip_impossible(knob, &reading.place, wanted, reason);
@@ -716,6 +720,10 @@ impl<'a> Draft<'a> {
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
         self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
+    }
+
+    fn skip_nothing_named(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
+        self.skipped.push(Skipped::nothing_named(knob.id.clone(), place.to_owned(), wanted, verdict));
     }
 
     fn skip_impossible(&mut self, knob: &Knob, place: &str, wanted: &str, reason: String) {

@@ -19,6 +19,7 @@ pub(crate) fn knob(id: &str, path: &str) -> Knob {
         bound: None,
         pinned: None,
         words: Vec::new(),
+        modules: Vec::new(),
         twin: None,
         alias: Vec::new(),
         derives: Vec::new(),

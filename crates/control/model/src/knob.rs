@@ -244,6 +244,10 @@ pub struct Knob {
     /// typing error where it is near one, or where the host lists what it offers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<String>,
+    /// Modules one of which the kernel loads when somebody writes a word that it does not offer yet: files below
+    /// `kernel/` of the running kernel's, without their ending, with `{word}` where the word stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<String>,
     /// The knob that loses its value when this one is set (`vm.dirty_bytes` and `vm.dirty_ratio`).
     pub twin: Option<KnobId>,
     /// Knobs that show the same state through another place (the global pool and the pools of the nodes).

@@ -240,6 +240,10 @@ pub struct Skipped {
     /// It is left as it is since nobody allowed its class, or named its knob: the reason says what to type.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_allowed: bool,
+    /// The host has the like of it, and nothing that the profile names: no such service or device, no such word. That
+    /// may be the profile of another host, and may be a typing error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nothing_named: bool,
 }
 
 /// An open entry whose values a plan covers with others, or leaves as they are: an undo of what the plan becomes brings
@@ -360,7 +364,7 @@ impl Skipped {
     #[must_use]
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
         let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
-        let not_allowed = false;
+        let (not_allowed, nothing_named) = (false, false);
         let (when, not_to_keep, asked_by) = (When::default(), None, None);
         Self {
             knob,
@@ -375,7 +379,14 @@ impl Skipped {
             not_to_keep,
             asked_by,
             not_allowed,
+            nothing_named,
         }
+    }
+
+    /// A wanted value of what this host has nothing of by that name.
+    #[must_use]
+    pub fn nothing_named(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
+        Self { nothing_named: true, ..Self::left(knob, place, wanted, verdict) }
     }
 
     /// A wanted value that this host cannot have, and why not.

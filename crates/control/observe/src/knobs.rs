@@ -168,18 +168,44 @@ fn limit(host: &Host, knob: &Knob, path: &str) -> Option<i64> {
     host.read(&place::fill(knob.limit.as_deref()?, &holes)).ok()?.trim().parse().ok()
 }
 
-/// The words that this host offers: from the file that lists them, or from a value that shows its
-/// alternatives.
+/// The words that this host offers: from the file that lists them, or from a value that shows its alternatives; and
+/// those that the kernel loads a module for when they are written.
 fn offered(host: &Host, knob: &Knob, path: &str, value: Option<&str>) -> Vec<String> {
     let words = |text: &str| -> Vec<String> {
         text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
     };
-    if let Some(list) = &knob.offered {
-        let holes = place::captures(&knob.path, path).unwrap_or_default();
-        return host.read(&place::fill(list, &holes)).map(|text| words(&text)).unwrap_or_default();
-    }
-    match (&knob.r#type, value) {
-        (ValueType::Choice { .. }, Some(value)) if value.contains('[') => words(value),
+    let listed = match (&knob.offered, &knob.r#type, value) {
+        (Some(list), ..) => {
+            let holes = place::captures(&knob.path, path).unwrap_or_default();
+            host.read(&place::fill(list, &holes)).map(|text| words(&text)).unwrap_or_default()
+        }
+        (None, ValueType::Choice { .. }, Some(value)) if value.contains('[') => words(value),
         _ => Vec::new(),
+    };
+    // Where nothing is listed, any word may be written, and nothing is to be added.
+    let loaded = if listed.is_empty() { Vec::new() } else { by_modules(host, knob) };
+    let more: Vec<String> = loaded.into_iter().filter(|word| !listed.contains(word)).collect();
+    [listed, more].concat()
+}
+
+/// How the file of a module ends, packed or not (kmod(8)).
+const MODULE_ENDS: [&str; 4] = [".ko", ".ko.xz", ".ko.zst", ".ko.gz"];
+
+/// The words of a knob that a module of the running kernel is there for. One that is part of the kernel is offered.
+fn by_modules(host: &Host, knob: &Knob) -> Vec<String> {
+    let is_closed = || host.read("/proc/sys/kernel/modules_disabled").is_ok_and(|text| text.trim() == "1");
+    if knob.modules.is_empty() || is_closed() {
+        return Vec::new();
     }
+    let Ok(release) = host.read("/proc/sys/kernel/osrelease") else { return Vec::new() };
+    let is_there = |word: &&String| {
+        let modules = knob.modules.iter().map(|module| module.replace("{word}", word));
+        let mut files = modules.flat_map(|module| MODULE_ENDS.map(|end| format!("{module}{end}")));
+        files.any(|file| host.exists(&format!("/lib/modules/{}/kernel/{file}", release.trim())))
+    };
+    let known = match &knob.r#type {
+        ValueType::Choice { choice } => choice,
+        _ => &knob.words,
+    };
+    known.iter().filter(is_there).cloned().collect()
 }

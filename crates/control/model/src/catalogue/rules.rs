@@ -309,6 +309,9 @@ const NO_POOL: &str = "is no pool: only pools are wanted by need_bytes, total_by
 /// What is said of `only` for a knob that has nothing to choose from.
 const ONE_PLACE: &str = "has one place, so that `only` can choose none: take it out";
 
+/// What is said of `only` for a setting of services that names one as systemd does.
+const OF_A_SERVICE: &str = "is for services by their name without `.service`: leave that out of `only`";
+
 /// What is said of a case behind one that is for all that it is for.
 const IDLE_CASE: &str = "has a case that can never count: one before it, without `needs`, is for all of its places; \
                          put the narrower one first";
@@ -340,6 +343,11 @@ fn is_for_all(want: &Want) -> bool {
     }
 }
 
+/// Whether a pattern ends as files of services do: what it is for stands before that.
+fn names_suffix(cases: &[Case]) -> bool {
+    cases.iter().filter_map(|case| case.only.as_deref()).any(|only| only.ends_with(".service"))
+}
+
 /// Whether it is a setting of a file system in memory: of each its own, where access times may well be all the same.
 fn is_of_tmpfs(path: &str) -> bool {
     path.starts_with(place::MOUNTS) && !path.ends_with("/atime")
@@ -352,6 +360,7 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
     match want {
         _ if has_odd => Some(VERSION),
         want if !knob.has_holes() && cases(want).iter().any(|case| case.only.is_some()) => Some(ONE_PLACE),
+        want if is_file_of(SETTING, &knob.path) && names_suffix(cases(want)) => Some(OF_A_SERVICE),
         want if has_idle_case(cases(want)) => Some(IDLE_CASE),
         Want::From { from: Computation::ServicePool } if !pool => Some(NO_POOL),
         want if want.is_bytes() && !pool => Some(NO_POOL),

@@ -242,6 +242,7 @@ fn a_pool_for_a_service_is_judged_by_what_its_entry_asked_for() {
         not_to_keep: None,
         asked_by: None,
         not_allowed: false,
+        nothing_named: false,
     };
     let asked = |profile: &str, short: bool| {
         let mut step = applied("hugepages.2m", POOL, "0", "10");
@@ -479,6 +480,7 @@ fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
         not_to_keep: None,
         asked_by: None,
         not_allowed: false,
+        nothing_named: false,
     };
     let mut observation = host();
     for plan in [None, Some(&plan(vec![], vec![skipped]))] {
@@ -525,6 +527,7 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
         not_to_keep: None,
         asked_by: None,
         not_allowed: false,
+        nothing_named: false,
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
     assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
@@ -546,6 +549,7 @@ fn what_cannot_be_here_is_never_red() {
         not_to_keep: None,
         asked_by: None,
         not_allowed: false,
+        nothing_named: false,
     };
     let plan = plan(vec![], vec![skipped]);
     assert_eq!(check(Some(&plan), &[], &host(), pattern), (DriftState::NotHere, "a guest".to_owned()));

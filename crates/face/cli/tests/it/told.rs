@@ -500,3 +500,43 @@ fn a_writer_whose_profile_cannot_be_read_may_write_and_no_more() {
     assert!(words.contains("tuned may write ") && words.contains(" of this plan too, now"), "{page}");
     assert!(!words.contains("tuned writes"), "{page}");
 }
+
+/// A name that no service has may be a typing error: to leave it out without a word is to call it done.
+#[test]
+fn what_a_profile_names_and_nothing_here_is_called_is_told_at_the_apply() {
+    let sandbox = sandbox();
+    let nofile = |only: &str| {
+        format!("\"vm.swappiness\" = 7\n\"unit.nofile\" = {{ value = \"65536\", only = \"{only}\" }}")
+    };
+    own_profile(sandbox.path(), &nofile("redis-server.service"));
+    let refused = on(sandbox.path(), &["apply", "./own.toml", "--yes"]);
+    assert_eq!(refused.exit, 2, "{}", refused.stdout);
+    assert!(messages(&refused).contains("name without `.service`: leave that out"), "{}", refused.stdout);
+    own_profile(sandbox.path(), &nofile("redis_server"));
+    let applied = on(sandbox.path(), &["apply", "./own.toml", "--yes"]);
+    let told =
+        "unit.nofile is not set: no service of this host is called `redis_server`: it has redis-server";
+    assert!(applied.exit == 0 && messages(&applied).contains(told), "{}", applied.stdout);
+}
+
+/// The kernel loads the module of a word that is written, so that only a word without one is not here.
+#[test]
+fn a_word_that_a_module_is_there_for_is_written() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path(), "\"net.ipv4.tcp_congestion_control\" = \"bbr\"\n\"vm.swappiness\" = 7");
+    let missing = "`bbr` is not offered here: ";
+    let planned = on(sandbox.path(), &["plan", "./own.toml"]);
+    assert!(planned.stdout.contains(missing), "{}", planned.stdout);
+    let host = sandbox.path().join("host");
+    let release = std::fs::read_to_string(host.join("proc/sys/kernel/osrelease")).expect("the kernel's name");
+    let folder = host.join(format!("lib/modules/{}/kernel/net/ipv4", release.trim()));
+    std::fs::create_dir_all(&folder).expect("a folder of modules");
+    std::fs::write(folder.join("tcp_bbr.ko.xz"), "").expect("a module");
+    let planned = on(sandbox.path(), &["plan", "./own.toml"]);
+    assert!(!planned.stdout.contains(missing), "{}", planned.stdout);
+    let steps = planned.envelope()["result"]["steps"].to_string();
+    assert!(steps.contains("tcp_congestion_control"), "{steps}");
+    // Whoever locked modules out loads none.
+    std::fs::write(host.join("proc/sys/kernel/modules_disabled"), "1\n").expect("a lock");
+    assert!(on(sandbox.path(), &["plan", "./own.toml"]).stdout.contains(missing));
+}

@@ -1,6 +1,6 @@
 //! `planish apply`: what each step of the plan did, read back from the host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
     EntryId, KnobCheck, Outcome, OutcomeKind, PersistFile, Plan, PlanHash, PoolGoing, Skipped, Step,
@@ -97,8 +97,9 @@ impl Report for ApplyReport {
 }
 
 impl ApplyReport {
-    /// What the profile wants and something forbids here: one sentence for each knob and reason. What this machine
-    /// cannot have is told by the plan alone.
+    /// What the profile wants and something forbids here, one sentence for each knob and reason; and what it names and
+    /// this host has not, which may be a typing error, one for each name. What no machine of this kind has is told by
+    /// the plan alone.
     #[must_use]
     pub fn left_alone(&self) -> Vec<String> {
         let blocked = |row: &&Skipped| !row.satisfied && row.verdict.verdict == VerdictKind::Blocked;
@@ -108,7 +109,17 @@ impl ApplyReport {
             let count = if group.len() > 1 { format!(" x{}", group.len()) } else { String::new() };
             format!("{}{count} is not set: {}", group[0].knob, group[0].verdict.reason)
         };
-        groups.map(sentence).collect()
+        let named = self.plan.skipped.iter().filter(|row| row.nothing_named);
+        let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for row in named {
+            missing.entry(&row.verdict.reason).or_default().insert(row.knob.as_str());
+        }
+        let missing = missing.into_iter().map(|(reason, knobs)| {
+            let verb = if knobs.len() == 1 { "is" } else { "are" };
+            let knobs: Vec<&str> = knobs.into_iter().collect();
+            format!("{} {verb} not set: {reason}", knobs.join(", "))
+        });
+        groups.map(sentence).chain(missing).collect()
     }
 
     fn step(&self, outcome: &Outcome) -> Option<&Step> {
