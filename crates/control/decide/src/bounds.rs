@@ -45,11 +45,8 @@ pub(crate) fn is_threshold(id: &KnobId) -> bool {
 }
 
 /// Why these steps, as they stand on this host, must not be written; `None` for each that may.
-pub(crate) fn refusals(
-    catalogue: &Catalogue,
-    observation: &Observation,
-    steps: &[Step],
-) -> Vec<Option<String>> {
+#[must_use]
+pub fn refusals(catalogue: &Catalogue, observation: &Observation, steps: &[Step]) -> Vec<Option<String>> {
     let after = After { observation, steps };
     let refusal = |step: &Step| {
         let knob = catalogue.knob(&step.knob).ok()?;

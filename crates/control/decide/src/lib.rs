@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 mod against;
+mod back;
 mod boot;
 mod bounds;
 mod budget;
@@ -42,14 +43,15 @@ mod verdict;
 mod writers;
 
 pub use against::{asks_of_threads, beside};
+pub use back::{back, going_back};
 pub use boot::unbootable;
-pub use bounds::ruinous;
+pub use bounds::{refusals, ruinous};
 pub use budget::{beyond_memory, beyond_memory_at_boot};
 pub use cards::waits_for_its_name;
 pub use error::DecideError;
 pub use findings::{Against, findings, weigh};
 pub use next_boot::beyond_next_boot;
-pub use order::{Values, back, in_order, is_bound, within_bounds};
+pub use order::{Values, in_order, is_bound, within_bounds};
 pub use parts::PartError;
 pub use placement::{PlacementError, is_placed, refuse_overridden};
 pub use plan::{Options, coupled, forbidden, plan};

@@ -9,7 +9,8 @@
 //! Between two writes the host lives with one of them: whatever is refused as the end of a plan must be no state on the
 //! way there either. A limit stands before the mode that enforces it (`enforces`), and the mode is left before the
 //! limit moves; of values that bound each other those come first that ease ([`keep_bounds`]). An undo goes the same way
-//! back: by the values that it writes, since whoever wrote an entry may have gone another way ([`back`]).
+//! back: by the values that it writes, since whoever wrote an entry may have gone another way
+//! ([`back`](crate::back)).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -143,16 +144,6 @@ fn is_turned(all: &[Step], written: &[Step], catalogue: &Catalogue) -> bool {
         let was_above = is_above(now(low, is_twin), now(high, is_twin));
         against::is_one_unit(first, second) && is_above(value(low), value(high)) && !was_above
     })
-}
-
-/// The order in which the steps of an entry are taken back, by their indices: the last one first, save that a mode
-/// leaves the value at which it enforces limits before those go back, and comes to it after them. Each step is told by
-/// its knob and the value that it goes back to.
-#[must_use]
-pub fn back(steps: &[(&KnobId, Option<&str>)], catalogue: &Catalogue) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..steps.len()).rev().collect();
-    turn_modes(&mut order, steps, catalogue);
-    order
 }
 
 /// Steps that were put together of several plans or entries, so that no state between two of them is one for which a

@@ -15,7 +15,8 @@ use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, pages_by_others, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
-    against, boot, bounds, caches, cards, cpus, mounts, names, order, pages, parts, units, verdict, writers,
+    against, back, boot, bounds, caches, cards, cpus, mounts, names, order, pages, parts, units, verdict,
+    writers,
 };
 
 /// What the user allows and names besides the profile.
@@ -774,19 +775,14 @@ impl<'a> Draft<'a> {
     fn going_back(&self) -> Vec<Step> {
         let goes = |entry: &&Entry| Some(entry.id) == self.options.instead_of;
         let own = self.open.iter().filter(goes).flat_map(|entry| &entry.steps);
-        let own = own.filter(|step| step.undo == Undo::Restore && self.is_taken_over(&step.place));
-        let originals = own.flat_map(|step| &step.originals).filter(|original| original.is_of_setting());
-        let back = |original: &Original| {
-            if self.steps.iter().any(|step| step.place == original.place) {
-                return None;
-            }
-            let knob = self.catalogue.knob(&original.knob).ok()?;
-            let reading = self.observation.reading(&knob.id, &original.place)?;
-            let verdict = Verdict::new(VerdictKind::Settable, "goes back");
-            let (now, wanted) = (reading.value.clone().unwrap_or_default(), original.value.clone());
-            Some(Step { part: Some(Part::Back), ..Step::of(knob, &original.place, now, wanted, verdict) })
+        let own = own.filter(|step| self.is_taken_over(&step.place));
+        let now = |original: &Original| {
+            let reading = self.observation.reading(&original.knob, &original.place)?;
+            Some(reading.value.clone().unwrap_or_default())
         };
-        originals.filter_map(back).collect()
+        let mut back = back::going_back(self.catalogue, own, &now);
+        back.retain(|step| !self.steps.iter().any(|other| other.place == step.place));
+        back
     }
 
     /// Takes out the steps that would ruin the host, each with its reason.

@@ -6,9 +6,7 @@ use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_ba
 use planish_host::{Host, resctrl};
 use planish_journal::{Handed, Journal, JournalError, NOT_CONFIRMED};
 use planish_model::place::mount_point;
-use planish_model::{
-    Closure, Entry, EntryId, EntryStep, Exit, Outcome, OutcomeKind, Step, Undo, Verdict, VerdictKind,
-};
+use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Original, Outcome, OutcomeKind, Step, Undo};
 use tracing::info_span;
 
 use crate::contents::Contents;
@@ -401,34 +399,14 @@ pub(crate) fn take_back(
 /// refused for, from what the host has now.
 pub(crate) fn way_back(session: &Session, entry: &Entry, known: &[Entry]) -> Vec<usize> {
     let catalogue = session.catalogue();
-    let resolved: Vec<EntryStep> =
-        entry.steps.iter().map(|step| stack::with_originals(step, known)).collect();
-    let steps =
-        resolved.iter().map(|step| (&step.knob, step.original().map(|original| original.value.as_str())));
-    let mut order = planish_decide::back(&steps.collect::<Vec<_>>(), catalogue);
-    let bound = |index: &usize| {
-        let own = resolved.get(*index).filter(|step| step.undo == Undo::Restore && !step.is_undone())?;
-        let (original, now) = (own.original()?, session.host().read(&own.place).ok()?);
-        let settable = Verdict::new(VerdictKind::Settable, "");
-        let knob = catalogue.knob(&own.knob).ok()?;
-        let step = Step::of(knob, &own.place, now, original.value.clone(), settable);
-        planish_decide::is_bound(&step, catalogue).then_some((*index, step))
+    let now = |original: &Original| session.host().read(&original.place).ok();
+    let going = |step: &EntryStep| {
+        let own = stack::with_originals(step, known);
+        let back = planish_decide::going_back(catalogue, [&own], &now);
+        back.into_iter().find(|back| !own.is_undone() && back.place == own.place)
     };
-    let bound: Vec<(usize, Step)> = order.iter().filter_map(bound).collect();
-    if bound.len() < 2 {
-        return order;
-    }
-    let steps: Vec<Step> = bound.iter().map(|(_, step)| step.clone()).collect();
-    let sorted = planish_decide::within_bounds(&steps, catalogue, &session.observe_steps(&steps));
-    let index_of =
-        |step: &Step| bound.iter().find(|(_, own)| own.place == step.place).map(|(index, _)| *index);
-    let mut next = sorted.iter().filter_map(index_of);
-    for turn in &mut order {
-        if bound.iter().any(|(index, _)| index == turn) {
-            *turn = next.next().unwrap_or(*turn);
-        }
-    }
-    order
+    let going: Vec<Option<Step>> = entry.steps.iter().map(going).collect();
+    planish_decide::back(&going, catalogue, &|steps| session.observe_steps(steps))
 }
 
 /// Takes back what is no value of a place: pages and threads of a process, the file of a program.

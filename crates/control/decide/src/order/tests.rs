@@ -157,8 +157,13 @@ fn walk(begin: &State, want: &[(&str, &str)]) -> Vec<String> {
         }
     }
     let end = state.clone();
-    let steps: Vec<_> = plan.steps.iter().map(|step| (&step.knob, Some(step.now.as_str()))).collect();
-    for index in back(&steps, &catalogue) {
+    let going: Vec<Option<Step>> = plan
+        .steps
+        .iter()
+        .map(|step| Step { now: step.wanted.clone(), wanted: step.now.clone(), ..step.clone() })
+        .map(|step| (step.undo == Undo::Restore).then_some(step))
+        .collect();
+    for index in crate::back(&going, &catalogue, &|_| seen(&catalogue, &end)) {
         let step = &plan.steps[index];
         // Of two twins the one that was in force is written.
         let twin =
@@ -234,16 +239,19 @@ fn no_state_between_two_writes_is_one_that_a_plan_is_refused_for() {
 #[test]
 fn an_entry_that_was_written_the_other_way_round_goes_back_by_its_values() {
     let catalogue = Catalogue::embedded().expect("sound");
-    let [mode, ratio, swappiness] = [MODE, RATIO, "vm.swappiness"].map(KnobId::new);
-    let order = |steps: &[(&KnobId, Option<&str>)]| back(steps, &catalogue);
-    let other = (&swappiness, Some("60"));
+    let order = |steps: &[(&str, &str)]| {
+        let going: Vec<Option<Step>> =
+            steps.iter().map(|(id, value)| Some(step(&catalogue, id, "1", value))).collect();
+        crate::back(&going, &catalogue, &|_| seen(&catalogue, &start(&[])))
+    };
+    let other = ("vm.swappiness", "60");
     // Mode first, limit behind it, as before the rows knew of each other: the mere reverse would have the limit first.
-    assert_eq!(order(&[(&mode, Some("0")), other, (&ratio, Some("50"))]), [0, 2, 1]);
-    assert_eq!(order(&[(&ratio, Some("50")), other, (&mode, Some("0"))]), [2, 1, 0]);
+    assert_eq!(order(&[(MODE, "0"), other, (RATIO, "50")]), [0, 1, 2]);
+    assert_eq!(order(&[(RATIO, "50"), other, (MODE, "0")]), [2, 1, 0]);
     // Back into the mode: its limit is there before.
-    assert_eq!(order(&[(&ratio, Some("95")), (&mode, Some("2")), other]), [2, 0, 1]);
-    assert_eq!(order(&[(&mode, Some("2")), (&ratio, Some("95")), other]), [2, 1, 0]);
-    assert_eq!(order(&[(&mode, Some("2")), other]), [1, 0], "no limit of it went");
+    assert_eq!(order(&[(RATIO, "95"), (MODE, "2"), other]), [2, 0, 1]);
+    assert_eq!(order(&[(MODE, "2"), (RATIO, "95"), other]), [2, 1, 0]);
+    assert_eq!(order(&[(MODE, "2"), other]), [1, 0], "no limit of it went");
 }
 
 #[test]
