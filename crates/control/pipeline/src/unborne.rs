@@ -2,14 +2,16 @@
 //! highest below its lowest. Whatever a plan is refused for is no way to leave a host. What nobody has built upon goes
 //! back however tight the host was before: that is how it was.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use planish_act::stack;
-use planish_model::{Catalogue, Entry, EntryId, KnobId, Part, Step, Undo, Verdict, VerdictKind};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Original, Step, Undo};
 
 use crate::error::PipelineError;
 use crate::session::Session;
+
+/// Places of a knob that are named before the others are only counted.
+const PLACES_NAMED_MAX: usize = 3;
 
 /// What stands against an undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub struct Unborne {
     pub entries: Vec<EntryId>,
     /// The newest open entry that was built upon them.
     pub newer: EntryId,
-    /// Each knob that would go back, with what stands against it.
+    /// Each knob that would go back, with its places and what stands against it.
     pub why: String,
 }
 
@@ -53,39 +55,89 @@ pub(crate) fn refuse(
 ) -> Result<(), PipelineError> {
     // A catalogue that is not sound holds no undo up.
     let Ok(catalogue) = session.sound_catalogue() else { return Ok(()) };
-    let known = session.in_boot(entries);
+    match found(session, catalogue, &session.in_boot(entries), selected) {
+        Some(unborne) => Err(unborne.into()),
+        None => Ok(()),
+    }
+}
+
+/// The same as a finding, of the entries as they are in this boot.
+fn found(session: &Session, catalogue: &Catalogue, known: &[Entry], selected: &[EntryId]) -> Option<Unborne> {
     let oldest = selected.iter().min();
     let newer: Vec<EntryId> = known
         .iter()
         .filter(|entry| entry.is_open() && Some(&entry.id) > oldest && !selected.contains(&entry.id))
         .map(|entry| entry.id)
         .collect();
-    let back = going_back(session, catalogue, &known, selected);
+    let back = going_back(session, catalogue, known, selected);
     if newer.is_empty() || back.is_empty() {
-        return Ok(());
+        return None;
     }
-    let refused = |steps: &[Step]| -> BTreeMap<KnobId, String> {
-        planish_decide::ruinous(catalogue, &session.observe_steps(steps), steps).into_iter().collect()
+    let with = |ids: &[EntryId]| {
+        refused(session, catalogue, &going_back(session, catalogue, known, &[selected, ids].concat()))
     };
-    let with = |ids: &[EntryId]| refused(&going_back(session, catalogue, &known, &[selected, ids].concat()));
-    let mut unborne = refused(&back);
+    let mut unborne = refused(session, catalogue, &back);
     if unborne.is_empty() {
-        return Ok(());
+        return None;
     }
     // However tight the host was before anybody came, it may be so again.
     let without = with(&newer);
-    unborne.retain(|knob, _| !without.contains_key(knob));
+    unborne.retain(|refusal| !refusal.is_among(&without));
     if unborne.is_empty() {
-        return Ok(());
+        return None;
     }
     let is_it = |id: &&EntryId| {
         let left = with(&[**id]);
-        unborne.keys().any(|knob| !left.contains_key(knob))
+        unborne.iter().any(|refusal| !refusal.is_among(&left))
     };
-    let Some(newest) = newer.iter().rev().find(is_it).or(newer.last()) else { return Ok(()) };
-    let told = |(knob, why): (&KnobId, &String)| format!("{knob}: {}", why.trim_end_matches(": want both"));
-    let why = unborne.iter().map(told).collect::<Vec<_>>().join("; ");
-    Err(Unborne { entries: selected.to_vec(), newer: *newest, why }.into())
+    let newest = newer.iter().rev().find(is_it).or(newer.last())?;
+    Some(Unborne { entries: selected.to_vec(), newer: *newest, why: told(&unborne) })
+}
+
+/// A place of which a plan would be refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Refusal {
+    knob: KnobId,
+    place: String,
+    why: String,
+}
+
+impl Refusal {
+    /// Whether the same place is refused there, for whatever reason.
+    fn is_among(&self, others: &[Self]) -> bool {
+        others.iter().any(|other| other.place == self.place)
+    }
+}
+
+/// What a plan of these steps would be refused for on the host of this moment.
+fn refused(session: &Session, catalogue: &Catalogue, steps: &[Step]) -> Vec<Refusal> {
+    let refusals = planish_decide::refusals(catalogue, &session.observe_steps(steps), steps);
+    let refused = steps.iter().zip(refusals).filter_map(|(step, why)| {
+        Some(Refusal { knob: step.knob.clone(), place: step.place.clone(), why: why? })
+    });
+    refused.collect()
+}
+
+/// Each knob with its places and what stands against it: what is the same of many places is told once.
+fn told(refusals: &[Refusal]) -> String {
+    let mut told: Vec<(&KnobId, &str, Vec<&str>)> = Vec::new();
+    for Refusal { knob, place, why } in refusals {
+        // That is for whoever asks for one of two; here they have been asked for.
+        let why = why.trim_end_matches(": want both");
+        match told.iter_mut().find(|(other, reason, _)| *other == knob && *reason == why) {
+            Some((.., places)) => places.push(place),
+            None => told.push((knob, why, vec![place])),
+        }
+    }
+    let named = |(knob, why, places): (&KnobId, &str, Vec<&str>)| {
+        let named = places.iter().take(PLACES_NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+        let more = match places.len().saturating_sub(PLACES_NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{knob} ({named}{more}): {why}")
+    };
+    told.into_iter().map(named).collect::<Vec<_>>().join("; ")
 }
 
 /// The values that would go back of those that bound each other, with their twins: of a place that several entries set
@@ -95,7 +147,7 @@ fn going_back(session: &Session, catalogue: &Catalogue, known: &[Entry], selecte
     let above = |own: &Entry, place: &str| -> Vec<&Entry> {
         known.iter().filter(|other| other.id > own.id && sets(other, place)).collect()
     };
-    let mut back: Vec<Step> = Vec::new();
+    let mut going: Vec<EntryStep> = Vec::new();
     for entry in known.iter().filter(goes) {
         for own in entry.steps.iter().filter(|own| own.undo == Undo::Restore && !own.is_undone()) {
             let above = above(entry, &own.place);
@@ -105,22 +157,14 @@ fn going_back(session: &Session, catalogue: &Catalogue, known: &[Entry], selecte
                 above.iter().any(goes) || kind.is_ok_and(|kind| kind.same(now, own.ours()))
             };
             // What somebody else has set since stays.
-            if is_covered || !session.host().read(&own.place).is_ok_and(|now| is_ours(&now)) {
-                continue;
-            }
-            let originals = stack::with_originals(own, known).originals;
-            for original in originals.iter().filter(|original| original.is_of_setting()) {
-                let Ok(knob) = catalogue.knob(&original.knob) else { continue };
-                let Ok(now) = session.host().read(&original.place) else { continue };
-                let settable = Verdict::new(VerdictKind::Settable, "goes back");
-                let step = Step::of(knob, &original.place, now, original.value.clone(), settable);
-                let is_known = back.iter().any(|other| other.place == original.place);
-                if !is_known && planish_decide::is_bound(&step, catalogue) {
-                    back.push(Step { part: Some(Part::Back), ..step });
-                }
+            if !is_covered && session.host().read(&own.place).is_ok_and(|now| is_ours(&now)) {
+                going.push(stack::with_originals(own, known));
             }
         }
     }
+    let now = |original: &Original| session.host().read(&original.place).ok();
+    let mut back = planish_decide::going_back(catalogue, &going, &now);
+    back.retain(|step| planish_decide::is_bound(step, catalogue));
     back
 }
 

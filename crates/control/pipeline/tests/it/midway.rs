@@ -340,13 +340,45 @@ fn an_older_entry_does_not_take_the_limit_of_a_newer_mode_away() {
     let before = tree.snapshot();
     let error = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect_err("the mode needs it");
     assert_eq!(error.exit(), Exit::Refused, "{error}");
-    assert!(error.to_string().contains("vm.overcommit_ratio: "), "{error}");
+    assert!(error.to_string().contains(&format!("vm.overcommit_ratio ({RATIO}): ")), "{error}");
     assert!(error.hints()[0].contains("planish undo 2"), "{:?}", error.hints());
     assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
     // Both together, and the newest alone, are nobody's loss.
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     tree.put("/proc/meminfo", &told);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// What is the same of many places is told once, with the first of them and how many there are.
+#[test]
+fn an_undo_that_is_refused_names_its_places() {
+    let tree = Tree::copy_of("metal-2s");
+    let speed = |end: &str| format!("/sys/devices/system/cpu/cpu0/cpufreq/scaling_{end}_freq");
+    let [low, high] = ["min", "max"].map(|end| tree.get(&speed(end)).trim().parse::<i64>().expect("kHz"));
+    let apply_one = |id: &str, value: i64| {
+        let allow_classes = vec![Class::Availability];
+        let options = PlanOptions { allow_classes, ..PlanOptions::default() };
+        let plan =
+            plan(&tree.session(), &profile("one", &[(id, Want::Int(value))]), &options).expect("a plan");
+        apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+        plan.steps.len()
+    };
+    let between = i64::midpoint(low, high);
+    // As somebody had it before: the highest is low.
+    let cpus = apply_one("cpu.max_freq_khz", between);
+    undo(&tree.session(), Target::Newest, false).expect("undone");
+    for cpu in 0..cpus {
+        let place = speed("max").replace("cpu0", &format!("cpu{cpu}"));
+        tree.put(&place, &format!("{between}\n"));
+    }
+    assert_eq!(apply_one("cpu.max_freq_khz", high), cpus);
+    apply_one("cpu.min_freq_khz", high);
+    let error = undo(&tree.session(), Target::Entry(EntryId(2)), false).expect_err("the lowest is above it");
+    let told = error.to_string();
+    let places = [0, 1, 2].map(|cpu| speed("max").replace("cpu0", &format!("cpu{cpu}"))).join(", ");
+    assert!(told.contains(&format!("cpu.max_freq_khz ({places} and {} more): ", cpus - 3)), "{told}");
+    assert_eq!(told.matches("is below").count(), 1, "{told}");
+    assert!(!told.contains("want both"), "{told}");
 }
 
 #[test]
