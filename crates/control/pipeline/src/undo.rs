@@ -41,7 +41,8 @@ pub struct Undone {
     pub recorded: bool,
     /// What to know or to do next.
     pub hints: Vec<String>,
-    /// Where there was nothing to take back: the newest entry of this boot that left a value to somebody else.
+    /// The entry that left a value to somebody else which force would write, and no file; where there was nothing to
+    /// take back, the newest of this boot.
     pub kept: Option<EntryId>,
 }
 
@@ -109,15 +110,17 @@ fn out_of_reach(session: &Session, target: Target) -> Result<Option<String>, Pip
     }))
 }
 
-/// The newest closed entry of this boot that left a value to somebody else, and no file: force would take along what
-/// others wrote into that.
+/// Whether an undo left values of an entry to somebody else, and no file: of a file force takes all that others wrote
+/// into it along, and nobody is sent there who has not looked.
+fn left_values_alone(entry: &Entry) -> bool {
+    let mut left = entry.steps.iter().filter(|step| step.left_theirs()).map(|step| step.undo.is_file());
+    left.next().is_some_and(|is_file| !is_file && left.all(|is_file| !is_file))
+}
+
+/// The newest closed entry of this boot that left values alone to somebody else.
 fn kept_theirs(session: &Session) -> Result<Option<EntryId>, PipelineError> {
     let boot_id = session.host().boot_id();
-    let kept = |entry: &&Entry| {
-        let mut left = entry.steps.iter().filter(|step| step.left_theirs()).map(|step| step.undo.is_file());
-        let is_left = left.next().is_some_and(|is_file| !is_file && left.all(|is_file| !is_file));
-        !entry.is_open() && entry.boot_id == boot_id && is_left
-    };
+    let kept = |entry: &&Entry| !entry.is_open() && entry.boot_id == boot_id && left_values_alone(entry);
     let entries = session.in_boot(&session.ledger()?.entries);
     Ok(entries.iter().rev().find(kept).map(|entry| entry.id))
 }
@@ -186,6 +189,8 @@ pub(crate) fn undo_selected(
         undone.entries.push((id, told.collect()));
     }
     tell_copies(session, &journal.ledger().entries, &mut undone);
+    let leaves_values = |id: &EntryId| journal.ledger().entry(*id).is_some_and(left_values_alone);
+    undone.kept = undone.entries.iter().map(|(id, _)| *id).find(leaves_values);
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();
     Ok(undone)

@@ -172,7 +172,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(note);
     }
     answer = left_out_then(args, &checked, context).into_iter().fold(answer, Answer::note);
-    answer = not_of_this_journal(answer, &checked, &session, context);
+    answer = not_of_this_journal(answer, &checked, &session);
     let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
@@ -262,19 +262,14 @@ fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer
 }
 
 /// Tells of what is of planish here and of no entry that can be seen.
-fn not_of_this_journal(
-    mut answer: Answer,
-    checked: &Checked,
-    session: &Session,
-    context: &Context,
-) -> Answer {
+fn not_of_this_journal(mut answer: Answer, checked: &Checked, session: &Session) -> Answer {
     // Without the journal nobody can say whose a file is.
     if let Some(folder) = session.hidden_state() {
         let folder = folder.display();
         return answer.warning(format!("what root applied is in {folder}, which only root may read"));
     }
     for (file, whose) in &checked.strange_files {
-        answer = answer.note(strange_file(file, *whose, context));
+        answer = answer.note(strange_file(file, *whose));
     }
     for (entry, lines) in &checked.strange_tags {
         answer = answer.note(strange_tag(*entry, lines));
@@ -287,16 +282,16 @@ const OF_NO_ENTRY: &str =
     "of no entry of this journal: an apply with another --state wrote it, or with a journal that is gone";
 
 /// Whose a file of planish is that no open entry has lines in, and what takes it away.
-fn strange_file(file: &str, whose: Stranger, context: &Context) -> String {
+fn strange_file(file: &str, whose: Stranger) -> String {
     match whose {
         Stranger::Rest(entry) => format!(
             "what others put into {file} is read at each boot: the undo of entry {entry} took out what was planish's \
              and left it; to keep it out of the way of the next apply: mv {file} {file}.mine"
         ),
+        // Force would take what they wrote along.
         Stranger::Changed(entry) => format!(
-            "someone had changed {file}, and the undo of entry {entry} left it: to keep what they wrote: \
-             mv {file} {file}.mine; to take all of it out: {}",
-            context.root_line(&format!("undo {entry} --force"))
+            "someone had changed {file}, and the undo of entry {entry} left it, so that it is read at each boot; to \
+             take it out and keep what they wrote: mv {file} {file}.mine"
         ),
         Stranger::Elsewhere => format!(
             "{file} is of planish and {OF_NO_ENTRY}; `log` and `undo` with that --state tell of it and take it back"

@@ -1,6 +1,6 @@
 //! `planish undo`
 
-use planish_model::{Closure, Entry, EntryId, EntryState, Outcome, OutcomeKind};
+use planish_model::{Closure, Entry, EntryId, EntryState, Outcome};
 use planish_pipeline::{self as pipeline, Session, Target};
 use planish_report::{UndoReport, UndoneEntry};
 
@@ -49,29 +49,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for hint in undone.hints {
         answer = answer.note(hint);
     }
-    let next = match report
-        .entries
-        .iter()
-        .find(|entry| kept_value(entry))
-        .map(|entry| entry.entry)
-        .or(undone.kept)
-    {
+    let next = match undone.kept {
         Some(entry) => context.root_line(&format!("undo {entry} --force")),
         None => context.line("log"),
     };
     Ok(answer.next(next))
-}
-
-/// Whether a value was left to whoever had set it since, and no file. Of a file force takes all that others wrote into
-/// it along: nobody is sent there who has not looked.
-fn kept_value(entry: &UndoneEntry) -> bool {
-    let is_file = |place: &str| {
-        let mut steps = entry.written.iter().flat_map(|written| &written.steps);
-        steps.any(|step| step.place == place && step.undo.is_file())
-    };
-    let kept = entry.outcomes.iter().filter(|outcome| outcome.outcome == OutcomeKind::Theirs);
-    let mut kept = kept.map(|outcome| is_file(&outcome.place));
-    kept.next().is_some_and(|is_file| !is_file && kept.all(|is_file| !is_file))
 }
 
 /// Why nothing was taken back.

@@ -429,13 +429,20 @@ fn a_file_that_an_undo_left_is_told_with_its_entry_and_what_takes_it_out() {
     // A line of ours that somebody changed is theirs, and stays; one that they wrote beside ours would not keep ours.
     let edited =
         std::fs::read_to_string(&file).expect("it was persisted").replace("swappiness = ", "swappiness = 4");
-    std::fs::write(&file, edited).expect("a file");
-    assert_eq!(on(sandbox.path(), &["undo"]).exit, 1);
+    std::fs::write(&file, edited + "vm.laptop_mode = 5\n").expect("a file");
+    let undone = on(sandbox.path(), &["undo"]);
+    assert_eq!(undone.exit, 1);
     let told = on(sandbox.path(), &["check"]).envelope()["messages"].to_string();
-    let cure = format!("{HERE} undo 1 --force");
-    assert!(told.contains("the undo of entry 1 left it") && told.contains(&cure), "{told}");
+    let path = "host/etc/sysctl.d/90-planish.conf";
+    assert!(told.contains("the undo of entry 1 left it"), "{told}");
+    assert!(told.contains(&format!("mv {path} {path}.mine")), "{told}");
     assert!(!told.contains("another --state wrote it"), "{told}");
-    assert_eq!(typed(sandbox.path(), &cure).exit, 0);
+    // Force takes all of it out, with what they wrote: nobody is sent there.
+    let again = on(sandbox.path(), &["undo"]);
+    let next = [&undone, &again].map(|run| message(run, "next"));
+    let all = [told, next.join(" "), undone.stdout, again.stdout].join("\n");
+    assert!(!all.contains("--force"), "{all}");
+    assert_eq!(on(sandbox.path(), &["undo", "1", "--force"]).exit, 0);
     assert!(!file.exists(), "all of it is out");
 }
 
