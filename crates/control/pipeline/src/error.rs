@@ -258,11 +258,11 @@ pub enum PipelineError {
     /// A recorded host that is no fixture for writing.
     #[error("this host cannot be written")]
     Act(#[from] ActError),
-    /// A place of the plan has a value that goes by itself unless somebody confirms it.
-    #[error("{place} is on trial: {unconfirmed}")]
+    /// A place of the plan has a value that goes by itself unless somebody confirms it, or is built upon one.
+    #[error("{what} is on trial: {unconfirmed}")]
     Unconfirmed {
-        /// The place.
-        place: String,
+        /// The place, or what is built upon it.
+        what: String,
         /// The entry that holds it.
         unconfirmed: Unconfirmed,
     },
@@ -815,7 +815,7 @@ mod tests {
             PipelineError::NotAFolder { path: path() },
             PipelineError::Linked { path: path() },
             PipelineError::Installed { entry: EntryId(3), path: "/etc/x".to_owned() },
-            PipelineError::Unconfirmed { place: place(), unconfirmed: waiting },
+            PipelineError::Unconfirmed { what: place(), unconfirmed: waiting },
             PipelineError::NotATime { text: service(), reason: service() },
             PipelineError::NotForAUnit { what: "program", text: service() },
             LockError::Held { path: path(), pid: None }.into(),

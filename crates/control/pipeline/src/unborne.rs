@@ -94,6 +94,40 @@ fn found(session: &Session, catalogue: &Catalogue, known: &[Entry], selected: &[
     Some(Unborne { entries: selected.to_vec(), newer: *newest, why: told(&unborne) })
 }
 
+/// What a plan would be refused for once entries are gone, and not without it: each knob with its places.
+pub(crate) fn built_upon(
+    session: &Session,
+    known: &[Entry],
+    gone: &[EntryId],
+    steps: &[Step],
+) -> Option<String> {
+    let catalogue = session.sound_catalogue().ok()?;
+    let bound = steps.iter().filter(|step| planish_decide::is_bound(step, catalogue));
+    let planned: Vec<Step> = bound.cloned().collect();
+    let mut back = going_back(session, catalogue, known, gone);
+    back.retain(|own| !steps.iter().any(|step| step.place == own.place));
+    if planned.is_empty() || back.is_empty() {
+        return None;
+    }
+    let mut upon = refused(session, catalogue, &[planned.clone(), back.clone()].concat());
+    if upon.is_empty() {
+        return None;
+    }
+    let unwritten = planned.iter().map(|step| {
+        let wanted = step.now.clone();
+        Step { wanted, raise_pages: step.raise_pages.map(|_| 0), ..step.clone() }
+    });
+    // How it is without the plan, and what it is refused for anyway, is told elsewhere.
+    let before = refused(session, catalogue, &unwritten.chain(back).collect::<Vec<_>>());
+    let alone = refused(session, catalogue, &planned);
+    upon.retain(|refusal| !refusal.is_among(&before) && !refusal.is_among(&alone));
+    let is_own = |refusal: &Refusal| planned.iter().any(|step| step.place == refusal.place);
+    if upon.iter().any(is_own) {
+        upon.retain(is_own);
+    }
+    (!upon.is_empty()).then(|| told(&upon))
+}
+
 /// A place of which a plan would be refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Refusal {

@@ -7,7 +7,7 @@ use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan};
 
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::watch;
+use crate::{unborne, watch};
 
 /// An entry that its timer takes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
     entries.iter().filter_map(|entry| Unconfirmed::of(session, &boot_id, entry)).collect()
 }
 
-/// Refuses a plan that names a place of such an entry. What is as wanted there is so only until the timer comes: to
+/// Refuses a plan that names a place of such an entry, or that is built upon one. What is as wanted there is so only until the timer comes: to
 /// call it done would be untrue, and to write it into files that are read at every boot would keep what nobody
 /// confirmed.
 ///
@@ -97,7 +97,27 @@ pub(crate) fn refuse(
         });
         let mut held = held.filter(|place| planned.contains(place));
         if let Some(place) = held.next().or_else(|| due.into_iter().find(|place| in_files.contains(place))) {
-            return Err(PipelineError::Unconfirmed { place: place.clone(), unconfirmed });
+            return Err(PipelineError::Unconfirmed { what: place.clone(), unconfirmed });
+        }
+    }
+    refuse_upon(session, entries, plan)
+}
+
+/// Refuses a plan that is built upon such an entry: its timer asks nobody, and would leave what a plan is refused for.
+fn refuse_upon(session: &Session, entries: &[Entry], plan: &Plan) -> Result<(), PipelineError> {
+    let mut waiting = all(session, entries);
+    if waiting.is_empty() || plan.steps.is_empty() {
+        return Ok(());
+    }
+    let known = session.in_boot(entries);
+    // They go one by one, each when its time is over.
+    waiting.sort_by_key(|unconfirmed| (unconfirmed.seconds_left, unconfirmed.entry));
+    let mut gone = Vec::new();
+    for unconfirmed in waiting {
+        gone.push(unconfirmed.entry);
+        if let Some(why) = unborne::built_upon(session, &known, &gone, &plan.steps) {
+            let what = format!("what the plan is built upon (without it, {why})");
+            return Err(PipelineError::Unconfirmed { what, unconfirmed });
         }
     }
     Ok(())

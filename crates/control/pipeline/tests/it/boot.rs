@@ -742,7 +742,7 @@ fn a_parameter_on_trial_is_persisted_by_nobody_else() {
         let session = tree.session();
         let error = apply(&session, &plan_of(&session, &tick), &PERSIST).expect_err(name);
         assert!(
-            matches!(&error, PipelineError::Unconfirmed { place, .. } if place == "cmdline:skew_tick"),
+            matches!(&error, PipelineError::Unconfirmed { what, .. } if what == "cmdline:skew_tick"),
             "{error}"
         );
         assert_eq!(differences(&before, &tree.snapshot()), [""; 0], "{name}");

@@ -2,10 +2,13 @@
 
 use planish_exchange::{ExportFormat, export};
 use planish_model::{Class, EntryId, Exit, Plan, Want};
-use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, outgoing, plan, undo};
+use planish_pipeline::{
+    ApplyOptions, PlanOptions, Session, Source, Target, apply, confirm, outgoing, plan, undo,
+};
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
 use crate::tree::*;
+use crate::watch::without_watcher;
 
 const MODE: &str = "/proc/sys/vm/overcommit_memory";
 const RATIO: &str = "/proc/sys/vm/overcommit_ratio";
@@ -289,16 +292,11 @@ fn an_undo_is_refused_for_what_it_would_write_alone() {
             plan(&tree.session(), &profile("one", &[(id, Want::Int(value))]), &options).expect("a plan");
         apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
     };
-    let limit_of = |tree: &Tree, kib: u64| {
-        let told = tree.get("/proc/meminfo");
-        let rest: Vec<&str> = told.lines().filter(|line| !line.starts_with("CommitLimit")).collect();
-        tree.put("/proc/meminfo", &format!("{}\nCommitLimit:    {kib} kB\n", rest.join("\n")));
-    };
     // In the place of an entry: what goes back is the value of before both.
     let starved = tree("0", "50");
     one(&starved, "vm.overcommit_ratio", 95, None);
     one(&starved, "vm.overcommit_ratio", 97, Some(1));
-    limit_of(&starved, 260_382_392);
+    show_limit(&starved, 260_382_392);
     one(&starved, "vm.overcommit_memory", 2, None);
     let error = undo(&starved.session(), Target::Entry(EntryId(2)), false).expect_err("50 % is too little");
     assert!(error.hints()[0].contains("planish undo 3"), "{:?}", error.hints());
@@ -347,6 +345,45 @@ fn an_older_entry_does_not_take_the_limit_of_a_newer_mode_away() {
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     tree.put("/proc/meminfo", &told);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// What a kernel shows as its limit of promises.
+fn show_limit(tree: &Tree, kib: u64) {
+    let told = tree.get("/proc/meminfo");
+    let rest: Vec<&str> = told.lines().filter(|line| !line.starts_with("CommitLimit")).collect();
+    tree.put("/proc/meminfo", &format!("{}\nCommitLimit:    {kib} kB\n", rest.join("\n")));
+}
+
+/// The timer asks nobody: what it would take away is nothing to build upon.
+#[test]
+fn a_plan_that_is_built_upon_what_is_on_trial_is_refused() {
+    let tree = tree("0", "50");
+    let one = |id: &str, value: i64| planned(&tree.session(), &profile("one", &[(id, Want::Int(value))]));
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..ApplyOptions::default() };
+    apply(&without_watcher(&tree), &one("vm.overcommit_ratio", 95), &on_trial).expect("applied");
+    show_limit(&tree, 255_013_683);
+    let mode = one("vm.overcommit_memory", 2);
+    let before = tree.snapshot();
+    for options in [&ApplyOptions::default(), &on_trial] {
+        let error = apply(&without_watcher(&tree), &mode, options).expect_err("50 % is too little");
+        assert_eq!(error.exit(), Exit::Refused, "{error}");
+        let told = error.to_string();
+        assert!(told.contains(&format!("vm.overcommit_memory ({MODE}): 128 GiB")), "{told}");
+        assert!(told.contains("on trial: entry 1 is undone in 600 s"), "{told}");
+        let cure = error.hints()[0].clone();
+        assert!(cure.contains("planish confirm") && cure.contains("planish undo 1"), "{cure}");
+    }
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    // What does not need it goes on, and so does what eases it.
+    let other = apply(&without_watcher(&tree), &one("vm.swappiness", 7), &ApplyOptions::default());
+    assert_eq!(other.expect("applied").exit, Exit::Done);
+    apply(&without_watcher(&tree), &one("vm.overcommit_memory", 1), &ApplyOptions::default())
+        .expect("no limit");
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+    // What is confirmed can be built upon.
+    confirm(&tree.session()).expect("in time");
+    apply(&tree.session(), &mode, &ApplyOptions::default()).expect("applied");
+    assert_eq!(tree.get(MODE).trim(), "2");
 }
 
 /// What is the same of many places is told once, with the first of them and how many there are.
