@@ -86,7 +86,7 @@ pub use size::{Service, SizeRequest, size};
 pub use source::Source;
 pub use texts::{HeldText, TextFile};
 pub use transition::Unfinished;
-pub use unborne::Unborne;
+pub use unborne::{Unborne, is_undo_refused};
 pub use unconfirmed::{Unconfirmed, all as unconfirmed};
 pub use undo::{Target, Undone, undo};
 pub use warm::{InstallWarm, install_warm, warm_units};

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use planish_act::stack;
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Original, Step, Undo};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Original, Plan, Step, Undo};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -126,6 +126,16 @@ pub(crate) fn built_upon(
         upon.retain(is_own);
     }
     (!upon.is_empty()).then(|| told(&upon))
+}
+
+/// Whether `undo` of an entry is refused, since what was set above it needs what it set: by the steps of a plan, whether
+/// they are written by now or not, or by another entry.
+#[must_use]
+pub fn is_undo_refused(session: &Session, id: EntryId, plan: &Plan) -> bool {
+    let (Ok(catalogue), Ok(ledger)) = (session.sound_catalogue(), session.ledger()) else { return false };
+    let known = session.in_boot(&ledger.entries);
+    found(session, catalogue, &known, &[id]).is_some()
+        || built_upon(session, &known, &[id], &plan.steps).is_some()
 }
 
 /// A place of which a plan would be refused.

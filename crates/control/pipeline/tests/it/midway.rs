@@ -3,7 +3,7 @@
 use planish_exchange::{ExportFormat, export};
 use planish_model::{Class, EntryId, Exit, Plan, Want};
 use planish_pipeline::{
-    ApplyOptions, PlanOptions, Session, Source, Target, apply, confirm, outgoing, plan, undo,
+    ApplyOptions, PlanOptions, Session, Source, Target, apply, confirm, is_undo_refused, outgoing, plan, undo,
 };
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
@@ -384,6 +384,23 @@ fn a_plan_that_is_built_upon_what_is_on_trial_is_refused() {
     confirm(&tree.session()).expect("in time");
     apply(&tree.session(), &mode, &ApplyOptions::default()).expect("applied");
     assert_eq!(tree.get(MODE).trim(), "2");
+}
+
+/// Nobody is told to type an undo that is refused.
+#[test]
+fn an_undo_that_would_be_refused_is_known_before_and_behind_the_apply() {
+    let tree = tree("0", "50");
+    let one = |id: &str, value: i64| planned(&tree.session(), &profile("one", &[(id, Want::Int(value))]));
+    apply(&tree.session(), &one("vm.overcommit_ratio", 95), &ApplyOptions::default()).expect("applied");
+    show_limit(&tree, 255_013_683);
+    let (mode, other) = (one("vm.overcommit_memory", 2), one("vm.swappiness", 7));
+    let is_refused = |plan: &Plan| is_undo_refused(&tree.session(), EntryId(1), plan);
+    assert!(is_refused(&mode), "it is planned");
+    assert!(!is_refused(&other));
+    apply(&tree.session(), &mode, &ApplyOptions::default()).expect("applied");
+    assert!(is_refused(&mode), "it is written");
+    assert!(is_refused(&other), "whatever is planned beside it");
+    undo(&tree.session(), Target::Entry(EntryId(1)), false).expect_err("as was said");
 }
 
 /// What is the same of many places is told once, with the first of them and how many there are.

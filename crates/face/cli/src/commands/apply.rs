@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     answer = without_it(args, &report, exit, context).into_iter().fold(answer, Answer::note);
     if report.entry.is_some() && !failed {
-        answer = overlays_told(&report.plan).into_iter().fold(answer, Answer::note);
+        answer = overlays_told(&report.plan, &session).into_iter().fold(answer, Answer::note);
     }
     for sentence in report.left_alone().into_iter().chain(gone_at_boot(&report.unpersisted)) {
         answer = answer.note(sentence);

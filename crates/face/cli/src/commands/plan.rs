@@ -197,7 +197,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let is_error = exit.is_some() && message.level == Level::Warning;
         answer.message(if is_error { Message { level: Level::Error, ..message } } else { message })
     });
-    answer = without_journal(with_notes(answer, &plan, args.persist), &session);
+    answer = without_journal(with_notes(answer, &plan, &session, args.persist), &session);
     answer = huge_pages_of_postgres(&plan, context).into_iter().fold(answer, Answer::note);
     // What apply refuses is no plan to go on from: it is shown, row by row, and saved nowhere.
     if let Err(refusal) = pipeline::refuse_impossible(&plan) {
@@ -277,7 +277,7 @@ fn nothing_now(answer: Answer, plan: &Plan, args: &Args, context: &Context) -> A
 }
 
 /// What is to be known of the open entries that a plan lies over: what it covers of each, and what it leaves.
-pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
+pub(crate) fn overlays_told(plan: &Plan, session: &Session) -> Vec<String> {
     let named = |knobs: &[KnobId]| {
         let named: Vec<&str> = knobs.iter().take(COVERED_NAMED_MAX).map(KnobId::as_str).collect();
         match knobs.len() - named.len() {
@@ -303,10 +303,16 @@ pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
                     plan.profile
                 ),
             };
+            let way = match pipeline::is_undo_refused(session, *entry, plan) {
+                true => format!(
+                    "what is set above it needs them, and planish undo {entry} is refused until that is taken back, as \
+                     by planish undo --all"
+                ),
+                false => format!("planish undo {entry} takes them back"),
+            };
             let named = named(stays);
             told.push(format!(
-                "left from entry {entry} ({profile}), and wanted by nothing of this plan: {named}; \
-                 planish undo {entry} takes them back{too}"
+                "left from entry {entry} ({profile}), and wanted by nothing of this plan: {named}; {way}{too}"
             ));
         }
     }
@@ -314,12 +320,12 @@ pub(crate) fn overlays_told(plan: &Plan) -> Vec<String> {
 }
 
 /// What is to be known of a plan beside its steps.
-fn with_notes(mut answer: Answer, plan: &Plan, persists: bool) -> Answer {
+fn with_notes(mut answer: Answer, plan: &Plan, session: &Session, persists: bool) -> Answer {
     if let Some(unsuited) = &plan.unsuited {
         answer = answer.warning(unsuited.clone());
     }
     answer = plan.remarks.iter().fold(answer, |answer, remark| answer.warning(remark.clone()));
-    answer = overlays_told(plan).into_iter().fold(answer, Answer::note);
+    answer = overlays_told(plan, session).into_iter().fold(answer, Answer::note);
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }

@@ -451,6 +451,41 @@ fn an_entry_that_waits_for_a_confirm_is_no_green_for_monitoring() {
     assert_eq!(monitored(sandbox.path(), &[]).0, 0);
 }
 
+/// A ratio that mode 2 needs goes back behind the mode alone.
+#[test]
+fn no_note_names_an_undo_that_is_refused() {
+    let sandbox = tempfile::tempdir().expect("a temporary folder");
+    copy_tree(&repository().join("hosts/metal-2s"), &sandbox.path().join("host"));
+    let memory = sandbox.path().join("host/proc/meminfo");
+    let show = |name: &str, kib: u64| {
+        let told = std::fs::read_to_string(&memory).expect("recorded");
+        let rest: String =
+            told.lines().filter(|line| !line.starts_with(name)).map(|line| format!("{line}\n")).collect();
+        std::fs::write(&memory, format!("{rest}{name}: {kib} kB\n")).expect("a copy");
+    };
+    let apply = ["apply", "./own.toml", "--allow", "availability", "--yes"];
+    show("Committed_AS", 160 << 20);
+    own_profile(sandbox.path(), "\"vm.overcommit_ratio\" = 95");
+    assert_eq!(on(sandbox.path(), &apply).exit, 0);
+    show("CommitLimit", 255_013_683);
+    own_profile(sandbox.path(), "\"vm.overcommit_memory\" = 2");
+    // The profile is the same by name: as another one it leaves what the first one set.
+    let renamed = std::fs::read_to_string(sandbox.path().join("own.toml")).expect("ours");
+    std::fs::write(sandbox.path().join("own.toml"), renamed.replace("\"own\"", "\"mode\"")).expect("ours");
+    let refused = format!(
+        "vm.overcommit_ratio; what is set above it needs them, and {HERE} undo 1 is refused until that is taken back, as \
+         by {HERE} undo --all"
+    );
+    for words in [&["plan", "./own.toml", "--allow", "availability"][..], &apply] {
+        let run = on(sandbox.path(), words);
+        assert_eq!(run.exit, 0, "{}", run.stdout);
+        let told = messages(&run);
+        assert!(told.contains(&refused) && !told.contains("takes them back"), "{told}");
+    }
+    assert_eq!(on(sandbox.path(), &["undo", "1"]).exit, 3, "as was said");
+    assert_eq!(on(sandbox.path(), &["undo", "--all"]).exit, 0);
+}
+
 #[test]
 fn a_place_that_was_given_up_is_not_told_to_be_given_up() {
     let sandbox = sandbox();
