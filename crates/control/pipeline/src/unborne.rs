@@ -5,7 +5,7 @@
 use std::fmt;
 
 use planish_act::stack;
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Original, Plan, Step, Undo};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Original, Plan, Step, Undo};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -136,6 +136,44 @@ pub fn is_undo_refused(session: &Session, id: EntryId, plan: &Plan) -> bool {
     let known = session.in_boot(&ledger.entries);
     found(session, catalogue, &known, &[id]).is_some()
         || built_upon(session, &known, &[id], &plan.steps).is_some()
+}
+
+/// What is to be known of limits that an undo puts back below a mode which no entry has set: the place of the limit,
+/// and what counts there from then on. Whoever set it by hand is not asked, and the mode is theirs.
+pub(crate) fn below_a_mode(
+    session: &Session,
+    entries: &[Entry],
+    selected: &[EntryId],
+) -> Vec<(String, String)> {
+    let Ok(catalogue) = session.sound_catalogue() else { return Vec::new() };
+    let known = session.in_boot(entries);
+    let back = going_back(session, catalogue, &known, selected);
+    let mode_over = |limit: &KnobId| {
+        let is_set = |mode: &Knob| {
+            let stays = |entry: &Entry| entry.is_open() && !selected.contains(&entry.id);
+            back.iter().any(|step| step.knob == mode.id)
+                || known.iter().any(|entry| stays(entry) && sets(entry, &mode.path))
+        };
+        let mut modes = catalogue.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?)));
+        modes.find_map(|(mode, enforces)| {
+            let now = session.host().read(&mode.path).ok()?;
+            let is_in_force = enforces.limits.contains(limit) && mode.r#type.same(&now, &enforces.at);
+            (is_in_force && !is_set(mode)).then(|| format!("{} is {}", mode.id, now.trim()))
+        })
+    };
+    if !back.iter().any(|step| mode_over(&step.knob).is_some()) {
+        return Vec::new();
+    }
+    let refused = refused(session, catalogue, &back).into_iter().filter_map(|refusal| {
+        let mode = mode_over(&refusal.knob)?;
+        let told = format!(
+            "{}; {mode}, which no entry of planish has set: set another mode, or more in {}",
+            told(std::slice::from_ref(&refusal)),
+            refusal.knob
+        );
+        Some((refusal.place, told))
+    });
+    refused.collect()
 }
 
 /// A place of which a plan would be refused.

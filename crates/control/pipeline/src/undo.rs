@@ -161,6 +161,7 @@ pub(crate) fn undo_selected(
     if !manner.force && !manner.by_timer && manner.salvage.is_none() {
         unborne::refuse(session, &journal.ledger().entries, &selected)?;
     }
+    let below_modes = unborne::below_a_mode(session, &journal.ledger().entries, &selected);
     for id in selected {
         let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
         devices::follow(session.host(), std::slice::from_mut(&mut entry));
@@ -189,6 +190,7 @@ pub(crate) fn undo_selected(
         undone.entries.push((id, told.collect()));
     }
     tell_copies(session, &journal.ledger().entries, &mut undone);
+    tell_modes(below_modes, &mut undone);
     let leaves_values = |id: &EntryId| journal.ledger().entry(*id).is_some_and(left_values_alone);
     undone.kept = undone.entries.iter().map(|(id, _)| *id).find(leaves_values);
     undone.hints.extend(unrecorded(session, &journal));
@@ -204,6 +206,17 @@ fn tell_copies(session: &Session, entries: &[Entry], undone: &mut Undone) {
     for hint in told.chain(copied::untold(session, entries, &ids)) {
         undone.hints.push(hint);
         undone.exit = worse(undone.exit, Exit::Findings);
+    }
+}
+
+/// Tells of limits that are back below a mode which no entry has set: what counts is not what it was.
+fn tell_modes(below: Vec<(String, String)>, undone: &mut Undone) {
+    for (place, hint) in below {
+        let mut outcomes = undone.entries.iter().flat_map(|(_, outcomes)| outcomes);
+        if outcomes.any(|outcome| outcome.place == place && outcome.outcome == OutcomeKind::Done) {
+            undone.hints.push(hint);
+            undone.exit = worse(undone.exit, Exit::Findings);
+        }
     }
 }
 

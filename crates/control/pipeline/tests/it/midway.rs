@@ -403,6 +403,29 @@ fn an_undo_that_would_be_refused_is_known_before_and_behind_the_apply() {
     undo(&tree.session(), Target::Entry(EntryId(1)), false).expect_err("as was said");
 }
 
+/// An administrator is not asked; but what counts from then on is not what was there before.
+#[test]
+fn a_limit_that_goes_back_below_a_mode_set_by_hand_is_told() {
+    for (mode, exit) in [("2", Exit::Findings), ("1", Exit::Done)] {
+        let tree = tree("0", "50");
+        let first = planned(&tree.session(), &profile("one", &[("vm.overcommit_ratio", Want::Int(95))]));
+        apply(&tree.session(), &first, &ApplyOptions::default()).expect("applied");
+        show_limit(&tree, 255_013_683);
+        tree.edit(MODE, mode);
+        let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+        assert_eq!((undone.exit, tree.get(RATIO).trim()), (exit, "50"), "{:?}", undone.hints);
+        let told = undone.hints.join("\n");
+        assert_eq!(told.contains("vm.overcommit_memory is 2, which no entry"), mode == "2", "{told}");
+        assert_eq!(told.contains(&format!("vm.overcommit_ratio ({RATIO}): 128 GiB")), mode == "2", "{told}");
+    }
+    // What stays as it was before anybody came is no news, where nothing is too little.
+    let tree = tree("2", "95");
+    show_limit(&tree, 255_013_683);
+    let first = planned(&tree.session(), &profile("one", &[("vm.overcommit_ratio", Want::Int(96))]));
+    apply(&tree.session(), &first, &ApplyOptions::default()).expect("applied");
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+}
+
 /// What is the same of many places is told once, with the first of them and how many there are.
 #[test]
 fn an_undo_that_is_refused_names_its_places() {
