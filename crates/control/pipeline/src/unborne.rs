@@ -128,8 +128,8 @@ pub(crate) fn built_upon(
     (!upon.is_empty()).then(|| told(&upon))
 }
 
-/// Whether `undo` of an entry is refused, since what was set above it needs what it set: by the steps of a plan, whether
-/// they are written by now or not, or by another entry.
+/// Whether `undo` of an entry is refused, since what was set above it needs what it set: the steps of a plan, written
+/// or not, or another entry.
 #[must_use]
 pub fn is_undo_refused(session: &Session, id: EntryId, plan: &Plan) -> bool {
     let (Ok(catalogue), Ok(ledger)) = (session.sound_catalogue(), session.ledger()) else { return false };

@@ -69,9 +69,9 @@ pub fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
     entries.iter().filter_map(|entry| Unconfirmed::of(session, &boot_id, entry)).collect()
 }
 
-/// Refuses a plan that names a place of such an entry, or that is built upon one. What is as wanted there is so only until the timer comes: to
-/// call it done would be untrue, and to write it into files that are read at every boot would keep what nobody
-/// confirmed.
+/// Refuses a plan that names a place of such an entry, or that is built upon one. What is as wanted there is so only
+/// until the timer comes: to call it done would be untrue, and to write it into files that are read at every boot would
+/// keep what nobody confirmed.
 ///
 /// Where files are asked for (`persist`), that holds for what the confirm is to write into files, too: of two
 /// entries with one argument of the kernel the second would find it there, and its undo would take that of the first.

@@ -117,6 +117,12 @@ fn left_values_alone(entry: &Entry) -> bool {
     left.next().is_some_and(|is_file| !is_file && left.all(|is_file| !is_file))
 }
 
+/// The first of the entries that were taken back of which values alone were left.
+fn kept_of(undone: &Undone, entries: &[Entry]) -> Option<EntryId> {
+    let left = |id: &EntryId| entries.iter().any(|entry| entry.id == *id && left_values_alone(entry));
+    undone.entries.iter().map(|(id, _)| *id).find(left)
+}
+
 /// The newest closed entry of this boot that left values alone to somebody else.
 fn kept_theirs(session: &Session) -> Result<Option<EntryId>, PipelineError> {
     let boot_id = session.host().boot_id();
@@ -191,8 +197,7 @@ pub(crate) fn undo_selected(
     }
     tell_copies(session, &journal.ledger().entries, &mut undone);
     tell_modes(below_modes, &mut undone);
-    let leaves_values = |id: &EntryId| journal.ledger().entry(*id).is_some_and(left_values_alone);
-    undone.kept = undone.entries.iter().map(|(id, _)| *id).find(leaves_values);
+    undone.kept = kept_of(&undone, &journal.ledger().entries);
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();
     Ok(undone)

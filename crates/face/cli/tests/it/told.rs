@@ -473,8 +473,8 @@ fn no_note_names_an_undo_that_is_refused() {
     let renamed = std::fs::read_to_string(sandbox.path().join("own.toml")).expect("ours");
     std::fs::write(sandbox.path().join("own.toml"), renamed.replace("\"own\"", "\"mode\"")).expect("ours");
     let refused = format!(
-        "vm.overcommit_ratio; what is set above it needs them, and {HERE} undo 1 is refused until that is taken back, as \
-         by {HERE} undo --all"
+        "vm.overcommit_ratio; what is set above it needs them, and {HERE} undo 1 is refused until that is taken back, \
+         as by {HERE} undo --all"
     );
     for words in [&["plan", "./own.toml", "--allow", "availability"][..], &apply] {
         let run = on(sandbox.path(), words);
