@@ -5,6 +5,7 @@
 //! to 1024 CPUs, which is where glibc's and rustix's fixed sets end.
 
 use std::fmt;
+use std::iter::successors;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
@@ -132,7 +133,10 @@ impl<K> Set<K> {
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.words.iter().enumerate().flat_map(|(index, word)| {
             let base = index as u32 * WORD_BITS;
-            (0..WORD_BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| base + bit)
+            // From bit to bit: of a thousand CPUs each core is a set of its own, nearly all of it words without any.
+            let rest = |bits: u64| Some(bits).filter(|bits| *bits != 0);
+            let bits = successors(rest(*word), move |bits| rest(bits & (bits - 1)));
+            bits.map(move |bits| base + bits.trailing_zeros())
         })
     }
 

@@ -108,7 +108,7 @@ pub(crate) fn split_cores(observation: &Observation, plan: &Plan) -> Vec<String>
             cpu.online && !within.is_empty() && within != cpu.threads
         };
         let split = machine.cpus.iter().filter(is_split);
-        let threads = split.fold(Cpus::default(), |all, cpu| all.union(&cpu.threads));
+        let threads = Cpus::of_all(split.map(|cpu| &cpu.threads));
         (!threads.is_empty()).then(|| {
             format!(
                 "{} = {} takes CPU {} and leaves {}, other threads of the same cores: each slows the other down",

@@ -80,6 +80,17 @@ impl Cpus {
         Self(self.0.union(&other.0).copied().collect())
     }
 
+    /// Those of any of several sets. It takes the time of all their CPUs together, where a `union` of one after the other
+    /// copies what was had before each time: with a core for each of 2048 CPUs that is a second and more.
+    pub fn of_all<'a>(sets: impl IntoIterator<Item = &'a Self>) -> Self {
+        sets.into_iter().flat_map(Self::iter).collect()
+    }
+
+    /// Adds those of another set.
+    pub fn add(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+
     /// Those of both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
@@ -164,6 +175,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn all_of_several_sets_are_those_of_either_one_after_the_other(
+            sets in proptest::collection::vec(proptest::collection::btree_set(0_u32..300, 0..40), 0..6),
+        ) {
+            let sets: Vec<Cpus> = sets.into_iter().map(Cpus).collect();
+            let either = sets.iter().fold(Cpus::default(), |all, cpus| all.union(cpus));
+            let mut added = Cpus::default();
+            sets.iter().for_each(|cpus| added.add(cpus));
+            prop_assert_eq!(&Cpus::of_all(&sets), &either);
+            prop_assert_eq!(added, either);
+        }
+
         #[test]
         fn what_is_written_is_read_again(numbers in proptest::collection::btree_set(0_u32..300, 0..40)) {
             let cpus: Cpus = numbers.iter().copied().collect();

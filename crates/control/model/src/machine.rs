@@ -225,7 +225,9 @@ impl Machine {
     /// A CPU by its number.
     #[must_use]
     pub fn cpu(&self, id: u32) -> Option<&MachineCpu> {
-        self.cpus.iter().find(|cpu| cpu.id == id)
+        // By number they are at their own place, but where numbers are left out.
+        let here = self.cpus.get(id as usize).filter(|cpu| cpu.id == id);
+        here.or_else(|| self.cpus.iter().find(|cpu| cpu.id == id))
     }
 
     /// A node by its number.

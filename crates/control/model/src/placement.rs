@@ -248,6 +248,6 @@ impl Placement {
     #[must_use]
     pub fn isolated(&self) -> Cpus {
         let isolated = self.services.iter().filter(|service| service.isolated);
-        isolated.fold(Cpus::default(), |all, service| all.union(&service.cpus))
+        Cpus::of_all(isolated.map(|service| &service.cpus))
     }
 }

@@ -93,13 +93,13 @@ impl Held {
     /// The CPUs that no service may be given, isolated or not.
     pub(super) fn from(&self, isolated: bool) -> Cpus {
         let all = self.holders.iter().filter(|holder| holder.excludes(isolated));
-        all.fold(Cpus::default(), |all, holder| all.union(&holder.cpus))
+        Cpus::of_all(all.map(|holder| &holder.cpus))
     }
 
     /// The CPUs that do not keep house, beside those of the services of the plan.
     pub(super) fn apart(&self) -> Cpus {
         let all = self.holders.iter().filter(|holder| holder.keeps_off_house());
-        all.fold(Cpus::default(), |all, holder| all.union(&holder.cpus))
+        Cpus::of_all(all.map(|holder| &holder.cpus))
     }
 
     /// Refuses CPUs for a unit which somebody else has.
@@ -142,7 +142,7 @@ impl Held {
     /// What is to be known of CPUs that a plan shares, or leaves out.
     pub(super) fn remarks(&self, placement: &Placement) -> Vec<String> {
         let mut remarks = Vec::new();
-        let all = placement.services.iter().fold(Cpus::default(), |all, service| all.union(&service.cpus));
+        let all = Cpus::of_all(placement.services.iter().map(|service| &service.cpus));
         for holder in &self.holders {
             let shared = |service: &&PlacedService| !service.cpus.intersection(&holder.cpus).is_empty();
             for service in placement.services.iter().filter(shared).filter(|own| !own.isolated) {
@@ -186,7 +186,7 @@ impl<'a> Given<'a> {
             let waits = placed_by(step).filter(|own| !all.iter().any(|known| known.unit == own.unit));
             all.extend(waits);
         }
-        let by_boot = boot.iter().fold(Cpus::default(), |all, holder| all.union(&holder.cpus));
+        let by_boot = Cpus::of_all(boot.iter().map(|holder| &holder.cpus));
         let online = machine.online();
         let is_other = |service: &&PinnedService| {
             let is_asked = request.service.iter().any(|own| own.unit == service.unit);

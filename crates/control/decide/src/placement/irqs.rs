@@ -17,6 +17,8 @@ pub(super) fn interrupts(
 ) -> Result<Vec<PlacedIrq>, PlacementError> {
     refuse_shared(request)?;
     let mut turns = vec![0; placement.services.len()];
+    let cores: Vec<Vec<u32>> =
+        placement.services.iter().map(|service| first_threads(machine, &service.cpus)).collect();
     let mut placed = Vec::new();
     for irq in machine.irqs.iter().filter(|irq| !irq.users.is_empty()) {
         let by_request = request.leave.iter().find(|pattern| is_named(irq, pattern));
@@ -25,8 +27,7 @@ pub(super) fn interrupts(
         let cpus = match (&left, owner) {
             (Some(_), _) => irq.cpus.clone(),
             (None, Some(service)) => {
-                let cores = first_threads(machine, &placement.services[service].cpus);
-                let turn = turns[service];
+                let (cores, turn) = (&cores[service], turns[service]);
                 turns[service] += 1;
                 Cpus::from_iter([cores[turn % cores.len()]])
             }

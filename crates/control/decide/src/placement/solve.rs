@@ -56,7 +56,7 @@ pub(crate) fn solve(
         .zip(&shares.given)
         .map(|(service, cpus)| placed(machine, service, cpus))
         .collect();
-    let all = services.iter().fold(Cpus::default(), |all, service| all.union(&service.cpus));
+    let all = Cpus::of_all(services.iter().map(|service| &service.cpus));
     let said = request.housekeeping.clone().unwrap_or_default();
     let housekeeping =
         online.without(&all).without(&held.apart()).union(&said).union(&Cpus::from_iter([boot_cpu]));
@@ -70,14 +70,14 @@ pub(crate) fn solve(
 /// The cores that are online, by their first CPU. One without a node is on the only one.
 fn cores(machine: &Machine) -> Vec<Core> {
     let online = machine.online();
-    let mut cores: Vec<Core> = Vec::new();
+    let (mut cores, mut others) = (Vec::new(), Cpus::default());
     for cpu in machine.cpus.iter().filter(|cpu| cpu.online) {
-        if cores.iter().any(|core| core.cpus.contains(cpu.id)) {
+        if others.contains(cpu.id) {
             continue;
         }
         let own = Cpus::from_iter([cpu.id]);
-        let others = cores.iter().fold(Cpus::default(), |all, core| all.union(&core.cpus));
         let cpus = cpu.threads.intersection(&online).without(&others).union(&own);
+        others.add(&cpus);
         cores.push(Core { cpus, node: cpu.node.unwrap_or(0) });
     }
     cores
@@ -183,7 +183,7 @@ impl Shares<'_> {
         let mut kept = Cpus::default();
         let boots = |core: &&Core| core.cpus.contains(boot_cpu);
         if let Some(core) = self.cores.iter().find(boots) {
-            kept = kept.union(&core.cpus);
+            kept.add(&core.cpus);
         }
         let count = self.request.housekeeping_cores.unwrap_or(1) as usize;
         let mut nodes: Vec<u32> = self.cores.iter().map(|core| core.node).collect();
@@ -195,7 +195,8 @@ impl Shares<'_> {
                 .cores
                 .iter()
                 .filter(|core| core.node == node && core.cpus.intersection(&named).is_empty());
-            kept = free.take(count).fold(kept, |kept, core| kept.union(&core.cpus));
+            let first = Cpus::of_all(free.take(count).map(|core| &core.cpus));
+            kept.add(&first);
         }
         kept
     }
@@ -210,7 +211,7 @@ impl Shares<'_> {
 
     /// CPUs that services have already.
     fn taken(&self) -> Cpus {
-        self.given.iter().fold(Cpus::default(), |all, cpus| all.union(cpus))
+        Cpus::of_all(&self.given)
     }
 
     /// Cores of a node that nobody has, or that a service may have beside others.
@@ -224,7 +225,7 @@ impl Shares<'_> {
     fn refuse_few(&self, service: &ServiceRequest, node: u32, left: usize) -> Result<(), PlacementError> {
         let (unit, asked) = (service.unit.clone(), service.cores.map(|asked| asked as usize));
         let own = self.cores.iter().filter(|core| core.node == node);
-        let own = own.fold(Cpus::default(), |all, core| all.union(&core.cpus)).without(&self.taken());
+        let own = Cpus::of_all(own.map(|core| &core.cpus)).without(&self.taken());
         self.held.refuse(&unit, &own, service.isolate)?;
         Err(PlacementError::NoCores { unit, node, asked, left })
     }
@@ -237,7 +238,7 @@ impl Shares<'_> {
             if free.len() < asked {
                 self.refuse_few(service, node, free.len())?;
             }
-            self.given[index] = free.iter().take(asked).fold(Cpus::default(), |all, cpus| all.union(cpus));
+            self.given[index] = Cpus::of_all(free.iter().take(asked));
         }
         Ok(())
     }
@@ -256,7 +257,7 @@ impl Shares<'_> {
             if free.is_empty() {
                 self.refuse_few(service, node, 0)?;
             }
-            self.given[index] = free.iter().fold(Cpus::default(), |all, cpus| all.union(cpus));
+            self.given[index] = Cpus::of_all(&free);
         }
         Ok(())
     }
