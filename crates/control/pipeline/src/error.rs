@@ -21,6 +21,8 @@ use crate::unconfirmed::Unconfirmed;
 
 mod foreign;
 
+pub use foreign::move_aside;
+
 /// What helps where a recorded host is not to be written.
 const NOT_WRITABLE: &str = "a copy to rehearse on is made by `planish host record DIR --writable`; of others those \
                             with `writable = true` in their meta.toml are written";

@@ -67,7 +67,7 @@ pub use check::{Checked, Stranger, check, check_without};
 pub use confirm::{Confirmed, confirm};
 pub use deed::{deed_access, do_once};
 pub use doctor::{Doctor, KnobStatus, doctor};
-pub use error::PipelineError;
+pub use error::{PipelineError, move_aside};
 pub use export::{LeftOut, Outgoing, outgoing};
 pub use install::{ChangedUnit, InstallCheck, Installed, UnitFile, check_units, install_check};
 pub use intent::{refuse_elsewhere, refuse_impossible, refuse_short_of_memory};

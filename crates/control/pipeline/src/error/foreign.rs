@@ -20,7 +20,7 @@ pub(super) fn what(holders: &[EntryId], link: Option<&str>) -> String {
         // systemd and its kin call that a mask: whoever made it forbids the file.
         Some(MASK) => format!("is masked: it is a link to {MASK}, and was not made by planish"),
         Some(target) => format!("is a link to {target}, and was not made by planish"),
-        None if holders.is_empty() => "exists, and no entry of this journal wrote it".to_owned(),
+        None if holders.is_empty() => "exists, and no open entry of this journal wrote it".to_owned(),
         None => "is not as planish left it: someone edited or removed it".to_owned(),
     }
 }
@@ -33,11 +33,27 @@ pub(super) fn way_out(path: &str, holders: &[EntryId], is_link: bool) -> String 
             "put the file back in its place; or take what it held back, which leaves the link: planish undo {newest}, \
              and then move the link away: mv {path} {path}.mine"
         ),
-        [] => format!("move it away first: mv {path} {path}.mine"),
+        [] if is_link => format!("move it away first: mv {path} {path}.mine"),
+        [] => format!("move it away first: {}", move_aside(path)),
         [.., newest] => {
             let older = if holders.len() > 1 { " and older ones" } else { "" };
             format!("it holds lines of entry {newest}{older}: take them back first: planish undo {newest}")
         }
+    }
+}
+
+/// The command that moves a file away which others wrote lines into and which is in the way of one of ours. In a folder
+/// of files that are read one after the other what they wrote counts under another name too, as far as ours, which is
+/// read later, does not say otherwise.
+#[must_use]
+pub fn move_aside(path: &str) -> String {
+    match path.rsplit_once('/') {
+        Some((folder, name)) if folder.ends_with(".d") => {
+            format!(
+                "mv {path} {folder}/50-was-{name} (which keeps in force what others wrote; to {name}.mine ends that)"
+            )
+        }
+        _ => format!("mv {path} {path}.mine"),
     }
 }
 

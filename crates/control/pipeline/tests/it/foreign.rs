@@ -58,7 +58,13 @@ fn a_file_of_ours_that_someone_edited_or_removed_is_refused_with_a_way_out() {
         let again = plan_of(&tree.session(), &profile("more", &[("vm.swappiness", Want::Int(33))]));
         if theirs.is_some() {
             let error = apply(&tree.session(), &again, &options).expect_err("it is theirs");
-            assert_eq!(error.hints(), [format!("move it away first: mv {SYSCTL_FILE} {SYSCTL_FILE}.mine")]);
+            assert_eq!(
+                error.hints(),
+                [
+                    "move it away first: mv /etc/sysctl.d/90-planish.conf /etc/sysctl.d/50-was-90-planish.conf (which keeps in \
+                 force what others wrote; to 90-planish.conf.mine ends that)"
+                ]
+            );
             tree.remove(SYSCTL_FILE);
         }
         apply(&tree.session(), &again, &options).expect("applied");

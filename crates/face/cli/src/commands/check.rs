@@ -286,7 +286,8 @@ fn strange_file(file: &str, whose: Stranger) -> String {
     match whose {
         Stranger::Rest(entry) => format!(
             "what others put into {file} is read at each boot: the undo of entry {entry} took out what was planish's \
-             and left it; to keep it out of the way of the next apply: mv {file} {file}.mine"
+             and left it; before the next apply: {}",
+            pipeline::move_aside(file)
         ),
         // Force would take what they wrote along.
         Stranger::Changed(entry) => format!(

@@ -396,7 +396,7 @@ fn what_an_undo_left_of_others_is_told_as_that() {
     assert!(!line.contains("of no entry"), "{exit}: {line}");
     let again = on(sandbox.path(), &["apply", "./own.toml", "--persist", "--yes"]);
     assert_eq!(again.exit, 3);
-    let told = "/etc/sysctl.d/90-planish.conf exists, and no entry of this journal wrote it";
+    let told = "/etc/sysctl.d/90-planish.conf exists, and no open entry of this journal wrote it";
     assert_eq!(message(&again, "error"), told);
 }
 

@@ -407,7 +407,7 @@ fn what_could_not_be_persisted_is_known_before_anything_is_measured() {
     let error = run(&machine.trial(), &machine.session, &options(true, Stop::default()), &mut Silent)
         .expect_err("somebody else's file");
     assert!(
-        error.to_string().contains("90-planish.conf exists, and no entry of this journal wrote it"),
+        error.to_string().contains("90-planish.conf exists, and no open entry of this journal wrote it"),
         "{error}"
     );
     assert!(error.hints()[0].starts_with("move it away first: mv "), "{:?}", error.hints());
@@ -433,7 +433,7 @@ fn a_result_that_cannot_be_persisted_is_told_all_the_same() {
     let file = file.expect("it was confirmed");
     assert_eq!((outcome.rungs[0].verdict, outcome.exit), (RungVerdict::Keep, 0));
     let refusal = outcome.refused.iter().find(|refusal| refusal.what == "--keep").expect("it says so");
-    assert!(refusal.why.contains("no entry of this journal wrote it"), "{}", refusal.why);
+    assert!(refusal.why.contains("no open entry of this journal wrote it"), "{}", refusal.why);
     assert!(refusal.cure.starts_with("move it away first: mv "), "{}", refusal.cure);
     let proof = outcome.proof_id.expect("stored");
     assert!(Proofs::of_state(machine.session.state_folder()).load(&proof).is_ok());
