@@ -185,6 +185,37 @@ fn amount(knob: &Knob, value: &Value<'_>, whole: Option<u64>) -> Option<u64> {
     Some(whole.filter(|_| unit(knob) == Some(PERCENT)).map_or(number, of_share))
 }
 
+/// Whether two lists for the command line are of different CPUs.
+fn are_two_lists(observation: &Observation, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
+    let [own, list] = [a, b].map(|value| BootCpus::parse(value.wanted.trim()));
+    let last = observation.cpus_present.iter().last().unwrap_or_default();
+    Some(own?.cpus(last) != list?.cpus(last))
+}
+
+/// Lists for the command line of which it is not known whether this kernel takes both: who is told before the reboot
+/// need not look for it behind it.
+pub(crate) fn doubtful_lists(observation: &Observation, plan: &Plan) -> Vec<String> {
+    let (values, kernel) = (values(plan), &observation.host.kernel);
+    let of = |id: &'static str| values.iter().filter(move |value| value.knob.as_str() == id);
+    let lists = RELATIONS.iter().filter(|(_, relation, _)| matches!(relation, Relation::OneList));
+    let pairs =
+        lists.flat_map(|(first, _, second)| of(first).flat_map(move |a| of(second).map(move |b| (a, b))));
+    let doubtful = pairs.filter(|(a, b)| {
+        are_two_lists(observation, a, b) == Some(true) && bootline::may_take_one_list(kernel)
+    });
+    let told = |(a, b): (&Value<'_>, &Value<'_>)| {
+        format!(
+            "{} = {} and {} = {} are of different CPUs: Linux before 5.18 drops the second, and whether {kernel} does is \
+             not known; after the reboot `planish check` tells, and one list for both is sure",
+            a.knob,
+            a.wanted.trim(),
+            b.knob,
+            b.wanted.trim()
+        )
+    };
+    doubtful.map(told).collect()
+}
+
 fn contradiction(
     catalogue: &Catalogue,
     observation: &Observation,
@@ -219,10 +250,7 @@ fn contradiction(
         }
         Relation::OneList => {
             let kernel = &observation.host.kernel;
-            let [own, list] = [a, b].map(|value| BootCpus::parse(value.wanted.trim()));
-            let last = observation.cpus_present.iter().last().unwrap_or_default();
-            let differs = own?.cpus(last) != list?.cpus(last);
-            (differs && bootline::takes_one_list(kernel)).then(|| {
+            (are_two_lists(observation, a, b)? && bootline::takes_one_list(kernel)).then(|| {
                 format!("Linux {kernel} takes one list for both, and drops the second that is for other CPUs")
             })
         }
@@ -349,23 +377,28 @@ mod tests {
         assert!(catalogue.knob(&KnobId::new(OWN_WORK)).is_ok());
     }
 
+    /// A plan of two lists for the command line, on a kernel.
+    fn of_lists(kernel: &str, isolated: &str, quiet: &str) -> Result<Plan, DecideError> {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let mut seen = crate::testing::observation();
+        seen.cpus_present = Cpus::parse("0-7").expect("a list");
+        seen.host.cpus_online = 8;
+        seen.host.kernel = kernel.to_owned();
+        for name in ["isolcpus", "nohz_full"] {
+            let reading = crate::testing::reading(&format!("cmdline:{name}"), planish_model::NOT_GIVEN);
+            seen.knobs.insert(KnobId::new(format!("boot.{name}")), vec![reading]);
+        }
+        let text = |value: &str| Want::Text(value.to_owned());
+        let want = [("boot.isolcpus", text(isolated)), ("boot.nohz_full", text(quiet))];
+        let allow_classes = vec![planish_model::Class::Availability];
+        let options = crate::Options { allow_classes, ..crate::Options::default() };
+        crate::plan(&catalogue, &seen, &crate::testing::profile(&want), &[], &options)
+    }
+
     #[test]
     fn a_kernel_that_takes_one_list_of_cpus_is_given_no_two() {
-        let catalogue = Catalogue::embedded().expect("sound");
         let refused = |kernel: &str, isolated: &str, quiet: &str| {
-            let mut seen = crate::testing::observation();
-            seen.cpus_present = Cpus::parse("0-7").expect("a list");
-            seen.host.cpus_online = 8;
-            seen.host.kernel = kernel.to_owned();
-            for name in ["isolcpus", "nohz_full"] {
-                let reading = crate::testing::reading(&format!("cmdline:{name}"), planish_model::NOT_GIVEN);
-                seen.knobs.insert(KnobId::new(format!("boot.{name}")), vec![reading]);
-            }
-            let text = |value: &str| Want::Text(value.to_owned());
-            let want = [("boot.isolcpus", text(isolated)), ("boot.nohz_full", text(quiet))];
-            let allow_classes = vec![planish_model::Class::Availability];
-            let options = crate::Options { allow_classes, ..crate::Options::default() };
-            let plan = crate::plan(&catalogue, &seen, &crate::testing::profile(&want), &[], &options);
+            let plan = of_lists(kernel, isolated, quiet);
             plan.map(|plan| assert_eq!(plan.boot.len(), 2))
                 .err()
                 .map(|error| (error.to_string(), error.cure()))
@@ -382,6 +415,25 @@ mod tests {
             ("5.14.0-427.el9.x86_64", "1-2", "2-3"),
         ] {
             assert_eq!(refused(kernel, isolated, quiet), None, "{kernel}: {isolated} and {quiet}");
+        }
+    }
+
+    #[test]
+    fn two_lists_of_cpus_on_a_kernel_that_may_take_one_are_told() {
+        let remarks = |kernel: &str, isolated: &str, quiet: &str| {
+            of_lists(kernel, isolated, quiet).expect("a plan").remarks
+        };
+        let told = remarks("5.14.0-427.el9.x86_64", "1-2", "2-3");
+        let part =
+            "boot.isolcpus = 1-2 and boot.nohz_full = 2-3 are of different CPUs: Linux before 5.18 drops";
+        assert!(told.iter().any(|remark| remark.contains(part)), "{told:?}");
+        for (kernel, isolated, quiet) in [
+            ("5.14.0-427.el9.x86_64", "1-2", "1,2"),
+            ("6.12.0-55.el10.x86_64", "1-2", "2-3"),
+            ("5.18.0", "1-2", "2-3"),
+        ] {
+            let told = remarks(kernel, isolated, quiet);
+            assert!(!told.iter().any(|remark| remark.contains("different CPUs")), "{kernel}: {told:?}");
         }
     }
 

@@ -102,6 +102,7 @@ pub fn plan(
         remarks.extend(placement::left(&asks, &plan));
     }
     remarks.extend(cpus::split_cores(observation, &plan));
+    remarks.extend(against::doubtful_lists(observation, &plan));
     remarks.extend(units::read_later(catalogue, observation, &plan));
     let mut overlays = overlays(open, &observation.host.boot_id, &plan);
     overlays.retain(|overlay| Some(overlay.entry) != options.instead_of);

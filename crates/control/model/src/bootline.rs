@@ -94,9 +94,18 @@ impl Kernel {
 /// kernels of Red Hat have taken over of that is not in their releases: of them it is not known, and `check` tells.
 #[must_use]
 pub fn takes_one_list(release: &str) -> bool {
+    is_of_one_list(release) && !release.contains(".el")
+}
+
+/// Whether it is not known of a kernel of this release whether it takes one list for both: see [`takes_one_list`].
+#[must_use]
+pub fn may_take_one_list(release: &str) -> bool {
+    is_of_one_list(release) && release.contains(".el")
+}
+
+fn is_of_one_list(release: &str) -> bool {
     let kernel = Kernel::new(release, "", None);
-    let is_known = kernel.version.is_some() && !release.contains(".el");
-    is_known && !kernel.is_older((4, 15)) && kernel.is_older((5, 18))
+    kernel.version.is_some() && !kernel.is_older((4, 15)) && kernel.is_older((5, 18))
 }
 
 /// What a command line gives a boot parameter.

@@ -239,11 +239,32 @@ pub struct Persisted {
 
 impl Persisted {
     /// That a drop-in of others is read behind one of ours, and what is to be done: no other name of ours would help
-    /// for long.
+    /// for long. When that comes to be is told by whoever tells of it: at the next start of the service, a boot or not.
     #[must_use]
     pub fn read_later(source: &str, value: &str) -> String {
-        format!("{source} is read after it and will set {value} at the next start: take out {source}")
+        format!("{source} is read after it and will set {value}: {}", Self::take_out(source))
     }
+
+    /// What rids a host of a line of others, `/etc/sysctl.d/99-x.conf:2`. A file of a package comes back with the next
+    /// one: of files with one name systemd and its kin read the one in /etc (systemd.unit(5), sysctl.d(5)).
+    #[must_use]
+    pub fn take_out(source: &str) -> String {
+        let path = source.rsplit_once(':').map_or(source, |(path, _)| path);
+        let below = path.strip_prefix("/usr/lib/").or_else(|| path.strip_prefix("/lib/"));
+        let is_masked = |below: &&str| Self::MASKED_BELOW.iter().any(|folder| below.starts_with(folder));
+        below.filter(is_masked).map_or_else(
+            || format!("take out {source}"),
+            |below| {
+                format!(
+                    "{path} is of a package, and the next one brings it back: a file without that line as /etc/{below}, \
+                     or a link to /dev/null there, is read instead"
+                )
+            },
+        )
+    }
+
+    /// The folders below /usr/lib of which a file gives way to one of its name in /etc.
+    const MASKED_BELOW: [&str; 4] = ["systemd/system/", "sysctl.d/", "tmpfiles.d/", "udev/rules.d/"];
 
     /// What `apply --persist` calls its files, in sysctl.d and in tmpfiles.d.
     pub const OWN_FILE: &'static str = "90-planish.conf";

@@ -381,9 +381,11 @@ pub enum PipelineError {
         #[source]
         source: ResidencyError,
     },
-    /// The data folder of a server is not there.
-    #[error("{} is no folder", data.display())]
+    /// The data folder of a server is not there, or is of none.
+    #[error("{} is no {what}", data.display())]
     NoDataFolder {
+        /// What it is not.
+        what: &'static str,
         /// As it was named.
         data: PathBuf,
     },
@@ -840,7 +842,7 @@ mod tests {
     #[test]
     fn every_error_has_a_cure() {
         let by_name = PipelineError::FileByName { name: "x.toml".to_owned() };
-        let no_data = PipelineError::NoDataFolder { data: "/nope".into() };
+        let no_data = PipelineError::NoDataFolder { what: "folder", data: "/nope".into() };
         let no_profile = PipelineError::NotAProfile { path: "x.json".into() };
         let edited = PipelineError::NotAsShown { path: "/etc/x".to_owned(), entry: EntryId(2) };
         let gone = PipelineError::GoneSince { path: "/etc/x".to_owned(), entry: EntryId(2) };

@@ -158,7 +158,13 @@ fn postgres_pages(host: &Host, data: &Path, program: Option<&Path>) -> Result<(u
     let is_missing =
         |error: io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
     if fs::metadata(data).map_or_else(is_missing, |found| !found.is_dir()) {
-        return Err(PipelineError::NoDataFolder { data: data.to_owned() });
+        return Err(PipelineError::NoDataFolder { what: "folder", data: data.to_owned() });
+    }
+    // `-D` takes the folder of the configuration, too, where a distribution has that elsewhere.
+    let has_none = |name: &str| fs::metadata(data.join(name)).is_err_and(is_missing);
+    if ["PG_VERSION", "postgresql.conf"].into_iter().all(has_none) {
+        let what = "data folder of PostgreSQL: it has neither PG_VERSION nor postgresql.conf";
+        return Err(PipelineError::NoDataFolder { what, data: data.to_owned() });
     }
     let program = program.map_or_else(|| postgres_program(data), Path::to_owned);
     let pages = postgres_setting(&program, data, "shared_memory_size_in_huge_pages")?;

@@ -21,13 +21,22 @@ pub(crate) struct Answer {
     pub exit: Exit,
     /// The exit code of a program that was run for the user: it goes before `exit`, which is ours.
     pub code: Option<u8>,
+    /// The exit code where stdout took nothing of it; as for all commands that only look without it.
+    pub unprinted: Option<u8>,
     pub messages: Vec<Message>,
 }
 
 impl Answer {
     /// A command that owned stdout and printed all of its data there.
     pub fn printed(command: &'static str) -> Self {
-        Self { command, body: Body::Text(String::new()), exit: Exit::Done, code: None, messages: Vec::new() }
+        Self {
+            command,
+            body: Body::Text(String::new()),
+            exit: Exit::Done,
+            code: None,
+            unprinted: None,
+            messages: Vec::new(),
+        }
     }
 
     /// Its text is in a file that was asked for: printed too, it would push what there is to say of it off the screen.
@@ -47,6 +56,12 @@ impl Answer {
     /// Ends with the code of the program that was run.
     pub fn code(mut self, code: u8) -> Self {
         self.code = Some(code);
+        self
+    }
+
+    /// Ends with this code where its one line could not be printed: nobody was told what it found.
+    pub fn unprinted(mut self, code: u8) -> Self {
+        self.unprinted = Some(code);
         self
     }
 

@@ -91,7 +91,14 @@ impl Context {
         } else {
             Body::Text(self.text(report, catalogue))
         };
-        Answer { command: R::COMMAND, body, exit: Exit::Done, code: None, messages: Vec::new() }
+        Answer {
+            command: R::COMMAND,
+            body,
+            exit: Exit::Done,
+            code: None,
+            unprinted: None,
+            messages: Vec::new(),
+        }
     }
 
     /// A report as text for stdout.

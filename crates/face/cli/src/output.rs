@@ -23,7 +23,7 @@ pub(crate) struct Output {
 impl Output {
     /// Prints a finished command, and gives the code that this process ends with.
     pub fn answer(self, answer: Answer) -> u8 {
-        let Answer { command, body, exit, code, messages } = answer;
+        let Answer { command, body, exit, mut code, unprinted, messages } = answer;
         let exit = match body {
             Body::Json(result) => {
                 // As with a failure: who redirected stdout is to see what went wrong.
@@ -31,9 +31,15 @@ impl Output {
                 envelope(command, exit, Some(result), messages)
             }
             Body::Text(text) => {
-                let exit = print_answer(command, &text, exit);
-                messages.iter().for_each(|message| self.talk(message));
-                exit
+                let is_printed = printed(&text);
+                // What is next goes by what was shown. A command that wrote says where that stands, all the same.
+                let counts =
+                    |message: &&Message| is_printed || is_writer(command) || message.level != Level::Next;
+                messages.iter().filter(counts).for_each(|message| self.talk(message));
+                if !is_printed {
+                    code = unprinted.or(code);
+                }
+                ended(command, is_printed, exit)
             }
         };
         code.unwrap_or(exit.code())
@@ -96,20 +102,32 @@ const WRITERS: [&str; 9] = [
 
 /// Prints what a command answers; where that cannot be, a command that only looks is at fault.
 fn print_answer(command: &str, text: &str, exit: Exit) -> Exit {
-    let printed = print(text, exit);
-    if WRITERS.contains(&command) { exit } else { printed }
+    ended(command, printed(text), exit)
 }
 
-/// Prints text on stdout, and gives the exit code with that done. A reader that has seen enough (`| head`) is no
-/// error; a full disk is one, of the place that stdout was pointed to.
+fn ended(command: &str, is_printed: bool, exit: Exit) -> Exit {
+    if !is_printed && !is_writer(command) && exit == Exit::Done { Exit::Usage } else { exit }
+}
+
+fn is_writer(command: &str) -> bool {
+    WRITERS.contains(&command)
+}
+
+/// Prints text on stdout, and gives the exit code with that done.
 pub(crate) fn print(text: &str, exit: Exit) -> Exit {
+    if !printed(text) && exit == Exit::Done { Exit::Usage } else { exit }
+}
+
+/// Prints text on stdout, and tells whether it took it. A reader that has seen enough (`| head`) is no error; a full
+/// disk is one, of the place that stdout was pointed to.
+fn printed(text: &str) -> bool {
     let mut stdout = AutoStream::auto(io::stdout());
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             talk(&Message::new(Level::Error, format!("cannot write to stdout: {error}")));
-            if exit == Exit::Done { Exit::Usage } else { exit }
+            false
         }
-        _ => exit,
+        _ => true,
     }
 }
 

@@ -63,6 +63,21 @@ fn a_data_folder_that_is_not_there_is_a_wrong_word_and_no_server_that_is_silent(
 }
 
 #[test]
+fn a_folder_of_no_server_is_a_wrong_word_and_no_server_that_is_silent() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let request = SizeRequest::Postgres { data: folder.path().to_owned(), program: None };
+    let asked =
+        || size(&Tree::copy_of("metal-2s").session(), &request, None).expect_err("no server is there");
+    let error = asked();
+    let told = format!("{} is no data folder of PostgreSQL: ", folder.path().display());
+    assert!(error.exit() == Exit::Usage && error.to_string().starts_with(&told), "{error}");
+    assert!(!error.hints()[0].contains("--postgres-program"), "{:?}", error.hints());
+    // The folder of a configuration alone is what Debian has in /etc.
+    write(&folder.path().join("postgresql.conf"), "data_directory = '/nope'\n");
+    assert!(!asked().to_string().contains("data folder"), "{}", asked());
+}
+
+#[test]
 fn one_segment_is_shared_out_anew_in_pages_of_another_size() {
     assert_eq!(pages("2107\n", "0\n"), [(2 << 20, 2107), (1 << 30, 5)]);
 }

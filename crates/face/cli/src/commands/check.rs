@@ -30,8 +30,9 @@ pub(crate) struct Args {
     /// A profile or a plan file; without it, everything that is applied, and what the host's own files say
     #[arg(value_name = "PROFILE|F")]
     source: Option<String>,
-    /// Do not compare this knob, or the places of another program that writes them: what an apply with the same left
-    #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',', requires = "source")]
+    /// Of PROFILE, do not compare this knob, or the places of another program that writes them: what an apply with the
+    /// same left
+    #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',')]
     exclude: Vec<String>,
     /// Print one line and end as monitoring expects: 0 ok, 1 warning, 2 critical, 3 unknown
     #[arg(long)]
@@ -47,9 +48,20 @@ impl Args {
                 let failure = Failure::usage(format!("{file} is a plan: what it leaves out is in it"));
                 Err(failure.hint("leave out --exclude, or name the profile"))
             }
+            (None, _) if !self.exclude.is_empty() => Err(without_profile("check", &self.exclude)),
             _ => Ok(pipeline::check_without(session, source.as_ref(), &self.exclude)?),
         }
     }
+}
+
+/// That `--exclude` says of what something is left out, and nothing is named.
+pub(crate) fn without_profile(command: &str, exclude: &[String]) -> Failure {
+    let left = exclude.join(",");
+    let told = format!("--exclude {left} leaves something out of a profile, and no profile is named");
+    let hint = format!(
+        "planish {command} PROFILE --exclude {left}; without a profile all that is applied is compared"
+    );
+    Failure::usage(told).hint(hint)
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
@@ -99,9 +111,12 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
         // Nobody knows what was applied by a journal that is gone; who may not read it is told so above.
         let strange = || {
-            let mut unknown = strange_files.iter().filter(|(_, whose)| *whose == Stranger::Elsewhere);
-            let told = |file: &str| monitor::warning(&format!("{file} is of planish and {OF_NO_ENTRY}"));
-            unknown.next().filter(|_| !hidden).map(|(file, _)| told(file))
+            let unknown = strange_files.iter().filter(|(_, whose)| *whose == Stranger::Elsewhere);
+            let files: Vec<&str> = unknown.map(|(file, _)| file.as_str()).collect();
+            let is = if files.len() == 1 { "is" } else { "are" };
+            (!files.is_empty() && !hidden).then(|| {
+                monitor::warning(&format!("{} {is} of planish and {OF_NO_ENTRY}", files.join(" and ")))
+            })
         };
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
         let line = left
@@ -118,7 +133,9 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Ok((text, level)) => (context.here(&text), level as u8),
         Err(failure) => (monitor::unknown(&failure.message("", "").text), monitor::Level::Unknown as u8),
     };
-    Ok(Answer { body: Body::Text(text), ..Answer::printed("check") }.code(code))
+    Ok(Answer { body: Body::Text(text), ..Answer::printed("check") }
+        .code(code)
+        .unprinted(monitor::Level::Unknown as u8))
 }
 
 fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
@@ -459,9 +476,8 @@ fn cures(found: &[&KnobCheck], apply: &str) -> String {
     let behind: BTreeSet<&str> =
         behind.filter_map(|knob| Some(knob.next_boot.as_ref()?.source.as_str())).collect();
     if !behind.is_empty() {
-        let lines = behind.into_iter().collect::<Vec<_>>().join(", ");
-        cures +=
-            &format!("; take out {lines}: it is read after {}, which --persist writes", Persisted::OWN_FILE);
+        let lines = behind.into_iter().map(Persisted::take_out).collect::<Vec<_>>().join(", ");
+        cures += &format!("; {lines}: it is read after {}, which --persist writes", Persisted::OWN_FILE);
     }
     cures
 }
@@ -484,9 +500,14 @@ fn by_others(report: &CheckReport, catalogue: &Catalogue) -> Vec<String> {
         // A drop-in names no unit of its own: for a line of it nobody has to do without the whole unit.
         let (drop_ins, others): (Vec<&str>, Vec<&str>) =
             files.iter().copied().partition(|file| file.contains(".d/") && file.contains("/systemd/system/"));
-        let of_file = (!drop_ins.is_empty()).then(|| {
-            format!("take the line that sets it out of {}, and: systemctl daemon-reload", drop_ins.join(", "))
-        });
+        let (of_packages, own): (Vec<&str>, Vec<&str>) =
+            drop_ins.into_iter().partition(|file| !Persisted::take_out(file).starts_with("take out"));
+        let mut of_file: Vec<String> = of_packages.into_iter().map(Persisted::take_out).collect();
+        if !own.is_empty() {
+            of_file.push(format!("take the line that sets it out of {}", own.join(", ")));
+        }
+        let of_file =
+            (!of_file.is_empty()).then(|| format!("{}, and: systemctl daemon-reload", of_file.join("; ")));
         let of_row = cures.filter(|_| of_file.is_none() || !others.is_empty()).cloned();
         let cure = of_file.iter().cloned().chain(of_row).collect::<Vec<_>>().join(", or ");
         format!(

@@ -5,11 +5,12 @@ use std::env;
 use clap::Subcommand;
 use planish_hugify::Image;
 use planish_model::Exit;
-use planish_pipeline::{self as pipeline, InstallCheck, InstallWarm, Installed, UnitFile};
+use planish_pipeline::{self as pipeline, InstallCheck, InstallWarm, Installed, Session, Source, UnitFile};
 use planish_report::{InstallCheckReport, InstallFile, InstallWarmReport, Level, Message, units};
 
 use crate::answer::Answer;
 use crate::commands::apply::agreed_to;
+use crate::commands::check::without_profile;
 use crate::commands::read_file;
 use crate::commands::text::huge_bytes;
 use crate::context::Context;
@@ -43,8 +44,9 @@ pub(crate) struct Check {
     /// Compare with this profile; without it, with everything that is applied
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
-    /// Do not compare this knob, or the places of another program that writes them: what an apply with the same left
-    #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',', requires = "profile")]
+    /// Of PROFILE, do not compare this knob, or the places of another program that writes them: what an apply with the
+    /// same left
+    #[arg(long, value_name = "KNOB|WRITER", value_delimiter = ',')]
     exclude: Vec<String>,
     /// When: a calendar event of systemd, such as hourly, *:0/15 or Mon..Fri 02:30
     #[arg(long, value_name = "TIME", default_value = "hourly")]
@@ -107,6 +109,9 @@ fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
         return Err(Failure::usage(told)
             .hint(format!("{there}: {}", context.root_line(&format!("install check {name}")))));
     }
+    if args.profile.is_none() && !args.exclude.is_empty() {
+        return Err(without_profile("install check", &args.exclude));
+    }
     let session = context.session()?;
     let wanted = InstallCheck {
         program: program(args.program.as_deref(), context)?,
@@ -116,12 +121,31 @@ fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
         state: state(context)?,
     };
     let files = pipeline::check_units(&session, &wanted)?;
+    refuse_idle(&session, &wanted)?;
     agreed(&files, args.yes, context)?;
     let installed = pipeline::install_check(&session, &wanted)?;
     let start = "systemctl daemon-reload && systemctl start planish-check.timer";
     let (files, outcomes) = (listed(files), installed.outcomes.clone());
     let report = InstallCheckReport { entry: installed.entry, files, outcomes };
     Ok(told(context.answer(&report, session.catalogue()), &installed, start, context))
+}
+
+/// Refuses a comparison of which `--exclude` leaves nothing: it could only say UNKNOWN, at each turn. What a profile has
+/// that is not on this host yet is another matter.
+fn refuse_idle(session: &Session, wanted: &InstallCheck) -> Result<(), Failure> {
+    let Some(profile) = wanted.profile.as_deref().filter(|_| !wanted.exclude.is_empty()) else {
+        return Ok(());
+    };
+    let checked = pipeline::check_without(session, Some(&Source::named(profile)), &wanted.exclude)?;
+    if checked.drift.knobs.iter().any(|knob| knob.wanted.is_some()) {
+        return Ok(());
+    }
+    let left = wanted.exclude.join(",");
+    let told = format!(
+        "without {left} nothing of {profile} is left to compare on this host: the timer could only say UNKNOWN"
+    );
+    Err(Failure::usage(told)
+        .hint("leave out fewer, or name no profile: then all that is applied is compared"))
 }
 
 fn warm(args: &Warm, context: &Context) -> Result<Answer, Failure> {

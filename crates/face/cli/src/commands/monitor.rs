@@ -70,7 +70,10 @@ pub(crate) fn line(
     } else if let Some(cut) = cut {
         (Level::Warning, cut)
     } else if !lost.is_empty() {
-        (Level::Warning, format!("{} will be lost at the next boot: {}", counted(&lost), named(&lost)))
+        (
+            Level::Warning,
+            format!("{} will be lost at the next {}: {}", counted(&lost), when(&lost), named(&lost)),
+        )
     } else if let Some(line) = report.carried_over.first() {
         (Level::Warning, line.to_string())
     } else if let Some(boot) = report.trial_boots.iter().find(|boot| boot.is_finding()) {
@@ -99,6 +102,12 @@ pub(crate) fn line(
     .map(|(name, places)| format!("{name}={}", places.len()))
     .join(" ");
     (units::harmless(&format!("planish {}: {told} | {data}\n", level.word())).into_owned(), level)
+}
+
+/// What takes them away: a setting of a unit goes with its next start, which need be no boot.
+fn when(lost: &[&KnobCheck]) -> &'static str {
+    let is_of_unit = |knob: &&KnobCheck| knob.place.starts_with("/etc/systemd/system/");
+    if lost.iter().all(is_of_unit) { "start" } else { "boot" }
 }
 
 /// A trial boot that is to come or that runs: whoever is on call is to know that the machine is on trial, and what the

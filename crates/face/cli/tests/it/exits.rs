@@ -157,7 +157,7 @@ fn exit_3_is_what_this_host_cannot_be_made_told_by_plan_and_apply_and_nothing_is
         ("\"cpu.online\" = 0", "cpu.online: of 8 CPUs "),
         (
             "\"cpu.uncore_elc_floor_khz\" = 9000000",
-            "cpu.uncore_elc_floor_khz: 9000000 is not among 800000 to 2500000",
+            "cpu.uncore_elc_floor_khz: this device takes 2500000 at most",
         ),
         (
             "\"net.rps_flow_cnt\" = 536870912",
@@ -192,6 +192,20 @@ fn exit_3_is_what_this_host_cannot_be_made_told_by_plan_and_apply_and_nothing_is
     // The rest of it is another plan, which whoever asks has to ask for.
     let rest = on(sandbox.path(), &["apply", "ruin", "--yes", "--exclude", "cpu.min_freq_khz"]);
     assert_eq!(rest.exit, 0, "{}", rest.stdout);
+}
+
+/// What the kernel takes, and what the row says of its value: no floor at all.
+#[test]
+fn a_floor_of_0_is_planned_and_comes_back() {
+    let sandbox = sandbox();
+    profile(sandbox.path(), "floor", "\"cpu.uncore_elc_floor_khz\" = 0");
+    let file = "host/sys/devices/system/cpu/intel_uncore_frequency/uncore00/elc_floor_freq_khz";
+    let floor = || std::fs::read_to_string(sandbox.path().join(file)).expect("it is recorded");
+    let before = floor();
+    let applied = on(sandbox.path(), &["apply", "floor", "--yes"]);
+    assert_eq!((applied.exit, floor().trim()), (0, "0"), "{}", applied.stdout);
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
+    assert_eq!(floor(), before);
 }
 
 #[test]

@@ -80,6 +80,27 @@ fn a_full_disk_behind_stdout_is_told() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to stdout"));
 }
 
+/// A line that nobody got says nothing, least of all OK; and what comes after a plan goes by a plan that was shown.
+#[test]
+fn an_answer_that_could_not_be_printed_is_none() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full");
+    if full().is_err() {
+        planish_skip::skip("an_answer_that_could_not_be_printed_is_none", "no /dev/full");
+        return;
+    }
+    let home = tempfile::tempdir().expect("a folder");
+    let host = crate::recorded::repository().join("hosts/metal-2s");
+    let root = ["--root", host.to_str().expect("a path")];
+    for (words, code) in [(&["check", "--monitor"][..], 3), (&["plan", "series"], 2)] {
+        let output =
+            command(home.path(), [&root, words].concat()).stdout(full().expect("it is there")).output();
+        let output = output.expect("the binary starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {told}");
+        assert!(told.contains("cannot write to stdout") && !told.contains("next:"), "{words:?}: {told}");
+    }
+}
+
 /// What the exit code of a command that writes tells is the host: 2 would be "nothing was begun".
 #[test]
 fn a_full_disk_behind_stdout_does_not_change_what_became_of_the_host() {

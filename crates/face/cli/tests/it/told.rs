@@ -409,11 +409,10 @@ fn a_drop_in_that_is_read_behind_ours_has_one_verdict_and_a_cure() {
     let theirs = "/etc/systemd/system/redis-server.service.d/zzz.conf";
     std::fs::write(sandbox.path().join(format!("host{theirs}")), "[Service]\nLimitNOFILE=1024\n")
         .expect("room");
-    let cure =
-        format!("{theirs}:2 is read after it and will set 1024 at the next start: take out {theirs}:2");
+    let cure = format!("{theirs}:2 is read after it and will set 1024: take out {theirs}:2");
     for profile in [&[][..], &["redis"]] {
         let (code, line) = monitored(sandbox.path(), profile);
-        let lost = "WARNING: 1 place will be lost at the next boot: unit.nofile redis-server.service.d is \
+        let lost = "WARNING: 1 place will be lost at the next start: unit.nofile redis-server.service.d is \
                     65536:524288 (";
         assert!(code == 1 && line.contains(&format!("{lost}{cure})")), "{profile:?} {line}");
         let checked = on(sandbox.path(), &[&["check"], profile].concat());
@@ -435,6 +434,75 @@ fn a_drop_in_that_is_read_behind_ours_has_one_verdict_and_a_cure() {
         messages(&on(sandbox.path(), &["plan", "redis", "--persist"])).contains(&told),
         "before it is written, too"
     );
+}
+
+/// What is taken out of a file of a package is back with the next one.
+#[test]
+fn a_drop_in_of_a_package_is_not_to_be_edited() {
+    for lib in ["/usr/lib", "/lib"] {
+        let sandbox = sandbox();
+        std::fs::remove_file(sandbox.path().join("host/etc/sysctl.d/99-local.conf")).expect("it is recorded");
+        assert_eq!(on(sandbox.path(), &["apply", "redis", "--persist", "--yes"]).exit, 0);
+        let below = "systemd/system/redis-server.service.d/zzz.conf";
+        let theirs = sandbox.path().join(format!("host{lib}/{below}"));
+        std::fs::create_dir_all(theirs.parent().expect("a folder")).expect("room");
+        std::fs::write(&theirs, "[Service]\nLimitNOFILE=1024\n").expect("room");
+        let cure = format!(
+            "{lib}/{below} is of a package, and the next one brings it back: a file without that line as /etc/{below}, \
+             or a link to /dev/null there, is read instead"
+        );
+        let (code, line) = monitored(sandbox.path(), &[]);
+        assert!(code == 1 && line.contains(&cure) && !line.contains("take out"), "{line}");
+        assert!(!(line.contains("next boot") && line.contains("next start")), "{line}");
+        assert!(messages(&on(sandbox.path(), &["check"])).contains(&cure));
+        // The cure itself.
+        let mask = sandbox.path().join(format!("host/etc/{below}"));
+        std::os::unix::fs::symlink("/dev/null", mask).expect("room");
+        assert_eq!(monitored(sandbox.path(), &[]).0, 0, "{:?}", monitored(sandbox.path(), &[]));
+    }
+}
+
+#[test]
+fn files_of_a_journal_that_is_gone_are_all_named() {
+    let sandbox = sandbox();
+    std::fs::remove_file(sandbox.path().join("host/etc/sysctl.d/99-local.conf")).expect("it is recorded");
+    assert_eq!(on(sandbox.path(), &["apply", "series", "--persist", "--yes"]).exit, 0);
+    std::fs::remove_dir_all(sandbox.path().join("state/var")).expect("it was there");
+    let (code, line) = monitored(sandbox.path(), &[]);
+    let both = "/etc/sysctl.d/90-planish.conf and /etc/tmpfiles.d/90-planish.conf are of planish";
+    assert!(code == 1 && line.contains(both), "{line}");
+}
+
+#[test]
+fn what_is_left_out_of_no_profile_is_told_with_the_profile_that_is_missing() {
+    let sandbox = sandbox();
+    for command in [&["check"][..], &["install", "check"]] {
+        let refused = on(sandbox.path(), &[command, &["--exclude", "vm.swappiness"]].concat());
+        assert_eq!(refused.exit, 2, "{}", refused.stdout);
+        let told = message(&refused, "error");
+        assert!(told.contains("leaves something out of a profile, and no profile is named"), "{told}");
+        let line = format!("{} PROFILE --exclude vm.swappiness", command.join(" "));
+        assert!(refused.stdout.contains(&line), "{}", refused.stdout);
+    }
+}
+
+/// A timer that can say nothing but UNKNOWN alarms for ever.
+#[test]
+fn a_timer_that_compares_nothing_is_not_installed() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path(), "\"vm.swappiness\" = 7\n\"vm.stat_interval\" = 10");
+    let folder = sandbox.path().join("state/etc/profiles");
+    std::fs::create_dir_all(&folder).expect("room");
+    std::fs::copy(sandbox.path().join("own.toml"), folder.join("own.toml")).expect("room");
+    let install = ["install", "check", "own", "--yes", "--exclude", "vm.swappiness"];
+    let all = [&install[..], &["--exclude", "vm.stat_interval"]].concat();
+    let refused = on(sandbox.path(), &all);
+    assert_eq!(refused.exit, 2, "{}", refused.stdout);
+    let told = message(&refused, "error");
+    assert!(told.contains("nothing of own is left to compare on this host"), "{told}");
+    assert!(!sandbox.path().join("host/etc/systemd/system/planish-check.timer").exists());
+    let rest = on(sandbox.path(), &install);
+    assert_eq!(rest.exit, 0, "{}", rest.stdout);
 }
 
 /// Boot parameters are no places that run, so that there was nothing to be told of.
