@@ -205,8 +205,8 @@ pub(crate) fn doubtful_lists(observation: &Observation, plan: &Plan) -> Vec<Stri
     });
     let told = |(a, b): (&Value<'_>, &Value<'_>)| {
         format!(
-            "{} = {} and {} = {} are of different CPUs: Linux before 5.18 drops the second, and whether {kernel} does is \
-             not known; after the reboot `planish check` tells, and one list for both is sure",
+            "{} = {} and {} = {} are of different CPUs: Linux before 5.18 drops the second, and whether {kernel} \
+             does is not known; after the reboot `planish check` tells, and one list for both is sure",
             a.knob,
             a.wanted.trim(),
             b.knob,

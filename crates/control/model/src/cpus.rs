@@ -80,8 +80,8 @@ impl Cpus {
         Self(self.0.union(&other.0).copied().collect())
     }
 
-    /// Those of any of several sets. It takes the time of all their CPUs together, where a `union` of one after the other
-    /// copies what was had before each time: with a core for each of 2048 CPUs that is a second and more.
+    /// Those of any of several sets. It takes the time of all their CPUs together, where a `union` of one after the
+    /// other copies what was had before each time: with a core for each of 2048 CPUs that is a second and more.
     pub fn of_all<'a>(sets: impl IntoIterator<Item = &'a Self>) -> Self {
         sets.into_iter().flat_map(Self::iter).collect()
     }

@@ -256,8 +256,8 @@ impl Persisted {
             || format!("take out {source}"),
             |below| {
                 format!(
-                    "{path} is of a package, and the next one brings it back: a file without that line as /etc/{below}, \
-                     or a link to /dev/null there, is read instead"
+                    "{path} is of a package, and the next one brings it back: a file without that line as \
+                     /etc/{below}, or a link to /dev/null there, is read instead"
                 )
             },
         )

@@ -130,8 +130,8 @@ fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
     Ok(told(context.answer(&report, session.catalogue()), &installed, start, context))
 }
 
-/// Refuses a comparison of which `--exclude` leaves nothing: it could only say UNKNOWN, at each turn. What a profile has
-/// that is not on this host yet is another matter.
+/// Refuses a comparison of which `--exclude` leaves nothing: it could only say UNKNOWN, at each turn. What a profile
+/// has that is not on this host yet is another matter.
 fn refuse_idle(session: &Session, wanted: &InstallCheck) -> Result<(), Failure> {
     let Some(profile) = wanted.profile.as_deref().filter(|_| !wanted.exclude.is_empty()) else {
         return Ok(());
