@@ -154,6 +154,23 @@ impl Filled {
     }
 }
 
+/// The folder that a shell is in, and the one before it.
+type Stand = (Option<String>, Option<String>);
+
+/// Of several places that a shell may be at, one in a folder of the kernel; else the last.
+fn likely(mut stands: Vec<Stand>) -> Stand {
+    let is_of_kernel = |folder: &String| ["/proc", "/sys"].iter().any(|kernel| folder.starts_with(kernel));
+    let at = stands.iter().position(|(folder, _)| folder.as_ref().is_some_and(is_of_kernel));
+    at.map(|at| stands.swap_remove(at)).or_else(|| stands.pop()).unwrap_or_default()
+}
+
+/// Whether a condition may hold although a command of it failed: behind `!`, or with another one behind `||`.
+fn may_hold_by_failing(condition: &List<'_>) -> bool {
+    condition.items.iter().any(|chain| {
+        chain.first.is_negated || chain.rest.iter().any(|(is_and, pipeline)| !is_and || pipeline.is_negated)
+    })
+}
+
 #[derive(Default)]
 struct Finder {
     variables: BTreeMap<String, Variable>,
@@ -221,10 +238,7 @@ impl Finder {
         self.over = None;
         if self.depth == 1 {
             self.uncalled();
-            // Behind all the rest, and where the text ends early, too.
-            for text in std::mem::take(&mut self.at_exit) {
-                self.perhaps(|finder| finder.script(&text));
-            }
+            self.end();
         }
         for (_, line) in script.documents.iter().flatten() {
             self.named((*line).to_owned());
@@ -236,11 +250,29 @@ impl Finder {
         self.depth -= 1;
     }
 
-    /// Runs what another shell does, which takes its folder along and leaves ours as it is.
+    /// Runs what another shell does, which takes its folder along and leaves ours, and what we do at our end, as it is.
     fn apart(&mut self, run: impl FnOnce(&mut Self)) {
-        let (folder, left) = (self.folder.clone(), self.left.clone());
+        let (stand, at_exit) = (self.stand(), std::mem::take(&mut self.at_exit));
         run(self);
-        (self.folder, self.left, self.over) = (folder, left, None);
+        self.end();
+        (self.at_exit, self.over) = (at_exit, None);
+        self.stand_at(stand);
+    }
+
+    /// Does what is behind all the rest of a shell, and where it ends early, too.
+    fn end(&mut self) {
+        self.over = None;
+        for text in std::mem::take(&mut self.at_exit) {
+            self.perhaps(|finder| finder.script(&text));
+        }
+    }
+
+    fn stand(&self) -> Stand {
+        (self.folder.clone(), self.left.clone())
+    }
+
+    fn stand_at(&mut self, stand: Stand) {
+        (self.folder, self.left) = stand;
     }
 
     /// Runs what a condition decides on, or a time.
@@ -251,31 +283,30 @@ impl Finder {
     }
 
     /// Runs branches of which one is run, or none: each behind the conditions before it, which are run one after the
-    /// other. Behind them the folder is that of the kernel where one of them goes there.
+    /// other. A condition that fails may have gone nowhere. Of several folders that it may be in, that of the kernel
+    /// counts.
     fn one_of<'l, 't: 'l>(
         &mut self,
         branches: impl Iterator<Item = (Option<&'l List<'t>>, &'l List<'t>)>,
         may_be_none: bool,
     ) {
-        let mut begin = (self.folder.clone(), self.left.clone());
+        let mut begin = self.stand();
         let mut ends = Vec::new();
         for (condition, then) in branches {
-            (self.folder, self.left) = begin.clone();
+            self.stand_at(begin.clone());
             if let Some(condition) = condition {
                 self.perhaps(|finder| finder.list(condition));
-                begin = (self.folder.clone(), self.left.clone());
+                let behind = self.stand();
+                begin = likely(vec![begin, behind.clone()]);
+                self.stand_at(if may_hold_by_failing(condition) { begin.clone() } else { behind });
             }
             self.perhaps(|finder| finder.list(then));
-            ends.push((self.folder.clone(), self.left.clone()));
+            ends.push(self.stand());
         }
         if may_be_none {
-            ends.insert(0, begin.clone());
+            ends.insert(0, begin);
         }
-        let is_of_kernel = |folder: &Option<String>| {
-            folder.as_ref().is_some_and(|folder| folder.starts_with("/proc") || folder.starts_with("/sys"))
-        };
-        let end = ends.iter().find(|(folder, _)| is_of_kernel(folder)).or(ends.last());
-        (self.folder, self.left) = end.cloned().unwrap_or(begin);
+        self.stand_at(likely(ends));
     }
 
     /// Does what a function does, unless it is not known yet, or is in the middle of it.
@@ -399,10 +430,23 @@ impl Finder {
 
     /// Pipelines of which a later one waits for what the one before says.
     fn chain(&mut self, chain: &Chain<'_>) {
+        let mut before = self.stand();
         self.pipeline(&chain.first);
-        if self.over.is_none() {
-            let rest = chain.rest.iter().map(|(_, pipeline)| pipeline);
-            rest.for_each(|pipeline| self.perhaps(|finder| finder.pipeline(pipeline)));
+        if self.over.is_some() {
+            return;
+        }
+        let mut is_negated = chain.first.is_negated;
+        for (is_and, pipeline) in &chain.rest {
+            let behind = self.stand();
+            // It comes by where the one before failed, which then has gone nowhere.
+            let begin =
+                if *is_and == is_negated { likely(vec![before, behind.clone()]) } else { behind.clone() };
+            self.stand_at(begin.clone());
+            self.perhaps(|finder| finder.pipeline(pipeline));
+            if self.stand() == begin {
+                self.stand_at(behind);
+            }
+            (before, is_negated) = (begin, pipeline.is_negated);
         }
     }
 
@@ -577,13 +621,12 @@ impl Finder {
         }
     }
 
-    /// Has a text run at the end, in place of none but those that are surely over.
+    /// Has a text run at the end, or none: in place of those before it, unless a condition decides.
     fn at_exit_run(&mut self, text: String) {
-        match text.as_str() {
-            "-" if !self.is_conditional => self.at_exit.clear(),
-            "-" => {}
-            _ => self.at_exit.push(text),
+        if !self.is_conditional {
+            self.at_exit.clear();
         }
+        self.at_exit.extend(Some(text).filter(|text| !text.is_empty()));
     }
 
     /// Goes to another folder, as `cd` does.

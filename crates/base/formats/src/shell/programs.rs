@@ -18,7 +18,7 @@ pub(super) enum Program {
     Finds { folders: Vec<String>, name: String, runs: Option<Vec<String>> },
     /// The folder that names without one are of from here on.
     Folder(String),
-    /// A text that a shell runs at its end, whichever way it comes to it.
+    /// A text that a shell runs at its end, whichever way it comes to it; an empty one for none.
     AtExit(String),
 }
 
@@ -188,13 +188,7 @@ pub(super) fn program(fields: &[String]) -> Program {
             }
         }
         "eval" => Program::Shell { text: words.join(" "), is_doubtful: false },
-        "trap" => match plain().cloned().collect::<Vec<_>>().as_slice() {
-            [text, signals @ ..] if signals.iter().any(|signal| ["EXIT", "0"].contains(&signal.as_str())) => {
-                Program::AtExit(text.clone())
-            }
-            [text, _, ..] => Program::Shell { text: text.clone(), is_doubtful: true },
-            _ => Program::Reads,
-        },
+        "trap" => trapped(&plain().cloned().collect::<Vec<_>>(), has(&["-p", "-l"])),
         "xargs" => Program::Gets(words[options_of("xargs", words)..].to_vec()),
         "cd" | "pushd" => Program::Folder(plain().next().cloned().unwrap_or_default()),
         "awk" | "gawk" | "mawk" if words.iter().any(|word| word.contains(['>', '|'])) => Program::Unknown,
@@ -204,6 +198,19 @@ pub(super) fn program(fields: &[String]) -> Program {
         "find" => found(words),
         name if READING.contains(&name) => Program::Reads,
         _ => Program::Unknown,
+    }
+}
+
+/// What a `trap` has run. One signal alone, or a number in front, takes back what was said of them.
+fn trapped(words: &[String], only_tells: bool) -> Program {
+    let Some((text, rest)) = words.split_first().filter(|_| !only_tells) else { return Program::Reads };
+    let takes_back = rest.is_empty() || text.parse::<u32>().is_ok();
+    let signals = if takes_back { words } else { rest };
+    match signals.iter().any(|signal| ["EXIT", "0"].contains(&signal.as_str())) {
+        true if takes_back || text == "-" => Program::AtExit(String::new()),
+        true => Program::AtExit(text.clone()),
+        false if takes_back => Program::Reads,
+        false => Program::Shell { text: text.clone(), is_doubtful: true },
     }
 }
 

@@ -178,6 +178,49 @@ fn branches_begin_in_one_folder_and_a_trap_is_the_last_word() {
     assert_eq!(of("find /proc/sys/vm -name swappiness; echo 1 > /run/x"), ["=/run/x echo 1"]);
 }
 
+/// What fails goes nowhere: what stands behind it is done in the folder before, or in the one that it was to go to.
+#[test]
+fn behind_a_condition_that_failed_is_the_folder_before_it() {
+    let of = |text: &str| told(&text.replace('P', P));
+    for text in [
+        "cd /proc/sys/vm; if ! cd /opt/x; then echo 60 > swappiness; fi",
+        "cd /proc/sys/vm; if cd /opt/x; then :; else echo 60 > swappiness; fi",
+        "cd /proc/sys/vm; if cd /opt/x; then :; elif true; then echo 60 > swappiness; fi",
+        "cd /proc/sys/vm; if [ -e /x ] || cd /opt/x; then echo 60 > swappiness; fi",
+        "cd /proc/sys/vm; cd /opt/x || echo 60 > swappiness",
+        "cd /proc/sys/vm; ! cd /opt/x && echo 60 > swappiness",
+        "if ! cd /proc/sys/vm; then exit 1; fi; echo 60 > swappiness",
+        "cd /proc/sys/vm || exit 1; echo 60 > swappiness",
+    ] {
+        assert!(of(text).contains(&format!("={P} echo 60")), "{text}: {:?}", of(text));
+    }
+    for text in [
+        "cd /proc/sys/vm; if cd /opt/x; then echo 60 > swappiness; fi",
+        "cd /proc/sys/vm; cd /opt/x && echo 60 > swappiness",
+        "cd /proc/sys/vm; cd /opt/x || exit 1; echo 60 > swappiness",
+    ] {
+        assert_eq!(of(text), ["=/opt/x/swappiness echo 60"], "{text}");
+    }
+}
+
+/// Each shell has one text for its end: another takes its place, unless a condition decides.
+#[test]
+fn a_trap_takes_the_place_of_the_one_before() {
+    let of = |text: &str| told(&text.replace('P', P));
+    let first = "trap 'echo 60 > P' EXIT; ";
+    for second in
+        ["trap 'rm -f /tmp/x' EXIT", "trap '' EXIT", "trap 0", "trap EXIT", "trap - EXIT HUP", "trap 0 2"]
+    {
+        let found = of(&format!("{first}{second}"));
+        assert!(!found.iter().any(|line| line.contains(P)), "{second}: {found:?}");
+    }
+    for second in ["[ -e /x ] && trap '' EXIT", "(trap '' EXIT)", "x=$(trap 0)", "trap ':' HUP", "trap - HUP"]
+    {
+        assert!(of(&format!("{first}{second}")).contains(&format!("={P} echo 60")), "{second}");
+    }
+    assert_eq!(of("(trap 'echo 60 > P' EXIT; exit)"), [format!("={P} echo 60")]);
+}
+
 #[test]
 fn what_nobody_can_tell_may_be_written() {
     for (text, expected) in [
