@@ -35,8 +35,11 @@ reads it (`cat`, `grep`, `test`) does not, and what a program that is not known 
 and makes no exit code 1. Conditions are taken to hold, and variables and loops are followed as far as the text tells.
 What no shell comes by, as behind an `exit`, is not told, what a function does that nobody calls may be done, and of
 several writes of one setting in a text the last counts. Of a unit its `WorkingDirectory=`, `Environment=` and
-`StandardOutput=file:` count, too. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and
-`enabled=false`.
+`StandardOutput=file:` count, too. A script of a shell that a text starts (`FILE`, `sh FILE`) or reads (`. FILE`) is
+followed and named with its line, from one to the next and up to 256 KiB each; of one for another interpreter what its
+lines name *may* be set. What a folder is run by (`run-parts`, `for f in FOLDER/*`), what a script is given as `$1`, and
+what a profile of tuned or a rule of udev starts, is not followed. A recording keeps no such text, as it may hold
+secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

@@ -1,15 +1,15 @@
 //! Texts that hold commands among other things: tables of cron, and data that an instance is made from.
 
-use crate::shell::{Effect, Ran, Run, What, effects, effects_of, parse};
+use crate::shell::{Ask, Effect, Ran, Run, What, effects, effects_of, parse};
 
 /// Words in front of the command of a line: minute, hour, day, month and day of the week (`crontab(5)`).
 const TIMES: usize = 5;
 
 /// What the lines of a table of cron do; in those of the system a user stands before each command.
 #[must_use]
-pub fn effects_of_table(text: &str, has_user: bool) -> Vec<Effect> {
+pub fn effects_of_table(text: &str, has_user: bool, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    effects_of(lines.filter_map(|line| {
+    let commands = lines.filter_map(|line| {
         let is_time = line.starts_with(|c: char| c.is_ascii_digit() || c == '*');
         let times = match line.starts_with('@') {
             true => 1,
@@ -25,18 +25,19 @@ pub fn effects_of_table(text: &str, has_user: bool) -> Vec<Effect> {
         let end = command.match_indices('%').find(|(at, _)| !command[..*at].ends_with('\\'));
         let command = &command[..end.map_or(command.len(), |(at, _)| at)];
         Some(Run::new(Ran::Script(command.replace("\\%", "%")), true))
-    }))
+    });
+    effects_of(commands, ask)
 }
 
 /// What data of cloud-init does: a script, or lines of which some are commands, such as `- sysctl -w NAME=VALUE` and
 /// `bootcmd: [ sh, -c, .. ]`. What else a line names may be set.
 #[must_use]
-pub fn effects_of_data(text: &str) -> Vec<Effect> {
+pub fn effects_of_data(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
     if text.starts_with("#!") || text.starts_with("#cloud-boothook") {
-        return effects(text);
+        return effects(text, ask);
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    effects_of(lines.flat_map(commands).map(|what| Run::new(what, true)))
+    effects_of(lines.flat_map(commands).map(|what| Run::new(what, true)), ask)
 }
 
 /// What the lines of `/etc/sysfs.conf` set: `kernel/mm/ksm/run = 1`, while `mode` and `owner` set no value.
@@ -85,7 +86,7 @@ pub fn effects_of_frequency(text: &str) -> Vec<Effect> {
 }
 
 fn written(path: String, value: &str) -> Effect {
-    Effect { what: What::File(path), says: value.to_owned(), is_sure: true }
+    Effect { what: What::File(path), says: value.to_owned(), is_sure: true, from: String::new() }
 }
 
 /// The commands of a line of YAML.
@@ -167,8 +168,8 @@ mod tests {
     fn a_table_of_cron_is_read_behind_times_and_user() {
         let text = "# sysctl -w no.no=1\nPATH=/bin\n@reboot root sysctl -w a.b=1\n*/5 * * * 1-5 root echo 1 > /proc/x\n\
                     0 0 * * * root cat /proc/y%sysctl -w no.no=1\n";
-        assert_eq!(told(effects_of_table(text, true)), ["a.b", "/proc/x"]);
-        assert_eq!(told(effects_of_table("@daily sysctl -w a.b=1\n", false)), ["a.b"]);
+        assert_eq!(told(effects_of_table(text, true, None)), ["a.b", "/proc/x"]);
+        assert_eq!(told(effects_of_table("@daily sysctl -w a.b=1\n", false, None)), ["a.b"]);
     }
 
     #[test]
@@ -176,10 +177,10 @@ mod tests {
         let text = "#cloud-config\npassword: hunter2\nbootcmd: [sysctl -w a.b=1]\nruncmd:\n  - echo 1 > /proc/x\n  \
                     - [ sysctl, -w, \"c.d=1\" ]\n  - [ sh, -c, \"echo 1, 2 > /proc/y\" ]\n  - cat /proc/z\n";
         let (sure, may): (Vec<String>, Vec<String>) =
-            told(effects_of_data(text)).into_iter().partition(|line| !line.starts_with('?'));
+            told(effects_of_data(text, None)).into_iter().partition(|line| !line.starts_with('?'));
         assert_eq!(sure, ["a.b", "/proc/x", "c.d", "/proc/y"]);
         assert!(!may.iter().any(|line| line.contains("/proc/z")), "{may:?}");
-        assert_eq!(told(effects_of_data("#!/bin/sh\nsysctl -w a.b=1\n")), ["a.b"]);
+        assert_eq!(told(effects_of_data("#!/bin/sh\nsysctl -w a.b=1\n", None)), ["a.b"]);
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
     proptest! {
         #[test]
         fn odd_text_is_passed_over(text in "[\\PC\n '\"\\[\\],:%@*-]{0,200}") {
-            let _ = (effects_of_data(&text), effects_of_table(&text, true), crate::unit::effects(&text));
+            let _ = (effects_of_data(&text, None), effects_of_table(&text, true, None), crate::unit::effects(&text, None));
         }
     }
 }

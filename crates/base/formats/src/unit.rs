@@ -1,13 +1,13 @@
 //! Command lines of units of systemd, and what they do.
 
-use crate::shell::{Effect, Ran, Run, What, effects_of};
+use crate::shell::{Ask, Effect, Ran, Run, What, effects_of};
 
 /// Keys beside the commands that decide what those write, or write themselves.
 pub const DECIDING: [&str; 4] = ["WorkingDirectory", "Environment", "EnvironmentFile", "StandardOutput"];
 
 /// What the lines `Exec..=` of a unit do, with what lines of [`DECIDING`] say. What is run when it stops may never be.
 #[must_use]
-pub fn effects(text: &str) -> Vec<Effect> {
+pub fn effects(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let lines = || {
         text.lines().filter_map(|line| line.split_once('=')).map(|(key, value)| (key.trim(), value.trim()))
     };
@@ -17,21 +17,28 @@ pub fn effects(text: &str) -> Vec<Effect> {
     let variables = environment(lines().filter(|(key, _)| *key == "Environment").map(|(_, value)| value));
     // A file may say otherwise.
     let is_told = last("EnvironmentFile").is_none_or(str::is_empty);
-    let mut effects =
-        effects_of(lines().filter(|(key, _)| key.starts_with("Exec")).flat_map(|(key, value)| {
+    let mut effects = effects_of(
+        lines().filter(|(key, _)| key.starts_with("Exec")).flat_map(|(key, value)| {
             let is_sure = !["ExecStop", "ExecStopPost", "ExecReload"].contains(&key);
             let filled = put_in(value, &variables);
             let is_sure = is_sure && (is_told || filled == value);
             let (folder, variables) = (folder.clone(), variables.clone());
             let run = move |what| Run { what, is_sure, folder: folder.clone(), variables: variables.clone() };
             commands(&filled).into_iter().map(run)
-        }));
+        }),
+        ask,
+    );
     // What is started says it, whatever that is.
     let output = last("StandardOutput")
         .and_then(|value| ["file:", "append:", "truncate:"].iter().find_map(|way| value.strip_prefix(way)));
     let says = last("ExecStart").unwrap_or_default();
     if let Some(path) = output.filter(|_| !says.is_empty()) {
-        effects.push(Effect { what: What::File(path.to_owned()), says: says.to_owned(), is_sure: true });
+        effects.push(Effect {
+            what: What::File(path.to_owned()),
+            says: says.to_owned(),
+            is_sure: true,
+            from: String::new(),
+        });
     }
     effects
 }
@@ -144,7 +151,7 @@ mod tests {
     fn a_line_does_what_its_program_does_and_no_shell_reads_it() {
         let told = |text: &str| {
             let told = |effect: Effect| (format!("{:?}", effect.what), effect.is_sure);
-            effects(text).into_iter().map(told).collect::<Vec<_>>()
+            effects(text, None).into_iter().map(told).collect::<Vec<_>>()
         };
         let file = |is_sure| vec![(format!("{:?}", What::File("/proc/sys/a".to_owned())), is_sure)];
         let key = vec![(format!("{:?}", What::Key("a.b".to_owned())), true)];
@@ -169,7 +176,7 @@ mod tests {
     fn the_folder_the_variables_and_the_output_of_a_unit_decide_what_is_written() {
         let told = |text: &str| {
             let told = |effect: Effect| (effect.what, effect.is_sure);
-            effects(text).into_iter().map(told).collect::<Vec<_>>()
+            effects(text, None).into_iter().map(told).collect::<Vec<_>>()
         };
         let file = (What::File("/proc/sys/vm/a".to_owned()), true);
         let key = |is_sure| (What::Key("a.b".to_owned()), is_sure);
@@ -185,6 +192,28 @@ mod tests {
         ] {
             assert_eq!(told(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_script_that_a_unit_starts_is_read_with_its_folder_and_its_variables() {
+        let told = |unit: &str, script: &str| {
+            let ask = |path: &str, _: bool| (path == "/opt/x").then(|| script.to_owned());
+            let told = |effect: Effect| (effect.what, effect.says, effect.is_sure, effect.from);
+            let sets = |effect: &Effect| !matches!(effect.what, What::Named(_));
+            effects(unit, Some(&ask)).into_iter().filter(sets).map(told).collect::<Vec<_>>()
+        };
+        let unit = "WorkingDirectory=/proc/sys/vm\nEnvironment=V=1\nExecStart=-/opt/x start";
+        let file = |is_sure| {
+            vec![(
+                What::File("/proc/sys/vm/a".to_owned()),
+                "echo 1".to_owned(),
+                is_sure,
+                "/opt/x:2".to_owned(),
+            )]
+        };
+        assert_eq!(told(unit, "#!/bin/sh\necho $V > a\n"), file(true));
+        assert_eq!(told(&unit.replace("ExecStart", "ExecStop"), "#!/bin/sh\necho $V > a\n"), file(false));
+        assert_eq!(told(unit, "echo $V > a\n"), [], "systemd starts no text that says not by what");
     }
 
     #[test]

@@ -9,12 +9,16 @@
 //! What no shell comes by is no command: what stands behind an `exit` that no condition leads to. A function is what
 //! its callers do, and one that nobody calls *may* be run by whoever reads the text. Of several writes of one file of
 //! the kernel the last counts, where nothing but the order decides.
+//!
+//! What a text starts or reads is done, too, where that is a script of a shell. Nothing is read here: whoever has a
+//! text looked at hands over what gives the texts of others ([`Ask`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lex::{Part, Word};
-use super::tree::{Chain, Command, Kind, List, Pipeline, Redirect, parse};
+use super::tree::{Command, Kind, List, Pipeline, Redirect, parse};
 use crate::shell::programs::{Program, program};
+use follow::{Body, Spot};
 use paths::{below, of_key, plain};
 
 /// What becomes of a place.
@@ -41,7 +45,13 @@ pub struct Effect {
     pub says: String,
     /// Whether it is done once the command is run.
     pub is_sure: bool,
+    /// The file and the line that say so, of a file that the text starts or reads; empty where the text does itself.
+    pub from: String,
 }
+
+/// What gives the text of a file by its path, where there is one that can be read; where the file is to be run, only if
+/// it may be.
+pub type Ask<'a> = &'a dyn Fn(&str, bool) -> Option<String>;
 
 /// Texts that one may be made of, one in another: no script of settings goes deeper.
 const DEPTH_MAX: usize = 8;
@@ -60,23 +70,17 @@ const VALUE_MAX: usize = 4096;
 
 /// What a script of a shell does. One for another interpreter may do anything with what it names.
 #[must_use]
-pub fn effects(text: &str) -> Vec<Effect> {
-    let first = text.lines().next().and_then(|line| line.strip_prefix("#!")).unwrap_or_default();
-    let is_shell = |word: &str| ["sh", "bash", "dash", "ash", "ksh", "zsh", "busybox"].contains(&word);
-    let names = first.split_whitespace().filter_map(|word| word.rsplit('/').next());
-    let mut finder = Finder::default();
-    match first.is_empty() || names.into_iter().any(is_shell) {
-        true => finder.script(text),
-        false => finder.lines_of_others(text),
-    }
+pub fn effects(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
+    let mut finder = Finder { ask, ..Finder::default() };
+    finder.whole(text);
     finder.finish()
 }
 
 /// What commands do that stand in a text of another kind: each is told as the words that it is run with, or as a script
 /// of its own.
 #[must_use]
-pub fn effects_of(commands: impl IntoIterator<Item = Run>) -> Vec<Effect> {
-    let mut finder = Finder::default();
+pub fn effects_of(commands: impl IntoIterator<Item = Run>, ask: Option<Ask<'_>>) -> Vec<Effect> {
+    let mut finder = Finder { ask, ..Finder::default() };
     for command in commands {
         (finder.is_doubtful, finder.folder) = (!command.is_sure, command.folder);
         finder.begin = finder.effects.len();
@@ -124,7 +128,7 @@ pub enum Ran {
 }
 
 /// What a variable was set to anywhere in a text.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Variable {
     values: Vec<Vec<Part>>,
     /// How many commands set it.
@@ -154,29 +158,19 @@ impl Filled {
     }
 }
 
-/// The folder that a shell is in, and the one before it.
-type Stand = (Option<String>, Option<String>);
-
-/// Of several places that a shell may be at, one in a folder of the kernel; else the last.
-fn likely(mut stands: Vec<Stand>) -> Stand {
-    let is_of_kernel = |folder: &String| ["/proc", "/sys"].iter().any(|kernel| folder.starts_with(kernel));
-    let at = stands.iter().position(|(folder, _)| folder.as_ref().is_some_and(is_of_kernel));
-    at.map(|at| stands.swap_remove(at)).or_else(|| stands.pop()).unwrap_or_default()
-}
-
-/// Whether a condition may hold although a command of it failed: behind `!`, or with another one behind `||`.
-fn may_hold_by_failing(condition: &List<'_>) -> bool {
-    condition.items.iter().any(|chain| {
-        chain.first.is_negated || chain.rest.iter().any(|(is_and, pipeline)| !is_and || pipeline.is_negated)
-    })
-}
-
 #[derive(Default)]
-struct Finder {
+struct Finder<'a> {
+    /// What gives the texts of other files, and those that are being read.
+    ask: Option<Ask<'a>>,
+    files: Vec<String>,
+    /// Where the command stands that is looked at.
+    at: Spot,
     variables: BTreeMap<String, Variable>,
+    /// Those of whoever started the text.
+    environment: BTreeMap<String, Variable>,
     functions: BTreeSet<String>,
     /// What the functions do that were read by now, as text, in their order.
-    bodies: Vec<(String, String)>,
+    bodies: Vec<Body>,
     /// Those that were called, and those that are being run.
     called: BTreeSet<String>,
     running: Vec<String>,
@@ -201,14 +195,16 @@ struct Finder {
     /// What stands there may not be run.
     is_doubtful: bool,
     depth: usize,
+    /// How deep the text of this shell stands.
+    ground: usize,
     /// How often a variable was looked up.
     looks: std::cell::Cell<usize>,
     /// How often a function was run.
     calls: usize,
 }
 
-impl Finder {
-    fn finish(mut self) -> Vec<Effect> {
+impl Finder<'_> {
+    fn finish(&mut self) -> Vec<Effect> {
         if self.is_open {
             for text in std::mem::take(&mut self.reads) {
                 self.named(text);
@@ -223,10 +219,17 @@ impl Finder {
         let said: Vec<String> =
             self.effects.iter().filter(is_written).map(|effect| effect.says.clone()).collect();
         said.into_iter().for_each(|text| self.named(text));
-        self.effects
+        std::mem::take(&mut self.effects)
     }
 
+    /// A part of a text that a shell reads as one of its own, all at one line.
     fn script(&mut self, text: &str) {
+        let was = self.at.offset.take();
+        self.text(text);
+        self.at.offset = was;
+    }
+
+    fn text(&mut self, text: &str) {
         if self.depth == DEPTH_MAX {
             return self.named(text.to_owned());
         }
@@ -236,7 +239,7 @@ impl Finder {
         self.gather(&script.list);
         self.list(&script.list);
         self.over = None;
-        if self.depth == 1 {
+        if self.depth == self.ground + 1 {
             self.uncalled();
             self.end();
         }
@@ -267,14 +270,6 @@ impl Finder {
         }
     }
 
-    fn stand(&self) -> Stand {
-        (self.folder.clone(), self.left.clone())
-    }
-
-    fn stand_at(&mut self, stand: Stand) {
-        (self.folder, self.left) = stand;
-    }
-
     /// Runs what a condition decides on, or a time.
     fn perhaps(&mut self, run: impl FnOnce(&mut Self)) {
         let was = std::mem::replace(&mut self.is_conditional, true);
@@ -282,72 +277,65 @@ impl Finder {
         (self.is_conditional, self.over) = (was, None);
     }
 
-    /// Runs branches of which one is run, or none: each behind the conditions before it, which are run one after the
-    /// other. A condition that fails may have gone nowhere. Of several folders that it may be in, that of the kernel
-    /// counts.
-    fn one_of<'l, 't: 'l>(
-        &mut self,
-        branches: impl Iterator<Item = (Option<&'l List<'t>>, &'l List<'t>)>,
-        may_be_none: bool,
-    ) {
-        let mut begin = self.stand();
-        let mut ends = Vec::new();
-        for (condition, then) in branches {
-            self.stand_at(begin.clone());
-            if let Some(condition) = condition {
-                self.perhaps(|finder| finder.list(condition));
-                let behind = self.stand();
-                begin = likely(vec![begin, behind.clone()]);
-                self.stand_at(if may_hold_by_failing(condition) { begin.clone() } else { behind });
-            }
-            self.perhaps(|finder| finder.list(then));
-            ends.push(self.stand());
-        }
-        if may_be_none {
-            ends.insert(0, begin);
-        }
-        self.stand_at(likely(ends));
-    }
-
     /// Does what a function does, unless it is not known yet, or is in the middle of it.
     fn call(&mut self, name: &str) {
         self.called.insert(name.to_owned());
-        let body = self.bodies.iter().rfind(|(known, _)| known == name).map(|(_, body)| body.clone());
+        let body = self.bodies.iter().rfind(|body| body.name == name).cloned();
         let is_within = self.running.len() >= DEPTH_MAX || self.running.iter().any(|other| other == name);
         let Some(body) = body.filter(|_| !is_within && self.calls < CALLS_MAX) else { return };
         self.calls += 1;
         self.running.push(name.to_owned());
-        self.list(&parse(&body).list);
+        let at = std::mem::replace(&mut self.at, body.at);
+        let was_open = self.is_open;
+        self.list(&parse(&body.text).list);
+        // Of a library that writes where it is told, what it is told is named by its caller.
+        self.is_open = was_open || self.is_open && self.at.file == at.file;
+        self.at = at;
         self.running.pop();
         self.over = self.over.filter(|word| *word != "return");
     }
 
-    /// What functions do that nobody calls may be done by whoever reads the text.
+    /// What functions do that nobody calls may be done by whoever reads the text; those of a library are there to
+    /// choose from.
     fn uncalled(&mut self) {
         let was = std::mem::replace(&mut self.is_doubtful, true);
-        for (name, _) in self.bodies.clone() {
-            if !self.called.contains(&name) {
-                self.apart(|finder| finder.perhaps(|finder| finder.call(&name)));
+        for body in self.bodies.clone() {
+            if !self.called.contains(&body.name) && body.at.file == self.at.file {
+                self.apart(|finder| finder.perhaps(|finder| finder.call(&body.name)));
             }
         }
         self.is_doubtful = was;
     }
 
     fn lines_of_others(&mut self, text: &str) {
-        for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
-            self.named(line.to_owned());
+        for (at, line) in text.lines().enumerate() {
+            self.stands_at(at + 1);
+            if !line.trim_start().starts_with('#') {
+                self.named(line.to_owned());
+            }
         }
+    }
+
+    fn stands_at(&mut self, line: usize) {
+        if let Some(offset) = self.at.offset {
+            self.at.line = offset + line;
+        }
+    }
+
+    fn push(&mut self, what: What, says: &str, is_sure: bool) {
+        let Spot { file, line, .. } = &self.at;
+        let from = if file.is_empty() { String::new() } else { format!("{file}:{line}") };
+        self.effects.push(Effect { what, says: says.to_owned(), is_sure, from });
     }
 
     fn named(&mut self, text: String) {
         if !text.trim().is_empty() {
-            self.effects.push(Effect { what: What::Named(text), says: String::new(), is_sure: false });
+            self.push(What::Named(text), "", false);
         }
     }
 
     fn maybe_below(&mut self, folder: String, name: String) {
-        let what = What::Below(folder, name);
-        self.effects.push(Effect { what, says: String::new(), is_sure: false });
+        self.push(What::Below(folder, name), "", false);
     }
 
     fn done(&mut self, what: What, says: &str, is_sure: bool) {
@@ -359,7 +347,7 @@ impl Finder {
                 |effect: &Effect| effect.is_sure && of_kernel(&effect.what).as_ref() == Some(&place);
             self.effects.extend(earlier.into_iter().filter(|effect| !is_over(effect)));
         }
-        self.effects.push(Effect { what, says: says.to_owned(), is_sure });
+        self.push(what, says, is_sure);
     }
 
     /// Writes to files by their names.
@@ -428,28 +416,6 @@ impl Finder {
         }
     }
 
-    /// Pipelines of which a later one waits for what the one before says.
-    fn chain(&mut self, chain: &Chain<'_>) {
-        let mut before = self.stand();
-        self.pipeline(&chain.first);
-        if self.over.is_some() {
-            return;
-        }
-        let mut is_negated = chain.first.is_negated;
-        for (is_and, pipeline) in &chain.rest {
-            let behind = self.stand();
-            // It comes by where the one before failed, which then has gone nowhere.
-            let begin =
-                if *is_and == is_negated { likely(vec![before, behind.clone()]) } else { behind.clone() };
-            self.stand_at(begin.clone());
-            self.perhaps(|finder| finder.pipeline(pipeline));
-            if self.stand() == begin {
-                self.stand_at(behind);
-            }
-            (before, is_negated) = (begin, pipeline.is_negated);
-        }
-    }
-
     fn pipeline(&mut self, pipeline: &Pipeline<'_>) {
         let [command] = pipeline.commands.as_slice() else {
             // Each is a process of its own.
@@ -464,10 +430,13 @@ impl Finder {
 
     /// One command, which reads what the one before says. What it says itself.
     fn one(&mut self, command: &Command<'_>, before: &str) -> String {
+        self.stands_at(command.line);
         let says = match &command.kind {
             Kind::Simple { assigned, words } => return self.simple(assigned, words, command, before),
             Kind::Function { name, body } => {
-                self.bodies.push(((*name).to_owned(), body.raw.to_owned()));
+                let offset = self.at.offset.map(|offset| offset + body.line - 1);
+                let at = Spot { offset, ..self.at.clone() };
+                self.bodies.push(Body { name: (*name).to_owned(), text: body.raw.to_owned(), at });
                 return String::new();
             }
             Kind::Test(words) => {
@@ -504,6 +473,7 @@ impl Finder {
                 without_redirects(command)
             }
         };
+        self.stands_at(command.line);
         self.redirects(&command.redirects, &says);
         says
     }
@@ -574,6 +544,10 @@ impl Finder {
         match program(fields) {
             Program::Reads => self.reads.push(told()),
             Program::Unknown => self.named(told()),
+            Program::File { name, way } => {
+                self.named(told());
+                self.follow(&name, way);
+            }
             Program::Writes { files, copies } => {
                 let says = if copies { says } else { before };
                 files.iter().for_each(|file| self.written(file, says, true));
@@ -594,7 +568,7 @@ impl Finder {
                     Program::Reads => self.reads.push(told()),
                     what => {
                         // A program that nobody here knows is given names, and no place to write to.
-                        self.is_open |= !matches!(what, Program::Unknown);
+                        self.is_open |= !matches!(what, Program::Unknown | Program::File { .. });
                         self.named(format!("{} {before}", told()));
                         self.command(&words, says, before);
                     }
@@ -724,8 +698,8 @@ impl Finder {
     fn value(&self, name: &str, depth: usize) -> Filled {
         let looks = self.looks.get();
         self.looks.set(looks + 1);
-        let Some(variable) = self.variables.get(name).filter(|_| depth < DEPTH_MAX && looks < LOOKS_MAX)
-        else {
+        let known = self.variables.get(name).or_else(|| self.environment.get(name));
+        let Some(variable) = known.filter(|_| depth < DEPTH_MAX && looks < LOOKS_MAX) else {
             let own = [("HOME", "/root"), ("TMPDIR", "/tmp")].into_iter().find(|(own, _)| *own == name);
             return own.map_or_else(Filled::unknown, |(_, folder)| Filled {
                 values: vec![folder.to_owned()],
@@ -821,6 +795,8 @@ fn lists_in<'c, 't>(command: &'c Command<'t>) -> Vec<&'c List<'t>> {
     }
 }
 
+mod branches;
+mod follow;
 mod paths;
 
 #[cfg(test)]

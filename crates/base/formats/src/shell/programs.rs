@@ -6,6 +6,8 @@ pub(super) enum Program {
     Reads,
     /// Nothing is known of it.
     Unknown,
+    /// It is a file of this name, or a shell that reads one: what stands there is done.
+    File { name: String, way: Way },
     /// It writes files: what it was told (`cp`), or what it reads (`tee`).
     Writes { files: Vec<String>, copies: bool },
     /// `sysctl`, with its words.
@@ -20,6 +22,17 @@ pub(super) enum Program {
     Folder(String),
     /// A text that a shell runs at its end, whichever way it comes to it; an empty one for none.
     AtExit(String),
+}
+
+/// How a file is come by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It is run by its name.
+    Run,
+    /// Another shell reads it.
+    Shell,
+    /// The shell itself does.
+    Source,
 }
 
 /// Programs, and words of the shell, that change no file which they are given.
@@ -138,7 +151,7 @@ fn with_a_word(name: &str) -> &'static [&'static str] {
 }
 
 /// The folders that programs lie in. What lies elsewhere may be anything.
-const FOLDERS: [&str; 6] =
+pub(super) const FOLDERS: [&str; 6] =
     ["/usr/local/sbin/", "/usr/local/bin/", "/usr/sbin/", "/usr/bin/", "/sbin/", "/bin/"];
 
 fn bare(word: &str) -> &str {
@@ -176,10 +189,13 @@ pub(super) fn program(fields: &[String]) -> Program {
             let text = words.iter().position(is_c).and_then(|at| words.get(at + 1));
             match text {
                 Some(text) => Program::Shell { text: text.clone(), is_doubtful: false },
-                // What a script writes that is run is not followed.
-                None => Program::Unknown,
+                None => of_shell(words),
             }
         }
+        "." | "source" => match plain().next() {
+            Some(name) => Program::File { name: name.clone(), way: Way::Source },
+            None => Program::Reads,
+        },
         "su" | "runuser" => {
             let at = words.iter().position(|word| word == "-c" || word == "--command");
             match at.and_then(|at| words.get(at + 1)) {
@@ -197,8 +213,22 @@ pub(super) fn program(fields: &[String]) -> Program {
         }
         "find" => found(words),
         name if READING.contains(&name) => Program::Reads,
-        _ => Program::Unknown,
+        _ => Program::File { name: first.clone(), way: Way::Run },
     }
+}
+
+/// What a shell does that is given no text: it reads a file, or what it is told.
+fn of_shell(words: &[String]) -> Program {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix(['-', '+']) {
+            // `-o pipefail`.
+            Some(option) if option.ends_with('o') && !option.starts_with('-') => _ = words.next(),
+            Some(option) if !option.is_empty() => {}
+            _ => return Program::File { name: word.clone(), way: Way::Shell },
+        }
+    }
+    Program::Unknown
 }
 
 /// What a `trap` has run. One signal alone, or a number in front, takes back what was said of them.

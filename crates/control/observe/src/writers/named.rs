@@ -41,25 +41,33 @@ impl Named {
         let mut names_any = false;
         for effect in effects {
             let is_sure = effect.is_sure;
+            // A script that the file has run is named beside it.
+            let from = [from, effect.from.as_str()];
+            let from = &from[..1 + usize::from(!effect.from.is_empty())];
             names_any |= match &effect.what {
-                What::File(path) => self.written(catalogue, path, &effect.says, is_sure, &[from]),
+                What::File(path) => self.written(catalogue, path, &effect.says, is_sure, from),
                 What::Key(key) => {
-                    self.written(catalogue, &place::of_sysctl(key), &effect.says, is_sure, &[from])
+                    self.written(catalogue, &place::of_sysctl(key), &effect.says, is_sure, from)
                 }
                 What::Below(folder, name) => {
                     let knobs = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
-                    let knobs: Vec<KnobId> = knobs.map(|knob| knob.id.clone()).collect();
-                    knobs.iter().for_each(|knob| push(&mut self.maybe, knob, from));
-                    !knobs.is_empty()
+                    self.may_set(knobs, from)
                 }
                 What::Load(path) => self.loaded(host, catalogue, path, is_sure, from),
                 What::Named(text) => {
                     let knobs = catalogue.knobs().filter(|knob| is_mentioned(knob, text));
-                    let knobs: Vec<KnobId> = knobs.map(|knob| knob.id.clone()).collect();
-                    knobs.iter().for_each(|knob| push(&mut self.maybe, knob, from));
-                    !knobs.is_empty()
+                    self.may_set(knobs, from)
                 }
             };
+        }
+        names_any
+    }
+
+    fn may_set<'k>(&mut self, knobs: impl Iterator<Item = &'k Knob>, from: &[&str]) -> bool {
+        let mut names_any = false;
+        for knob in knobs {
+            names_any = true;
+            from.iter().for_each(|file| push(&mut self.maybe, &knob.id, file));
         }
         names_any
     }
@@ -88,7 +96,14 @@ impl Named {
     }
 
     /// `sysctl -p FILE`: of lines for one key the last counts.
-    fn loaded(&mut self, host: &Host, catalogue: &Catalogue, path: &str, is_sure: bool, from: &str) -> bool {
+    fn loaded(
+        &mut self,
+        host: &Host,
+        catalogue: &Catalogue,
+        path: &str,
+        is_sure: bool,
+        from: &[&str],
+    ) -> bool {
         let mut lines = Vec::new();
         for file in files(host, path) {
             let text = unremembered(host, &file).unwrap_or_default();
@@ -100,7 +115,7 @@ impl Named {
         for (at, (line, file)) in lines.iter().enumerate().filter(|(_, (line, _))| !line.value.is_empty()) {
             if last.get(line.path.as_str()) == Some(&at) {
                 let says = format!("{} = {}", line.path, line.value);
-                let from = [from, file.as_str()];
+                let from: Vec<&str> = from.iter().copied().chain([file.as_str()]).collect();
                 names_any |= self.written(catalogue, &line.path, &says, is_sure, &from);
             }
         }

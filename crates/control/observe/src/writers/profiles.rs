@@ -152,7 +152,7 @@ impl Merged<'_> {
         let text = script.as_ref().and_then(|script| unremembered(self.host, script));
         let (Some(script), Some(text)) = (script, text) else { return false };
         let mut of_script = Named::default();
-        of_script.add(self.host, self.catalogue, &effects(&text), &script);
+        of_script.add(self.host, self.catalogue, &effects(&text, None), &script);
         self.set_by_other(&line.section, of_script.knobs().iter());
         self.named.extend(of_script);
         true

@@ -1,16 +1,21 @@
 //! Which knobs a second writer sets on this host, by its own configuration.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 
-use planish_formats::shell::{Effect, effects};
+use planish_formats::shell::{Ask, Effect, effects};
 use planish_formats::{texts as formats, unit};
 use planish_host::Host;
 use planish_model::{Again, Catalogue, KnobId, Writer, WriterScope, place};
+use planish_sys::file;
 
 use super::named::{Named, meant, of_sysctl};
 use super::unit::Units;
 use super::{profiles, unremembered};
+
+/// Bytes of a script that is looked into: those that set something up are shorter.
+const SCRIPT_BYTES_MAX: u64 = 256 << 10;
 
 /// What the configuration of a writer tells.
 #[derive(Default)]
@@ -51,7 +56,17 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
         }
         Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
-            let texts = files.iter().flat_map(|file| texts(host, file, *executable, units));
+            let scripts = RefCell::new(BTreeMap::new());
+            let ask = |path: &str, must_run: bool| {
+                let known = scripts.borrow().get(path).cloned();
+                let text = known.unwrap_or_else(|| {
+                    let text = script(host, path);
+                    scripts.borrow_mut().insert(path.to_owned(), text.clone());
+                    text
+                });
+                text.filter(|_| !must_run || is_executable(host, path))
+            };
+            let texts = files.iter().flat_map(|file| texts(host, file, *executable, units, &ask));
             mentioned(host, catalogue, texts)
         }
     }
@@ -104,11 +119,17 @@ fn mentioned(
 
 /// The files that a name with `{any}` or `{enabled}` at its end stands for, each with what its commands do. Their
 /// contents are not asked of the host, which would remember them.
-fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(String, Vec<Effect>)> {
+fn texts(
+    host: &Host,
+    file: &str,
+    executable: bool,
+    units: &Units<'_>,
+    ask: Ask<'_>,
+) -> Vec<(String, Vec<Effect>)> {
     let paths = match file.rsplit_once('/') {
         Some((folder, "{enabled}")) => {
             let texts = units.commands_in(folder).into_iter();
-            return texts.map(|(path, text)| (path, unit::effects(&text))).collect();
+            return texts.map(|(path, text)| (path, unit::effects(&text, Some(ask)))).collect();
         }
         Some((folder, "{started}")) => init_scripts(host, folder),
         Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
@@ -117,22 +138,22 @@ fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(S
     let counted = paths.into_iter().filter(|path| !executable || is_executable(host, path));
     let told = |path: String| {
         let text = unremembered(host, &path)?;
-        let effects = effects_in(&path, &text);
+        let effects = effects_in(&path, &text, Some(ask));
         Some((path, effects))
     };
     counted.filter_map(told).collect()
 }
 
 /// What the commands of a file do, by the form that files of its folder have.
-fn effects_in(path: &str, text: &str) -> Vec<Effect> {
+fn effects_in(path: &str, text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
     match () {
-        () if is_below(&["/etc/crontab", "/etc/cron.d/"]) => formats::effects_of_table(text, true),
-        () if is_below(&["/var/spool/cron/"]) => formats::effects_of_table(text, false),
+        () if is_below(&["/etc/crontab", "/etc/cron.d/"]) => formats::effects_of_table(text, true, ask),
+        () if is_below(&["/var/spool/cron/"]) => formats::effects_of_table(text, false, ask),
         () if is_below(&["/etc/sysfs.conf", "/etc/sysfs.d/"]) => formats::effects_of_sysfs(text),
         () if is_below(&["/etc/default/cp", "/etc/sysconfig/cp"]) => formats::effects_of_frequency(text),
-        () if is_below(&["/etc/cloud/", "/var/lib/cloud/"]) => formats::effects_of_data(text),
-        () => effects(text),
+        () if is_below(&["/etc/cloud/", "/var/lib/cloud/"]) => formats::effects_of_data(text, ask),
+        () => effects(text, ask),
     }
 }
 
@@ -150,6 +171,13 @@ fn init_scripts(host: &Host, folder: &str) -> Vec<String> {
         number.len() > 2 && number[..2].iter().all(u8::is_ascii_digit)
     };
     host.list(folder).into_iter().filter(is_started).map(|name| format!("{folder}/{name}")).collect()
+}
+
+/// The text of a file that another one starts or reads: a program, a long one and what is no file are none. No
+/// recording is to keep it, as it keeps none of the texts that start it.
+fn script(host: &Host, path: &str) -> Option<String> {
+    let bytes = file::read_up_to(&host.real_path(path).ok()?, SCRIPT_BYTES_MAX).ok()?;
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
 /// Whether a file may be executed by anybody.

@@ -93,6 +93,37 @@ fn a_file_and_a_link_to_it_are_one_writer() {
     assert_eq!(seen[0].commands.values().map(Vec::len).collect::<Vec<_>>(), [1]);
 }
 
+/// As of the text that starts it, a recording keeps nothing of a script: it may hold secrets.
+#[test]
+fn no_recording_keeps_a_script_that_is_followed() {
+    use std::os::unix::fs::PermissionsExt;
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    for (path, text) in
+        [("/etc/rc.local", "#!/bin/sh\ntune\n"), ("/usr/sbin/tune", "#!/bin/sh\n. /etc/tune.conf\n")]
+    {
+        write(root, path, text);
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(root.join(&path[1..]), executable).expect("ours");
+    }
+    write(root, "/etc/tune.conf", "PASSWORD=x\nsysctl -p /etc/own.conf\n");
+    write(root, "/etc/own.conf", "vm.swappiness = 60\n");
+    write(root, "/proc/version", "Linux\n");
+    let host = Host::open(root).expect("a tree");
+    let seen = read(&host, &Catalogue::embedded().expect("sound"));
+    assert_eq!((ids(&seen), knobs(&seen[0])), (vec!["rc.local"], vec!["vm.swappiness"]));
+    assert_eq!(
+        seen[0].sources[&KnobId::new("vm.swappiness")],
+        ["/etc/rc.local", "/etc/tune.conf:2", "/etc/own.conf"]
+    );
+    assert!(
+        !host
+            .reads()
+            .iter()
+            .any(|path| ["/usr/sbin/tune", "/etc/tune.conf", "/etc/own.conf"].contains(&path.as_str()))
+    );
+}
+
 #[test]
 fn a_group_of_any_name_is_of_the_threads_that_its_expression_means() {
     let tree = tempfile::tempdir().expect("a folder");

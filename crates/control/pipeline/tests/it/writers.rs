@@ -531,6 +531,62 @@ fn a_file_that_sysctl_is_told_to_load_sets_what_its_lines_say() {
     }
 }
 
+/// The way of those who have a script at each boot: a line of rc.local, a unit or a table of cron that starts it.
+#[test]
+fn a_script_that_a_boot_starts_sets_what_its_lines_say() {
+    const TUNE: &str = "/usr/local/sbin/tune.sh";
+    let script = "#!/bin/sh\necho never > /sys/kernel/mm/transparent_hugepage/defrag\n\
+                  echo 60 > /proc/sys/vm/swappiness\n";
+    for (writer, file, text) in [
+        ("rc.local", RC_LOCAL, format!("#!/bin/sh -e\n{TUNE}\nexit 0\n")),
+        ("rc.local", RC_LOCAL, format!("#!/bin/sh\nsh {TUNE}\n")),
+        ("rc.local", RC_LOCAL, format!("#!/bin/sh\n. {TUNE}\n")),
+        ("units", UNIT, format!("[Service]\nExecStart={TUNE}\n")),
+        ("units", UNIT, format!("[Service]\nExecStart=/bin/bash {TUNE} start\n")),
+        ("cron", "/etc/cron.d/own", format!("@reboot root {TUNE}\n")),
+    ] {
+        let (exit, state, because) = persisted_on(&with_texts(&[(file, &text), (TUNE, script)]));
+        assert_eq!((exit, state), (Exit::Findings, DriftState::OverwrittenAtBoot), "{text}: {because}");
+        let told = format!("{writer} will set it at the next boot ({file}, {TUNE}:3)");
+        assert!(because.starts_with(&told), "{text}: {because}");
+        let same = persisted_on(&with_texts(&[(file, &text), (TUNE, &script.replace("60", "5"))]));
+        assert_eq!((same.0, same.1), (Exit::Done, DriftState::Ok), "{text}: {}", same.2);
+    }
+    // What may not be run, what is too long and another language are no writers of everything.
+    let rc_local = format!("#!/bin/sh\n{TUNE}\n");
+    let long = format!("{script}{}", "# x\n".repeat(1 << 16));
+    for text in [
+        "echo 60 > /proc/sys/vm/swappiness\n",
+        &long,
+        "#!/usr/bin/perl\nprint 60;\n",
+        "#!/bin/sh\n\0 vm.swappiness\n",
+    ] {
+        let (exit, state, because) = persisted_on(&with_texts(&[(RC_LOCAL, &rc_local), (TUNE, text)]));
+        assert_eq!((exit, state, because.as_str()), (Exit::Done, DriftState::Ok, ""), "{text:.40}");
+    }
+    let perl = "#!/usr/bin/perl\n\nsystem('sysctl -w vm.swappiness=60');\n";
+    let (exit, state, because) = persisted_on(&with_texts(&[(RC_LOCAL, &rc_local), (TUNE, perl)]));
+    assert_eq!((exit, state), (Exit::Done, DriftState::Ok));
+    assert!(
+        because.starts_with("rc.local may set it") && because.ends_with(&format!("{TUNE}:3)")),
+        "{because}"
+    );
+}
+
+/// A recording is a root of its own: a link of it leads to nothing of the machine that looks at it.
+#[test]
+fn a_script_is_looked_for_in_the_recording() {
+    let tree = with_texts(&[
+        (RC_LOCAL, "#!/bin/sh\n/opt/own/link.sh\n"),
+        ("/srv/tune.sh", "#!/bin/sh\necho 60 > /proc/sys/vm/swappiness\n"),
+    ]);
+    tree.put("/opt/own/.keep", "");
+    std::os::unix::fs::symlink("/srv/tune.sh", tree.root().join("opt/own/link.sh")).expect("a tree of ours");
+    let (_, state, because) = persisted_on(&tree);
+    assert_eq!(state, DriftState::OverwrittenAtBoot);
+    assert!(because.contains("(/etc/rc.local, /opt/own/link.sh:2)"), "{because}");
+}
+
 /// Each CPU has a line of its own in our file, and who writes over all of them is told once.
 #[test]
 fn who_writes_over_many_places_is_told_once() {

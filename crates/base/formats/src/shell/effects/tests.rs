@@ -14,7 +14,7 @@ fn told(text: &str) -> Vec<String> {
             What::Below(folder, name) => format!("?{folder}/**/{name}"),
         }
     };
-    effects(text).into_iter().map(one).collect()
+    effects(text, None).into_iter().map(one).collect()
 }
 
 const P: &str = "/proc/sys/vm/swappiness";
@@ -221,6 +221,102 @@ fn a_trap_takes_the_place_of_the_one_before() {
     assert_eq!(of("(trap 'echo 60 > P' EXIT; exit)"), [format!("={P} echo 60")]);
 }
 
+/// What a text does with other files beside it, each with the line that says so.
+fn followed(text: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let ask = |path: &str, must_run: bool| {
+        let found = files.iter().find(|(known, _)| *known == path);
+        found.filter(|(path, _)| !must_run || !path.ends_with(".txt")).map(|(_, text)| text.replace('P', P))
+    };
+    let told = |effect: Effect| {
+        let what = match effect.what {
+            What::File(path) => format!("{path} {}", effect.says),
+            What::Key(key) => format!("key {key} {}", effect.says),
+            What::Named(text) => text,
+            other => format!("{other:?}"),
+        };
+        format!("{}{what} @{}", if effect.is_sure { "=" } else { "?" }, effect.from)
+    };
+    effects(text, Some(&ask)).into_iter().map(told).collect()
+}
+
+#[test]
+fn what_a_script_does_that_is_started_or_read_is_done() {
+    let tune = "/usr/local/sbin/tune.sh";
+    let script = "#!/bin/sh\n# A comment.\nset -e\necho 60 > P\n";
+    for text in [
+        tune,
+        "tune.sh",
+        "nohup nice -n 5 /usr/local/sbin/tune.sh &",
+        "exec /usr/local/sbin/tune.sh -v",
+        "sh /usr/local/sbin/tune.sh",
+        "/bin/bash -e -o pipefail /usr/local/sbin/tune.sh a",
+        ". /usr/local/sbin/tune.sh",
+        "source tune.sh",
+        "cd /usr/local; ./sbin/tune.sh",
+        "D=/usr/local/sbin; [ -x $D/tune.sh ] && $D/tune.sh",
+        "su root -c tune.sh",
+        "x=$(tune.sh)",
+    ] {
+        let found = followed(text, &[(tune, script)]);
+        assert_eq!(found.last(), Some(&format!("={P} echo 60 @{tune}:4")), "{text}: {found:?}");
+    }
+    // One of another language may do anything with what it names, and a line says what.
+    let found = followed(tune, &[(tune, "#!/usr/bin/perl\n# P\n\nopen(F, '>P');\n")]);
+    assert_eq!(found[1..], [format!("?open(F, '>{P}'); @{tune}:4")]);
+    // What may not be run is not, and a shell reads it all the same.
+    let file = [("/opt/tune.txt", script)];
+    assert_eq!(followed("/opt/tune.txt", &file), ["?/opt/tune.txt @"]);
+    assert_eq!(followed("sh /opt/tune.txt", &file)[1], format!("={P} echo 60 @/opt/tune.txt:4"));
+}
+
+#[test]
+fn a_script_that_is_started_is_a_shell_of_its_own_and_one_that_is_read_is_not() {
+    let of = |text: &str, script: &str| {
+        let found = followed(text, &[("/s", script)]);
+        found.into_iter().filter(|line| line.contains(P)).collect::<Vec<_>>()
+    };
+    let none: [&str; 0] = [];
+    // Its folder, its variables, its functions and its end.
+    assert_eq!(of("/s; echo 60 > swappiness", "#!/bin/sh\ncd /proc/sys/vm"), none);
+    assert_eq!(of(". /s; echo 60 > swappiness", "cd /proc/sys/vm"), [format!("={P} echo 60 @")]);
+    assert_eq!(of("cd /proc/sys/vm; /s", "#!/bin/sh\necho 60 > swappiness"), [format!("={P} echo 60 @/s:2")]);
+    assert_eq!(of("export V=60; /s", "#!/bin/sh\necho $V > P"), [format!("={P} echo 60 @/s:2")]);
+    assert_eq!(of("V=7; /s; V=7", "#!/bin/sh\nV=60\necho $V > P"), [format!("={P} echo 60 @/s:3")]);
+    assert_eq!(of(". /s; echo $V > /proc/sys/vm/swappiness", "V=60"), [format!("={P} echo 60 @")]);
+    assert_eq!(
+        of("/s; echo 7 > /proc/sys/vm/swappiness", "#!/bin/sh\necho 60 > P"),
+        [format!("={P} echo 7 @")]
+    );
+    assert_eq!(
+        of("echo 7 > /proc/sys/vm/swappiness; /s", "#!/bin/sh\necho 60 > P"),
+        [format!("={P} echo 60 @/s:2")]
+    );
+    assert_eq!(of("/s", "#!/bin/sh\nexit 0\necho 60 > P"), none);
+    assert_eq!(of(". /s", "return 0\necho 60 > P"), none);
+    assert_eq!(of("/s; rm /x", "#!/bin/sh\ntrap 'echo 60 > P' EXIT\n"), [format!("={P} echo 60 @/s:2")]);
+    // Of a library what is called counts, at its own line.
+    let library = "\nf() {\n  echo 60 > P\n}\n";
+    assert_eq!(of(". /s", library), none);
+    assert_eq!(of(". /s; f", library), [format!("={P} echo 60 @/s:3")]);
+    assert_eq!(
+        of("/s", &format!("#!/bin/sh{library}")),
+        [format!("?{P} echo 60 @/s:3")],
+        "who calls $1, calls any"
+    );
+    assert_eq!(of(". /s; cat /proc/sys/vm/swappiness; f x", "f() { echo 1 >> $1; }\n"), none);
+}
+
+#[test]
+fn scripts_that_start_each_other_come_to_an_end() {
+    let ring = [("/a", "#!/bin/sh\n/b\n. /a\n"), ("/b", "#!/bin/sh\nsh /a\n/b\necho 60 > P\n")];
+    let found = followed("/a", &ring);
+    assert!(found.contains(&format!("={P} echo 60 @/b:4")), "{found:?}");
+    let twice: Vec<(String, String)> =
+        (0..30).map(|at| (format!("/s{at}"), format!("#!/bin/sh\n/s{n}\n/s{n}\n", n = at + 1))).collect();
+    let twice: Vec<(&str, &str)> = twice.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    assert!(!followed("/s0", &twice).is_empty());
+}
+
 #[test]
 fn what_nobody_can_tell_may_be_written() {
     for (text, expected) in [
@@ -265,6 +361,6 @@ fn variables_that_are_made_of_each_other_come_to_an_end() {
 proptest! {
     #[test]
     fn odd_text_is_passed_over(text in "[\\PC\n '\"$(){};|&<>=]{0,200}") {
-        let _ = effects(&text);
+        let _ = effects(&text, None);
     }
 }

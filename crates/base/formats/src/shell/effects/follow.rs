@@ -1,0 +1,116 @@
+//! Files that a text starts or reads.
+
+use super::paths::{below, plain};
+use super::{CALLS_MAX, Finder, LOOKS_MAX};
+use crate::shell::programs::{FOLDERS, Way};
+
+/// Files of which each is started or read by the one before: no script of settings goes deeper.
+const FILES_MAX: usize = 8;
+
+/// A line of a file.
+#[derive(Clone, Default)]
+pub(super) struct Spot {
+    /// None for the text itself.
+    pub(super) file: String,
+    pub(super) line: usize,
+    /// What is added to the lines of a part of it; none where a part has no lines of the file.
+    pub(super) offset: Option<usize>,
+}
+
+/// What a function does, as text, and where that stands.
+#[derive(Clone)]
+pub(super) struct Body {
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) at: Spot,
+}
+
+/// Whether a text is one for a shell; `None` where it does not say what it is for.
+fn is_for_shell(text: &str) -> Option<bool> {
+    let first = text.lines().next()?.strip_prefix("#!")?;
+    let is_shell = |word: &str| ["sh", "bash", "dash", "ash", "ksh", "zsh", "busybox"].contains(&word);
+    Some(first.split_whitespace().filter_map(|word| word.rsplit('/').next()).any(is_shell))
+}
+
+impl Finder<'_> {
+    /// Does what a whole text does, by whatever reads it.
+    pub(super) fn whole(&mut self, text: &str) {
+        match is_for_shell(text) {
+            Some(false) => self.lines_of_others(text),
+            _ => self.text(text),
+        }
+    }
+
+    /// Does what a file does that is started or read, unless it is in the middle of it.
+    pub(super) fn follow(&mut self, name: &str, way: Way) {
+        let Some((path, text)) = self.found(name, way) else { return };
+        // What is no script at all is started by a shell alone.
+        let is_none = way == Way::Run && self.depth == self.ground && is_for_shell(&text).is_none();
+        let is_within = self.files.len() >= FILES_MAX || self.files.contains(&path);
+        if is_none || is_within || self.calls >= CALLS_MAX {
+            return;
+        }
+        self.calls += 1;
+        let at = Spot { file: path.clone(), line: 1, offset: Some(0) };
+        self.files.push(path.clone());
+        if way == Way::Source {
+            let at = std::mem::replace(&mut self.at, at);
+            // A `return` leaves it.
+            self.running.push(path);
+            self.text(&text);
+            self.running.pop();
+            self.at = at;
+        } else {
+            self.start(&text, way, at);
+        }
+        self.files.pop();
+    }
+
+    /// Has a shell of its own do what a text says. It is given our variables and our folder.
+    fn start(&mut self, text: &str, way: Way, at: Spot) {
+        let mut environment = self.environment.clone();
+        environment.extend(self.variables.clone());
+        let mut other = Finder {
+            ask: self.ask,
+            files: std::mem::take(&mut self.files),
+            at,
+            environment,
+            folder: self.folder.clone(),
+            effects: std::mem::take(&mut self.effects),
+            begin: self.begin,
+            is_conditional: self.is_conditional,
+            is_doubtful: self.is_doubtful,
+            depth: self.depth,
+            ground: self.depth,
+            looks: self.looks.clone(),
+            calls: self.calls,
+            ..Finder::default()
+        };
+        if way == Way::Run {
+            other.whole(text)
+        } else {
+            other.text(text)
+        }
+        self.effects = other.finish();
+        (self.files, self.begin, self.looks, self.calls) =
+            (other.files, other.begin, other.looks, other.calls);
+    }
+
+    /// The path and the text of a file. A name without a folder is looked for where programs lie.
+    fn found(&self, name: &str, way: Way) -> Option<(String, String)> {
+        let ask = self.ask?;
+        let looks = self.looks.get();
+        self.looks.set(looks + 1);
+        let is_bare = !name.contains('/') && way != Way::Shell;
+        let paths: Vec<String> = match is_bare {
+            true => FOLDERS.iter().map(|folder| format!("{folder}{name}")).collect(),
+            false => vec![plain(&below(self.folder.as_deref(), name)).0],
+        };
+        let is_one = |path: &String| path.starts_with('/') && !path.contains(['*', '?', '[']);
+        let mut paths = paths.into_iter().filter(|path| looks < LOOKS_MAX && is_one(path));
+        paths.find_map(|path| {
+            let text = ask(&path, way == Way::Run)?;
+            Some((path, text))
+        })
+    }
+}
