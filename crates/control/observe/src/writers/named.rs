@@ -54,10 +54,7 @@ impl Named {
                     self.may_set(knobs, from)
                 }
                 What::Load(path) => self.loaded(host, catalogue, path, is_sure, from),
-                What::Named(text) => {
-                    let knobs = catalogue.knobs().filter(|knob| is_mentioned(knob, text));
-                    self.may_set(knobs, from)
-                }
+                What::Named(text) => self.may_set(mentioned(catalogue, text).into_iter(), from),
             };
         }
         names_any
@@ -143,21 +140,30 @@ fn files(host: &Host, path: &str) -> Vec<String> {
     }
 }
 
-/// Whether a text sets a knob by a path of its places or by the name that `sysctl` has for it.
-fn is_mentioned(knob: &Knob, text: &str) -> bool {
-    if knob.boot_parameter().is_some() {
-        return false;
+/// The knobs that a text names by a path of their places or by the name that `sysctl` has for one. Scripts have
+/// thousands of lines: each is taken apart once, and most have no such word.
+fn mentioned<'c>(catalogue: &'c Catalogue, text: &str) -> Vec<&'c Knob> {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    let has_parts = |word: &&str| word.len() > 3 && word.contains(['.', '/']);
+    let words: Vec<&str> = text.split(|c| !is_of_word(c)).filter(has_parts).collect();
+    if words.is_empty() {
+        return Vec::new();
     }
-    if knob.has_holes() {
-        return paths(text).any(|path| is_place(knob, &path));
-    }
-    let ends = |at: usize, name: &str| {
-        let next = text[at + name.len()..].chars().next();
-        !next.is_some_and(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+    let paths: Vec<String> = paths(text).collect();
+    let is_mentioned = |knob: &&Knob| match knob.path.strip_prefix("/proc/sys/") {
+        _ if knob.boot_parameter().is_some() => false,
+        _ if knob.has_holes() => paths.iter().any(|path| is_place(knob, path)),
+        Some(name) => words.iter().any(|word| ends_in(word, name)),
+        None => words.iter().any(|word| word.ends_with(&knob.path)),
     };
-    let is_in = |name: &str| text.match_indices(name).any(|(at, _)| ends(at, name));
-    let sysctl = knob.path.strip_prefix("/proc/sys/");
-    is_in(&knob.path) || sysctl.is_some_and(|path| is_in(path) || is_in(&path.replace('/', ".")))
+    catalogue.knobs().filter(is_mentioned).collect()
+}
+
+/// Whether a word ends in a name of `sysctl`, be it with dots or with slashes.
+fn ends_in(word: &str, name: &str) -> bool {
+    let end = word.len().checked_sub(name.len()).and_then(|at| word.as_bytes().get(at..));
+    let is_same = |(one, other): (&u8, &u8)| one == other || *one == b'.' && *other == b'/';
+    end.is_some_and(|end| end.iter().zip(name.as_bytes()).all(is_same))
 }
 
 /// The files of the kernel that a text names, each as a pattern: of what a variable holds, anything may come.
@@ -264,17 +270,18 @@ mod tests {
     #[test]
     fn a_text_that_only_begins_like_a_knob_does_not_name_it() {
         let catalogue = Catalogue::embedded().expect("sound");
-        let knob = catalogue.knob(&KnobId::new("vm.overcommit_memory")).expect("a row");
+        let is_mentioned =
+            |id: &str, text: &str| mentioned(&catalogue, text).iter().any(|knob| knob.id == KnobId::new(id));
         for (text, mentions) in [
             ("sysctl -w vm.overcommit_memory=1", true),
             ("echo 1 > /proc/sys/vm/overcommit_memory", true),
             ("vm.overcommit_memory_of_mine", false),
             ("vm/overcommit_memory.bak", false),
+            ("-w=vm/overcommit_memory", true),
             ("", false),
         ] {
-            assert_eq!(is_mentioned(knob, text), mentions, "{text}");
+            assert_eq!(is_mentioned("vm.overcommit_memory", text), mentions, "{text}");
         }
-        let knob = catalogue.knob(&KnobId::new("cpu.governor")).expect("a row");
         let folder = "/sys/devices/system/cpu";
         for (text, mentions) in [
             (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor"), true),
@@ -285,14 +292,15 @@ mod tests {
             (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor.bak"), false),
             ("cpufreq-set -g performance".to_owned(), false),
         ] {
-            assert_eq!(is_mentioned(knob, &text), mentions, "{text}");
+            assert_eq!(is_mentioned("cpu.governor", &text), mentions, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn odd_text_is_passed_over(text in "[\\PC\n\\[\\]=]{0,200}") {
-            let _ = of_path(&Catalogue::embedded().expect("sound"), &text);
+            let catalogue = Catalogue::embedded().expect("sound");
+            let _ = (of_path(&catalogue, &text), mentioned(&catalogue, &text));
         }
     }
 }

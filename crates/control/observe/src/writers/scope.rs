@@ -66,8 +66,8 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
                 });
                 text.filter(|_| !must_run || is_executable(host, path))
             };
-            let texts = files.iter().flat_map(|file| texts(host, file, *executable, units, &ask));
-            mentioned(host, catalogue, texts)
+            let texts = files.iter().flat_map(|file| texts(host, file, *executable, units));
+            mentioned(host, catalogue, texts, &ask)
         }
     }
 }
@@ -101,53 +101,42 @@ fn names(
 fn mentioned(
     host: &Host,
     catalogue: &Catalogue,
-    texts: impl Iterator<Item = (String, Vec<Effect>)>,
+    texts: impl Iterator<Item = (String, String)>,
+    ask: Ask<'_>,
 ) -> Scope {
     let mut named = Named::default();
     let (mut evidence, mut seen) = (Vec::new(), BTreeSet::new());
-    for (path, effects) in texts {
-        // Red Hat's /etc/rc.local is a link to another of these files.
-        if host.real_path(&path).is_ok_and(|real| !seen.insert(real)) {
+    for (path, text) in texts {
+        // Red Hat's /etc/rc.local is a link to another of these files, and a script has one in each runlevel.
+        let real = host.real_path(&path).and_then(std::fs::canonicalize);
+        if real.is_ok_and(|real| !seen.insert(real)) {
             continue;
         }
-        if named.add(host, catalogue, &effects, &path) {
+        if named.add(host, catalogue, &effects_in(&path, &text, Some(ask)), &path) {
             evidence.push(format!("{path} names knobs"));
         }
     }
     Scope { knobs: Some(named.knobs()), evidence, named, ..Scope::default() }
 }
 
-/// The files that a name with `{any}` or `{enabled}` at its end stands for, each with what its commands do. Their
-/// contents are not asked of the host, which would remember them.
-fn texts(
-    host: &Host,
-    file: &str,
-    executable: bool,
-    units: &Units<'_>,
-    ask: Ask<'_>,
-) -> Vec<(String, Vec<Effect>)> {
+/// The files that a name with `{any}` or `{enabled}` at its end stands for, each with its text: of a unit, what counts
+/// of it. Their contents are not asked of the host, which would remember them.
+fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(String, String)> {
     let paths = match file.rsplit_once('/') {
-        Some((folder, "{enabled}")) => {
-            let texts = units.commands_in(folder).into_iter();
-            return texts.map(|(path, text)| (path, unit::effects(&text, Some(ask)))).collect();
-        }
+        Some((folder, "{enabled}")) => return units.commands_in(folder),
         Some((folder, "{started}")) => init_scripts(host, folder),
         Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
         _ => vec![file.to_owned()],
     };
     let counted = paths.into_iter().filter(|path| !executable || is_executable(host, path));
-    let told = |path: String| {
-        let text = unremembered(host, &path)?;
-        let effects = effects_in(&path, &text, Some(ask));
-        Some((path, effects))
-    };
-    counted.filter_map(told).collect()
+    counted.filter_map(|path| unremembered(host, &path).map(|text| (path, text))).collect()
 }
 
 /// What the commands of a file do, by the form that files of its folder have.
 fn effects_in(path: &str, text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
     match () {
+        () if super::unit::FOLDERS.iter().any(|folder| path.starts_with(folder)) => unit::effects(text, ask),
         () if is_below(&["/etc/crontab", "/etc/cron.d/"]) => formats::effects_of_table(text, true, ask),
         () if is_below(&["/var/spool/cron/"]) => formats::effects_of_table(text, false, ask),
         () if is_below(&["/etc/sysfs.conf", "/etc/sysfs.d/"]) => formats::effects_of_sysfs(text),
