@@ -202,7 +202,9 @@ mod tests {
     proptest! {
         #[test]
         fn odd_text_is_passed_over(text in "[\\PC\n '\"\\[\\],:%@*-]{0,200}") {
-            let _ = (effects_of_data(&text, None), effects_of_table(&text, true, None), crate::unit::effects(&text, None));
+            let _ = effects_of_data(&text, None);
+            let _ = effects_of_table(&text, true, None);
+            let _ = crate::unit::effects(&text, None);
         }
     }
 }
