@@ -81,19 +81,7 @@ pub fn effects(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
 #[must_use]
 pub fn effects_of(commands: impl IntoIterator<Item = Run>, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let mut finder = Finder { ask, ..Finder::default() };
-    for command in commands {
-        (finder.is_doubtful, finder.folder) = (!command.is_sure, command.folder);
-        finder.begin = finder.effects.len();
-        for (name, value) in command.variables {
-            let values = vec![vec![Part::Text { text: value, quoted: true }]];
-            finder.variables.insert(name, Variable { values, times: 1, is_open: false });
-        }
-        match command.what {
-            Ran::Words(words) => finder.command(&words, &words.join(" "), ""),
-            Ran::Script(text) => finder.script(&text),
-            Ran::Untold(text) => finder.named(text),
-        }
-    }
+    commands.into_iter().for_each(|command| finder.run(command));
     finder.finish()
 }
 
@@ -220,6 +208,21 @@ impl Finder<'_> {
             self.effects.iter().filter(is_written).map(|effect| effect.says.clone()).collect();
         said.into_iter().for_each(|text| self.named(text));
         std::mem::take(&mut self.effects)
+    }
+
+    /// Does what one of several commands does, which is a process of its own.
+    fn run(&mut self, command: Run) {
+        (self.is_doubtful, self.folder) = (!command.is_sure, command.folder);
+        self.begin = self.effects.len();
+        for (name, value) in command.variables {
+            let values = vec![vec![Part::Text { text: value, quoted: true }]];
+            self.variables.insert(name, Variable { values, times: 1, is_open: false });
+        }
+        match command.what {
+            Ran::Words(words) => self.command(&words, &words.join(" "), ""),
+            Ran::Script(text) => self.script(&text),
+            Ran::Untold(text) => self.named(text),
+        }
     }
 
     /// A part of a text that a shell reads as one of its own, all at one line.
