@@ -173,11 +173,11 @@ pub(super) fn unmounted(host: &Host, points: &[&str]) -> Option<Boot> {
 pub(super) fn is_before_linux(host: &Host, point: &str, root: &str) -> bool {
     // Where nobody tells what is mounted, every folder may be one.
     let Some(mounts) = host.read_lossy(MOUNTS).ok().filter(|mounts| !mounts.is_empty()) else { return true };
-    let kinds = mounts.lines().filter_map(|line| {
+    let mut kinds = mounts.lines().filter_map(|line| {
         let mut words = line.split(' ').skip(1);
         (words.next()? == point).then(|| words.next()).flatten()
     });
-    match kinds.last() {
+    match kinds.next_back() {
         None => false,
         // What mounts it at the first look says nothing of what that will be.
         Some("vfat" | "msdos" | "autofs") => true,

@@ -35,4 +35,5 @@ mod text_huge;
 mod text_package;
 mod told;
 mod top;
+mod trials;
 mod versions;
