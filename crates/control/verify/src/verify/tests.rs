@@ -229,21 +229,12 @@ fn drift_names_who_caused_it() {
 /// A check names no service: the pool that the apply was for is judged all the same.
 #[test]
 fn a_pool_for_a_service_is_judged_by_what_its_entry_asked_for() {
-    let nameless = Skipped {
-        knob: KnobId::new("hugepages.2m"),
-        place: POOL.replace("node0", "{node}"),
-        wanted: None,
-        verdict: Verdict::new(VerdictKind::Blocked, "name it with --service"),
-        satisfied: false,
-        short_of_memory: false,
-        impossible: false,
-        hindered: false,
-        when: When::Now,
-        not_to_keep: None,
-        asked_by: None,
-        not_allowed: false,
-        nothing_named: false,
-    };
+    let nameless = Skipped::left(
+        KnobId::new("hugepages.2m"),
+        POOL.replace("node0", "{node}"),
+        None,
+        Verdict::new(VerdictKind::Blocked, "name it with --service"),
+    );
     let asked = |profile: &str, short: bool| {
         let mut step = applied("hugepages.2m", POOL, "0", "10");
         step.undo = Undo::Subtract;
@@ -467,21 +458,12 @@ fn a_pool_that_came_short_is_short_until_it_has_what_was_asked() {
     short.outcome.as_mut().expect("it ran").short =
         Some(ShortGrant { asked: 40, granted: 10, reason: String::new(), fits: None });
     let open = [entry(3, "boot", vec![short])];
-    let skipped = Skipped {
-        knob: KnobId::new("hugepages.2m"),
-        place: POOL.to_owned(),
-        wanted: None,
-        verdict: Verdict::new(VerdictKind::Settable, "needs a size"),
-        satisfied: false,
-        short_of_memory: false,
-        impossible: false,
-        hindered: false,
-        when: When::Now,
-        not_to_keep: None,
-        asked_by: None,
-        not_allowed: false,
-        nothing_named: false,
-    };
+    let skipped = Skipped::left(
+        KnobId::new("hugepages.2m"),
+        POOL.to_owned(),
+        None,
+        Verdict::new(VerdictKind::Settable, "needs a size"),
+    );
     let mut observation = host();
     for plan in [None, Some(&plan(vec![], vec![skipped]))] {
         let drift = verify(&Catalogue::embedded().expect("sound"), plan, &open, &observation);
@@ -514,20 +496,13 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
     raise.raise_pages = Some(8);
     let raised = plan(vec![raise], vec![]);
     assert_eq!(check(Some(&raised), &[], &host(), POOL).0, DriftState::Ok);
-    let skipped = |wanted: &str| Skipped {
-        knob: KnobId::new("hugepages.2m"),
-        place: POOL.to_owned(),
-        wanted: Some(wanted.to_owned()),
-        verdict: Verdict::new(VerdictKind::Settable, ""),
-        satisfied: true,
-        short_of_memory: false,
-        impossible: false,
-        hindered: false,
-        when: When::Now,
-        not_to_keep: None,
-        asked_by: None,
-        not_allowed: false,
-        nothing_named: false,
+    let skipped = |wanted: &str| {
+        Skipped::left(
+            KnobId::new("hugepages.2m"),
+            POOL.to_owned(),
+            Some(wanted.to_owned()),
+            Verdict::new(VerdictKind::Settable, ""),
+        )
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
     assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
@@ -536,21 +511,12 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
 #[test]
 fn what_cannot_be_here_is_never_red() {
     let pattern = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
-    let skipped = Skipped {
-        knob: KnobId::new("cpu.governor"),
-        place: pattern.to_owned(),
-        wanted: Some("performance".to_owned()),
-        verdict: Verdict::new(VerdictKind::Host, "a guest"),
-        satisfied: false,
-        short_of_memory: false,
-        impossible: false,
-        hindered: false,
-        when: When::Now,
-        not_to_keep: None,
-        asked_by: None,
-        not_allowed: false,
-        nothing_named: false,
-    };
+    let skipped = Skipped::left(
+        KnobId::new("cpu.governor"),
+        pattern.to_owned(),
+        Some("performance".to_owned()),
+        Verdict::new(VerdictKind::Host, "a guest"),
+    );
     let plan = plan(vec![], vec![skipped]);
     assert_eq!(check(Some(&plan), &[], &host(), pattern), (DriftState::NotHere, "a guest".to_owned()));
 }
@@ -718,18 +684,13 @@ fn what_the_boot_loader_gives_the_next_kernel_is_pending_and_no_drift() {
 fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
     const ISOLATED: &str = "cmdline:isolcpus";
     let forbidden = |id: &str, place: &str, wanted: &str| Skipped {
-        knob: KnobId::new(id),
-        place: place.to_owned(),
-        wanted: Some(wanted.to_owned()),
-        verdict: Verdict::new(VerdictKind::Blocked, "may stall the host: --allow availability"),
-        satisfied: false,
-        short_of_memory: false,
-        impossible: false,
-        hindered: false,
-        when: When::Now,
-        not_to_keep: None,
-        asked_by: None,
         not_allowed: true,
+        ..Skipped::left(
+            KnobId::new(id),
+            place.to_owned(),
+            Some(wanted.to_owned()),
+            Verdict::new(VerdictKind::Blocked, "may stall the host: --allow availability"),
+        )
     };
     let plan =
         plan(vec![], vec![forbidden("vm.swappiness", SWAP, "10"), forbidden("boot.isolcpus", ISOLATED, "2")]);
