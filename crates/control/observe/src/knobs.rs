@@ -1,5 +1,6 @@
 //! Every place of every knob: its value, the words that the host offers, and who may write it.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use planish_host::{Access as HostAccess, Host, Pattern, ReadError, Walk};
@@ -19,9 +20,24 @@ pub(crate) fn read(
     root: bool,
 ) -> BTreeMap<KnobId, Vec<Reading>> {
     let walk = Walk::new(host);
+    let modules = OnceCell::new();
     let read = |knob: &Knob| match knob.boot_parameter() {
         Some(_) => vec![boot_reading(host, shared, knob, root)],
-        None => readings(host, &walk, knob, root),
+        None if knob.modules.is_empty() => readings(host, &walk, knob, root),
+        None => {
+            let folder = modules.get_or_init(|| folder_of_modules(host, &shared.release)).as_deref();
+            let loaded = folder.map_or_else(Vec::new, |folder| by_modules(host, knob, folder));
+            let mut readings = readings(host, &walk, knob, root);
+            // Where nothing is listed, any word may be written, and nothing is to be added.
+            for offered in
+                readings.iter_mut().map(|reading| &mut reading.offered).filter(|list| !list.is_empty())
+            {
+                let more: Vec<String> =
+                    loaded.iter().filter(|word| !offered.contains(word)).cloned().collect();
+                offered.extend(more);
+            }
+            readings
+        }
     };
     catalogue.knobs().filter(|knob| wanted(knob)).map(|knob| (knob.id.clone(), read(knob))).collect()
 }
@@ -168,40 +184,37 @@ fn limit(host: &Host, knob: &Knob, path: &str) -> Option<i64> {
     host.read(&place::fill(knob.limit.as_deref()?, &holes)).ok()?.trim().parse().ok()
 }
 
-/// The words that this host offers: from the file that lists them, or from a value that shows its alternatives; and
-/// those that the kernel loads a module for when they are written.
+/// The words that this host offers: from the file that lists them, or from a value that shows its
+/// alternatives.
 fn offered(host: &Host, knob: &Knob, path: &str, value: Option<&str>) -> Vec<String> {
     let words = |text: &str| -> Vec<String> {
         text.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
     };
-    let listed = match (&knob.offered, &knob.r#type, value) {
-        (Some(list), ..) => {
-            let holes = place::captures(&knob.path, path).unwrap_or_default();
-            host.read(&place::fill(list, &holes)).map(|text| words(&text)).unwrap_or_default()
-        }
-        (None, ValueType::Choice { .. }, Some(value)) if value.contains('[') => words(value),
+    if let Some(list) = &knob.offered {
+        let holes = place::captures(&knob.path, path).unwrap_or_default();
+        return host.read(&place::fill(list, &holes)).map(|text| words(&text)).unwrap_or_default();
+    }
+    match (&knob.r#type, value) {
+        (ValueType::Choice { .. }, Some(value)) if value.contains('[') => words(value),
         _ => Vec::new(),
-    };
-    // Where nothing is listed, any word may be written, and nothing is to be added.
-    let loaded = if listed.is_empty() { Vec::new() } else { by_modules(host, knob) };
-    let more: Vec<String> = loaded.into_iter().filter(|word| !listed.contains(word)).collect();
-    [listed, more].concat()
+    }
 }
 
 /// How the file of a module ends, packed or not (kmod(8)).
 const MODULE_ENDS: [&str; 4] = [".ko", ".ko.xz", ".ko.zst", ".ko.gz"];
 
-/// The words of a knob that a module of the running kernel is there for. One that is part of the kernel is offered.
-fn by_modules(host: &Host, knob: &Knob) -> Vec<String> {
-    let is_closed = || host.read("/proc/sys/kernel/modules_disabled").is_ok_and(|text| text.trim() == "1");
-    if knob.modules.is_empty() || is_closed() {
-        return Vec::new();
-    }
-    let Ok(release) = host.read("/proc/sys/kernel/osrelease") else { return Vec::new() };
+/// The folder of the running kernel's modules; `None` where nobody may load one any more.
+fn folder_of_modules(host: &Host, release: &str) -> Option<String> {
+    let is_locked = host.read("/proc/sys/kernel/modules_disabled").is_ok_and(|text| text.trim() == "1");
+    (!is_locked && !release.is_empty()).then(|| format!("/lib/modules/{release}/kernel"))
+}
+
+/// The words of a knob for which the kernel loads a module when they are written. What is part of it is offered.
+fn by_modules(host: &Host, knob: &Knob, folder: &str) -> Vec<String> {
     let is_there = |word: &&String| {
         let modules = knob.modules.iter().map(|module| module.replace("{word}", word));
-        let mut files = modules.flat_map(|module| MODULE_ENDS.map(|end| format!("{module}{end}")));
-        files.any(|file| host.exists(&format!("/lib/modules/{}/kernel/{file}", release.trim())))
+        let mut files = modules.flat_map(|module| MODULE_ENDS.map(|end| format!("{folder}/{module}{end}")));
+        files.any(|file| host.exists(&file))
     };
     let known = match &knob.r#type {
         ValueType::Choice { choice } => choice,

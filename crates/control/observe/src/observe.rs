@@ -14,6 +14,8 @@ pub(crate) struct Shared {
     pub(crate) meminfo: String,
     pub(crate) cmdline: String,
     pub(crate) cpuinfo: String,
+    /// The name of the running kernel.
+    pub(crate) release: String,
     /// How the kernel reads its command line.
     pub(crate) kernel: bootline::Kernel,
 }
@@ -21,8 +23,10 @@ pub(crate) struct Shared {
 impl Shared {
     fn read(host: &Host) -> Self {
         let text = |path| host.read(path).unwrap_or_default();
+        let release = release(host);
         Self {
-            kernel: kernel(host),
+            kernel: kernel_called(host, &release),
+            release,
             meminfo: text("/proc/meminfo"),
             cmdline: text("/proc/cmdline"),
             // The kernel asks every CPU for its frequency to make it.
@@ -34,9 +38,16 @@ impl Shared {
 /// How the kernel of a host reads its command line, as far as that differs.
 #[must_use]
 pub fn kernel(host: &Host) -> bootline::Kernel {
-    let text = |path| host.read(path).unwrap_or_default();
-    let page = tables::meminfo(&text("/proc/meminfo")).get("Hugepagesize").copied();
-    bootline::Kernel::new(text("/proc/sys/kernel/osrelease").trim(), &host.arch(), page)
+    kernel_called(host, &release(host))
+}
+
+fn kernel_called(host: &Host, release: &str) -> bootline::Kernel {
+    let meminfo = host.read("/proc/meminfo").unwrap_or_default();
+    bootline::Kernel::new(release, &host.arch(), tables::meminfo(&meminfo).get("Hugepagesize").copied())
+}
+
+fn release(host: &Host) -> String {
+    host.read("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
 /// Everything that decide and verify ask of a host, read in one pass.

@@ -18,6 +18,7 @@ fn pages(shared_memory_size_in_huge_pages: &str, huge_page_size: &str) -> Vec<(u
     let data = tempfile::tempdir().expect("a temporary folder");
     write(&data.path().join("shared_memory_size_in_huge_pages"), shared_memory_size_in_huge_pages);
     write(&data.path().join("huge_page_size"), huge_page_size);
+    write(&data.path().join("PG_VERSION"), "15\n");
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/server/postgres");
     let request = SizeRequest::Postgres { data: data.path().to_owned(), program: Some(program) };
     let sizing = size(&Tree::copy_of("metal-2s").session(), &request, Some(0)).expect("it answers");

@@ -497,12 +497,8 @@ fn a_pool_that_someone_raised_further_is_no_drift() {
     let raised = plan(vec![raise], vec![]);
     assert_eq!(check(Some(&raised), &[], &host(), POOL).0, DriftState::Ok);
     let skipped = |wanted: &str| {
-        Skipped::left(
-            KnobId::new("hugepages.2m"),
-            POOL.to_owned(),
-            Some(wanted.to_owned()),
-            Verdict::new(VerdictKind::Settable, ""),
-        )
+        let verdict = Verdict::new(VerdictKind::Settable, "");
+        Skipped::satisfied(KnobId::new("hugepages.2m"), POOL.to_owned(), wanted.to_owned(), verdict)
     };
     assert_eq!(check(Some(&plan(vec![], vec![skipped("9")])), &[], &host(), POOL).0, DriftState::Ok);
     assert_eq!(check(Some(&plan(vec![], vec![skipped("11")])), &[], &host(), POOL).0, DriftState::Drift);
