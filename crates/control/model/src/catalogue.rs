@@ -4,9 +4,11 @@
 //! nearest valid name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use flate2::read::DeflateDecoder;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -314,21 +316,22 @@ impl Catalogue {
             return Ok(catalogue.clone());
         }
         let mut catalogue = Self::default();
+        let text = inflated()?;
         for (file, rows) in embedded::KNOBS {
-            let rows = read_embedded::<KnobFile>(file, rows)?.knob;
+            let rows = read_embedded::<KnobFile>(file, &text[rows.clone()])?.knob;
             catalogue.knobs.extend(rows.into_iter().map(|knob| (knob.id.clone(), knob)));
         }
         for (file, rows) in embedded::FINDINGS {
-            catalogue.findings.extend(read_embedded::<FindingFile>(file, rows)?.finding);
+            catalogue.findings.extend(read_embedded::<FindingFile>(file, &text[rows.clone()])?.finding);
         }
         for (file, row) in embedded::PROFILES {
-            let profile: Profile = read_embedded(file, row)?;
+            let profile: Profile = read_embedded(file, &text[row.clone()])?;
             // Where in its file something is wrong is told by the test that reads the file.
             let file = ProfileFile { file: (*file).to_owned(), text: String::new(), profile };
             catalogue.profiles.insert(file.profile.name.clone(), file);
         }
         for (file, rows) in embedded::WRITERS {
-            catalogue.writers.extend(read_embedded::<WriterFile>(file, rows)?.writer);
+            catalogue.writers.extend(read_embedded::<WriterFile>(file, &text[rows.clone()])?.writer);
         }
         catalogue.shipped.clone_from(&catalogue.profiles);
         // What is shipped went through the tests, which hold every row to every rule.
@@ -791,6 +794,19 @@ fn parse_profile(file: &str, text: &str) -> Result<Profile, CatalogueError> {
     Profile::check_name(&profile.name)
         .map_err(|error| CatalogueError::Name { file: located(file, text, of_name(text)), error })?;
     Ok(profile)
+}
+
+/// The rows of all files that are part of the binary.
+fn inflated() -> Result<String, CatalogueError> {
+    let mut text = String::new();
+    let read = DeflateDecoder::new(embedded::DEFLATED).read_to_string(&mut text);
+    let malformed = |error: std::io::Error| CatalogueError::Malformed {
+        file: "catalogue".to_owned(),
+        line: 1,
+        column: 1,
+        message: error.to_string(),
+    };
+    read.map_err(malformed).map(|_| text)
 }
 
 /// The rows of a file that is part of the binary.
