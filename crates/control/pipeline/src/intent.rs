@@ -7,7 +7,7 @@ use planish_host::Access;
 use planish_journal::Intent;
 use planish_model::{
     Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Part, Plan,
-    Skipped, Step, Undo, VerdictKind, place,
+    Skipped, Step, Undo, place,
 };
 
 use crate::devices;
@@ -166,13 +166,12 @@ fn refuse_forged_lines(session: &Session, plan: &Plan) -> Result<(), PipelineErr
 }
 
 /// Refuses a plan without a step when that is because nothing of it may be written: "nothing to do" would be a green
-/// light for a container with a read-only `/proc/sys`.
+/// light for a container with a read-only `/proc/sys`. What somebody left out, or did not allow, is no part of it.
 pub(crate) fn refuse_blocked(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     if !plan.steps.is_empty() {
         return Ok(());
     }
-    let blocked = |skipped: &&Skipped| !skipped.satisfied && skipped.verdict.verdict == VerdictKind::Blocked;
-    for skipped in plan.skipped.iter().filter(blocked) {
+    for skipped in plan.skipped.iter().filter(|skipped| !skipped.satisfied && skipped.hindered) {
         if matches!(session.host().access(&skipped.place), Access::ReadOnlyMount | Access::Denied(_)) {
             refuse_unwritable(session, &skipped.place)?;
         }

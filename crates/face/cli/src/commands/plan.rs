@@ -272,7 +272,8 @@ fn nothing_now(answer: Answer, plan: &Plan, args: &Args, context: &Context) -> A
         return answer.note("there is nothing to write").next(context.line(&args.choice.check(&args.source)));
     }
     let words = args.choice.words();
-    let next = context.root_line(&format!("apply {}{words} --persist", quoted(&args.source)));
+    // What would be written for the next boot was not looked at, and may be refused.
+    let next = context.line(&format!("plan {}{words} --persist", quoted(&args.source)));
     answer.note("there is nothing to write now").next(next)
 }
 

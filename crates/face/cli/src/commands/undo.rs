@@ -26,6 +26,9 @@ pub(crate) struct Args {
     force: bool,
 }
 
+/// Open entries that are named before the others are only counted.
+const NAMED_MAX: usize = 3;
+
 /// The number of an entry, as `planish log` tells it.
 pub(crate) fn entry_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "no number of an entry, such as `planish log` lists them".to_owned())
@@ -49,11 +52,30 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for hint in undone.hints {
         answer = answer.note(hint);
     }
+    if matches!(target, Target::Newest) && !report.entries.is_empty() {
+        answer = still_open(&session, context)?.into_iter().fold(answer, Answer::note);
+    }
     let next = match undone.kept {
         Some(entry) => context.root_line(&format!("undo {entry} --force")),
         None => context.line("log"),
     };
     Ok(answer.next(next))
+}
+
+/// Entries that are open below the one that was taken back: who names none may take the host for clean.
+fn still_open(session: &Session, context: &Context) -> Result<Option<String>, Failure> {
+    let open = pipeline::in_force(session)?;
+    let named: Vec<String> =
+        open.iter().rev().take(NAMED_MAX).map(|entry| format!("{} ({})", entry.id, entry.profile)).collect();
+    let all = context.root_line("undo --all");
+    Ok(match (named.as_slice(), open.len().saturating_sub(NAMED_MAX)) {
+        ([], _) => None,
+        ([one], _) => Some(format!("entry {one} is open still; to take that back too: {all}")),
+        (named, more) => {
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            Some(format!("entries {}{more} are open still; to take them back too: {all}", named.join(", ")))
+        }
+    })
 }
 
 /// Why nothing was taken back.

@@ -643,3 +643,34 @@ fn a_word_that_a_module_is_there_for_is_written() {
     std::fs::write(host.join("proc/sys/kernel/modules_disabled"), "1\n").expect("a lock");
     assert!(on(sandbox.path(), &["plan", "./own.toml"]).stdout.contains(missing));
 }
+
+/// Whoever takes back what is newest may take the host for clean.
+#[test]
+fn an_undo_names_what_is_open_below_it() {
+    let sandbox = sandbox();
+    own_profile(sandbox.path(), "\"vm.page-cluster\" = 1");
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &["apply", "./own.toml", "--yes"]).exit, 0);
+    let undone = on(sandbox.path(), &["undo"]);
+    let told = format!("entry 1 (two) is open still; to take that back too: {HERE} undo --all");
+    assert!(undone.exit == 0 && messages(&undone).contains(&told), "{}", undone.stdout);
+    let last = on(sandbox.path(), &["undo"]);
+    assert!(last.exit == 0 && !messages(&last).contains("open still"), "{}", last.stdout);
+}
+
+/// What is left out need not be writable.
+#[test]
+fn a_place_that_is_left_out_keeps_no_apply_from_ending_well() {
+    let sandbox = tempfile::tempdir().expect("a temporary folder");
+    let host = sandbox.path().join("host");
+    copy_tree(&repository().join("hosts/container-ro"), &host);
+    let meta = host.join("meta.toml");
+    let text = std::fs::read_to_string(&meta).expect("a description");
+    std::fs::write(&meta, text.replace("writable = false", "writable = true")).expect("a copy to write on");
+    let apply = ["apply", "redis", "--yes"];
+    let refused = on(sandbox.path(), &apply);
+    assert!(refused.exit == 3 && messages(&refused).contains("mounted read-only"), "{}", refused.stdout);
+    let left_out = ["--exclude", "net.ipv4.tcp_max_syn_backlog", "--exclude", "vm.swappiness"];
+    let done = on(sandbox.path(), &[&apply[..], &left_out].concat());
+    assert!(done.exit == 0 && messages(&done).contains("nothing was written"), "{}", done.stdout);
+}
