@@ -173,7 +173,7 @@ fn look(
         after: Vec::new(),
         theirs: Vec::new(),
     };
-    for index in undo::way_back(session, entry, &known) {
+    for index in undo::way_back(session, entry, &known, false) {
         draft.add(index, read)?;
     }
     let Draft { set, mut own, behind, after, theirs, .. } = draft;

@@ -361,7 +361,7 @@ pub(crate) fn take_back(
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
-    for index in way_back(session, entry, &known) {
+    for index in way_back(session, entry, &known, force) {
         let now = &known[of_boot];
         let (step, mut handed) = (&now.steps[index], None);
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
@@ -419,14 +419,14 @@ pub(crate) fn take_back(
 
 /// The order in which the steps of an entry go back, by the values that they go back to: those of entries that it lies
 /// over and that are undone count, and not what those had left. What bounds each other goes by no state that a plan is
-/// refused for, from what the host has now.
-pub(crate) fn way_back(session: &Session, entry: &Entry, known: &[Entry]) -> Vec<usize> {
+/// refused for, from what the host has now; what force takes up once more is among them.
+pub(crate) fn way_back(session: &Session, entry: &Entry, known: &[Entry], force: bool) -> Vec<usize> {
     let catalogue = session.catalogue();
     let now = |original: &Original| session.host().read(&original.place).ok();
     let going = |step: &EntryStep| {
         let own = stack::with_originals(step, known);
         let back = planish_decide::going_back(catalogue, [&own], &now);
-        back.into_iter().find(|back| !own.is_undone() && back.place == own.place)
+        back.into_iter().find(|back| is_pending(step, force) && back.place == own.place)
     };
     let going: Vec<Option<Step>> = entry.steps.iter().map(going).collect();
     planish_decide::back(&going, catalogue, &|steps| session.observe_steps(steps))

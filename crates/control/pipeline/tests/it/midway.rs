@@ -426,6 +426,24 @@ fn a_limit_that_goes_back_below_a_mode_set_by_hand_is_told() {
     assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
 }
 
+/// What was left to somebody and is written by force in the end has its order, too.
+#[test]
+fn what_force_takes_up_once_more_goes_by_no_state_that_is_refused() {
+    let tree = tree("0", "50");
+    apply(&tree.session(), &planned(&tree.session(), &wanted(1, 90)), &ApplyOptions::default())
+        .expect("applied");
+    tree.edit(MODE, "2");
+    tree.edit(RATIO, "95");
+    show_limit(&tree, 255_013_683);
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("both are theirs").exit, Exit::Findings);
+    assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("2", "95"));
+    let counting = Fuse::counting();
+    let session = fused(tree.options(), &counting);
+    assert_eq!(undo(&session, Target::Entry(EntryId(1)), true).expect("forced").exit, Exit::Done);
+    assert_eq!(counting.places(), [MODE, RATIO]);
+    assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("0", "50"));
+}
+
 /// What is the same of many places is told once, with the first of them and how many there are.
 #[test]
 fn an_undo_that_is_refused_names_its_places() {
