@@ -1,6 +1,7 @@
-//! An undo that would take away a limit which a newer entry needs: the ratio below the mode that it has set, the
-//! highest below its lowest. Whatever a plan is refused for is no way to leave a host. What nobody has built upon goes
-//! back however tight the host was before: that is how it was.
+//! An undo that would take away a limit which another entry needs, the ratio below the mode that it has set, the highest
+//! below its lowest; or that would bring back a value of an older entry which has lost its limit since. Whatever a plan
+//! is refused for is no way to leave a host. What nobody has built upon goes back however tight the host was before: that
+//! is how it was.
 
 use std::fmt;
 
@@ -9,6 +10,7 @@ use planish_model::{Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Original
 
 use crate::error::PipelineError;
 use crate::session::Session;
+use crate::unconfirmed;
 
 /// Places of a knob that are named before the others are only counted.
 const PLACES_NAMED_MAX: usize = 3;
@@ -18,8 +20,11 @@ const PLACES_NAMED_MAX: usize = 3;
 pub struct Unborne {
     /// What was to be taken back.
     pub entries: Vec<EntryId>,
-    /// The newest open entry that was built upon them.
-    pub newer: EntryId,
+    /// The entry that stays and with which the host would not be borne: the newest that was built upon them, else one
+    /// below them.
+    pub other: EntryId,
+    /// The value of the other entry that would come back, as `knob = value`.
+    pub back: Option<String>,
     /// Each knob that would go back, with its places and what stands against it.
     pub why: String,
 }
@@ -28,11 +33,17 @@ impl Unborne {
     /// What to do instead.
     #[must_use]
     pub fn cure(&self) -> String {
-        let newer = self.newer;
+        let other = self.other;
+        let first = if self.is_below() { "that one" } else { "what was set since" };
         format!(
-            "take back first what was set since: planish undo {newer}; or all of it: planish undo --all; to have it so \
-             all the same: --force"
+            "take back first {first}: planish undo {other}; or all of it: planish undo --all; to have it so all the \
+             same: --force"
         )
+    }
+
+    /// Whether what stands against it was there before all that was to be taken back.
+    fn is_below(&self) -> bool {
+        self.entries.iter().all(|entry| self.other < *entry)
     }
 }
 
@@ -40,14 +51,28 @@ impl std::error::Error for Unborne {}
 
 impl fmt::Display for Unborne {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entries: Vec<String> = self.entries.iter().map(ToString::to_string).collect();
-        let entry = if entries.len() == 1 { "entry" } else { "entries" };
-        write!(f, "an undo of {entry} {} would take away what is needed: {}", entries.join(", "), self.why)
+        let Self { entries, other, back, why } = self;
+        let undo = undo_of(entries);
+        match back {
+            Some(back) => {
+                write!(f, "{undo} would bring back {back} of entry {other}, which is not borne now: {why}")
+            }
+            None if self.is_below() => {
+                write!(f, "{undo} would leave entry {other} without what is needed: {why}")
+            }
+            None => write!(f, "{undo} would take away what is needed: {why}"),
+        }
     }
 }
 
-/// Refuses to take entries back where what is left then is what a plan is refused for, and would not be without a newer
-/// entry.
+fn undo_of(entries: &[EntryId]) -> String {
+    let named: Vec<String> = entries.iter().map(ToString::to_string).collect();
+    let entry = if named.len() == 1 { "entry" } else { "entries" };
+    format!("an undo of {entry} {}", named.join(", "))
+}
+
+/// Refuses to take entries back where what is left then is what a plan is refused for, and would not be without the
+/// others, or would be once the timer of one that waits for its confirm is over.
 pub(crate) fn refuse(
     session: &Session,
     entries: &[Entry],
@@ -55,22 +80,18 @@ pub(crate) fn refuse(
 ) -> Result<(), PipelineError> {
     // A catalogue that is not sound holds no undo up.
     let Ok(catalogue) = session.sound_catalogue() else { return Ok(()) };
-    match found(session, catalogue, &session.in_boot(entries), selected) {
+    let known = session.in_boot(entries);
+    match found(session, catalogue, &known, selected) {
         Some(unborne) => Err(unborne.into()),
-        None => Ok(()),
+        None => refuse_below_timers(session, catalogue, &known, selected),
     }
 }
 
 /// The same as a finding, of the entries as they are in this boot.
 fn found(session: &Session, catalogue: &Catalogue, known: &[Entry], selected: &[EntryId]) -> Option<Unborne> {
-    let oldest = selected.iter().min();
-    let newer: Vec<EntryId> = known
-        .iter()
-        .filter(|entry| entry.is_open() && Some(&entry.id) > oldest && !selected.contains(&entry.id))
-        .map(|entry| entry.id)
-        .collect();
+    let others = staying(known, selected);
     let back = going_back(session, catalogue, known, selected);
-    if newer.is_empty() || back.is_empty() {
+    if others.is_empty() || back.is_empty() {
         return None;
     }
     let with = |ids: &[EntryId]| {
@@ -81,17 +102,70 @@ fn found(session: &Session, catalogue: &Catalogue, known: &[Entry], selected: &[
         return None;
     }
     // However tight the host was before anybody came, it may be so again.
-    let without = with(&newer);
+    let without = with(&others);
     unborne.retain(|refusal| !refusal.is_among(&without));
     if unborne.is_empty() {
         return None;
     }
-    let is_it = |id: &&EntryId| {
-        let left = with(&[**id]);
+    let is_it = |id: &EntryId| {
+        let left = with(&[*id]);
         unborne.iter().any(|refusal| !refusal.is_among(&left))
     };
-    let newest = newer.iter().rev().find(is_it).or(newer.last())?;
-    Some(Unborne { entries: selected.to_vec(), newer: *newest, why: told(&unborne) })
+    let oldest = selected.iter().min();
+    let (newer, older): (Vec<EntryId>, Vec<EntryId>) = others.iter().partition(|id| Some(*id) > oldest);
+    let of_other = |id: EntryId| back.iter().find_map(|step| brought_back(catalogue, known, id, step));
+    let is_back = |id: &EntryId| of_other(*id).is_some() && is_it(id);
+    let find =
+        |ids: &[EntryId], is_it: &dyn Fn(&EntryId) -> bool| ids.iter().rev().copied().find(|id| is_it(id));
+    let other = find(&newer, &is_it).or_else(|| find(&older, &is_back)).or_else(|| find(&older, &is_it));
+    let other = other.or(others.last().copied())?;
+    let back = of_other(other).filter(|_| older.contains(&other));
+    Some(Unborne { entries: selected.to_vec(), other, back, why: told(&unborne) })
+}
+
+/// The open entries that are not among these.
+fn staying(known: &[Entry], selected: &[EntryId]) -> Vec<EntryId> {
+    let open = known.iter().filter(|entry| entry.is_open() && !selected.contains(&entry.id));
+    open.map(|entry| entry.id).collect()
+}
+
+/// What goes back to the value that an entry had left there.
+fn brought_back(catalogue: &Catalogue, known: &[Entry], id: EntryId, back: &Step) -> Option<String> {
+    let mut own = known.iter().filter(|entry| entry.id == id).flat_map(|entry| &entry.steps);
+    let knob = catalogue.knob(&back.knob).ok()?;
+    let is_its = own
+        .any(|own| own.place == back.place && !own.is_undone() && knob.r#type.same(own.ours(), &back.wanted));
+    is_its.then(|| format!("{} = {}", back.knob, back.wanted.trim()))
+}
+
+/// Refuses to take entries back without which the timer of another one would bring back what a plan is refused for: it
+/// asks nobody.
+fn refuse_below_timers(
+    session: &Session,
+    catalogue: &Catalogue,
+    known: &[Entry],
+    selected: &[EntryId],
+) -> Result<(), PipelineError> {
+    let waiting = unconfirmed::in_turn(session, known).into_iter();
+    let mut gone = Vec::new();
+    for waiting in waiting.filter(|waiting| !waiting.is_abandoned && !selected.contains(&waiting.entry)) {
+        gone.push(waiting.entry);
+        let after =
+            |ids: &[EntryId]| refused(session, catalogue, &going_back(session, catalogue, known, ids));
+        let both = [selected, &gone[..]].concat();
+        let mut unborne = after(&both);
+        if unborne.is_empty() {
+            continue;
+        }
+        // What the timer leaves anyway is not of this undo, and what was there before anybody came may be there again.
+        let (anyway, before) = (after(&gone), after(&[both, staying(known, selected)].concat()));
+        unborne.retain(|refusal| !refusal.is_among(&anyway) && !refusal.is_among(&before));
+        if !unborne.is_empty() {
+            let what = format!("what {} needs (without it, {})", undo_of(selected), told(&unborne));
+            return Err(PipelineError::Unconfirmed { what, unconfirmed: waiting });
+        }
+    }
+    Ok(())
 }
 
 /// What a plan would be refused for once entries are gone, and not without it: each knob with its places.

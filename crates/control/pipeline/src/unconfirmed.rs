@@ -69,6 +69,13 @@ pub fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
     entries.iter().filter_map(|entry| Unconfirmed::of(session, &boot_id, entry)).collect()
 }
 
+/// The same in the order in which they go: one by one, each when its time is over.
+pub(crate) fn in_turn(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
+    let mut waiting = all(session, entries);
+    waiting.sort_by_key(|unconfirmed| (unconfirmed.seconds_left, unconfirmed.entry));
+    waiting
+}
+
 /// Refuses a plan that names a place of such an entry, or that is built upon one. What is as wanted there is so only
 /// until the timer comes: to call it done would be untrue, and to write it into files that are read at every boot would
 /// keep what nobody confirmed.
@@ -105,13 +112,11 @@ pub(crate) fn refuse(
 
 /// Refuses a plan that is built upon such an entry: its timer asks nobody, and would leave what a plan is refused for.
 fn refuse_upon(session: &Session, entries: &[Entry], plan: &Plan) -> Result<(), PipelineError> {
-    let mut waiting = all(session, entries);
+    let waiting = in_turn(session, entries);
     if waiting.is_empty() || plan.steps.is_empty() {
         return Ok(());
     }
     let known = session.in_boot(entries);
-    // They go one by one, each when its time is over.
-    waiting.sort_by_key(|unconfirmed| (unconfirmed.seconds_left, unconfirmed.entry));
     let mut gone = Vec::new();
     for unconfirmed in waiting {
         gone.push(unconfirmed.entry);

@@ -444,6 +444,121 @@ fn what_force_takes_up_once_more_goes_by_no_state_that_is_refused() {
     assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("0", "50"));
 }
 
+/// Entries 1 to 3 over each other: the limit, the mode that needs it, and `third`.
+fn stacked(third: i64, options: &ApplyOptions) -> Tree {
+    let tree = tree("0", "50");
+    let apply_one = |id: &str, value: i64, options: &ApplyOptions| {
+        let plan = planned(&without_watcher(&tree), &profile("one", &[(id, Want::Int(value))]));
+        apply(&without_watcher(&tree), &plan, options).expect("applied");
+    };
+    apply_one("vm.overcommit_ratio", 95, &ApplyOptions::default());
+    show_limit(&tree, 255_013_683);
+    apply_one("vm.overcommit_memory", 2, &ApplyOptions::default());
+    apply_one("vm.overcommit_memory", third, options);
+    tree
+}
+
+/// The newest entry may lie over one that has lost what it needs.
+#[test]
+fn an_undo_of_the_newest_does_not_bring_back_a_mode_whose_limit_went() {
+    for target in [Target::Newest, Target::Entry(EntryId(3))] {
+        for way in [Target::All, Target::Entry(EntryId(2))] {
+            let tree = stacked(0, &ApplyOptions::default());
+            assert_eq!(
+                undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("mode 0").exit,
+                Exit::Done
+            );
+            show_limit(&tree, 134_217_728);
+            let before = tree.snapshot();
+            let error = undo(&tree.session(), target, false).expect_err("mode 2 at 50 %");
+            assert_eq!(error.exit(), Exit::Refused, "{error}");
+            let told = error.to_string();
+            assert!(told.contains("undo of entry 3 would bring back"), "{told}");
+            assert!(told.contains("vm.overcommit_memory = 2 of entry 2"), "{told}");
+            assert!(told.contains("128 GiB could be promised"), "{told}");
+            let cure = error.hints()[0].clone();
+            assert!(cure.contains("planish undo 2;") && cure.contains("planish undo --all"), "{cure}");
+            assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+            // Each way that is named is one.
+            assert_eq!(undo(&tree.session(), way, false).expect("a way").exit, Exit::Done);
+            let rest = undo(&tree.session(), target, false);
+            assert!(way == Target::All || rest.expect("nothing is below it").exit == Exit::Done);
+            assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("0", "50"));
+        }
+    }
+    let tree = stacked(0, &ApplyOptions::default());
+    undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("mode 0");
+    show_limit(&tree, 134_217_728);
+    assert_eq!(undo(&tree.session(), Target::Newest, true).expect("forced").exit, Exit::Done);
+    assert!(is_starved(&tree), "as was asked for");
+    // With its limit there the mode comes back.
+    let tree = stacked(0, &ApplyOptions::default());
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("95 %").exit, Exit::Done);
+    assert_eq!(tree.get(MODE).trim(), "2");
+}
+
+/// What took the place of the limit's entry is the newest just as well.
+#[test]
+fn an_undo_of_what_took_the_place_of_a_limit_does_not_bring_back_the_mode() {
+    let tree = stacked(1, &ApplyOptions::default());
+    undo(&tree.session(), Target::Newest, false).expect("undone");
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..options() };
+    let mode = profile("none", &[("vm.overcommit_memory", Want::Int(0))]);
+    let plan = plan(&tree.session(), &mode, &options).expect("a plan");
+    apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    show_limit(&tree, 134_217_728);
+    let error = undo(&tree.session(), Target::Newest, false).expect_err("mode 2 at 50 %");
+    assert!(error.to_string().contains("of entry 2"), "{error}");
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("0", "50"));
+}
+
+/// How it was before anybody came it may be again, also with other entries below.
+#[test]
+fn an_undo_to_a_mode_of_before_anybody_came_is_not_refused() {
+    let tree = tree("2", "50");
+    show_limit(&tree, 134_217_728);
+    for (id, value) in [("vm.swappiness", 7), ("vm.overcommit_memory", 0)] {
+        let plan = planned(&tree.session(), &profile("one", &[(id, Want::Int(value))]));
+        apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    }
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("as it was").exit, Exit::Done);
+    assert_eq!(tree.get(MODE).trim(), "2");
+}
+
+/// The timer of a newer entry asks nobody: what it brings back keeps what that needs.
+#[test]
+fn an_undo_below_a_trial_leaves_what_its_timer_brings_back_what_it_needs() {
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..ApplyOptions::default() };
+    let tree = stacked(0, &on_trial);
+    let before = tree.snapshot();
+    let session = without_watcher(&tree);
+    let error = undo(&session, Target::Entry(EntryId(1)), false).expect_err("its timer brings mode 2");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    let told = error.to_string();
+    assert!(told.contains("entry 3 is undone in 600 s") && told.contains("128 GiB"), "{told}");
+    let cure = error.hints()[0].clone();
+    assert!(cure.contains("planish confirm") && cure.contains("planish undo 3"), "{cure}");
+    // The same for what takes the place of that entry.
+    let instead = PlanOptions { instead_of: Some(EntryId(1)), ..options() };
+    let other = profile("other", &[("vm.overcommit_ratio", Want::Int(40)), ("vm.swappiness", Want::Int(7))]);
+    let gone = profile("gone", &[("vm.swappiness", Want::Int(7))]);
+    for source in [&other, &gone] {
+        let plan = plan(&session, source, &instead).expect("a plan");
+        let error = apply(&session, &plan, &ApplyOptions::default()).expect_err("its timer brings mode 2");
+        assert!(error.to_string().contains("entry 3 is undone in 600 s"), "{error}");
+    }
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    // What the mode does not need goes, and the trial itself.
+    assert_eq!(undo(&session, Target::Entry(EntryId(2)), false).expect("covered").exit, Exit::Done);
+    assert_eq!(undo(&session, Target::Entry(EntryId(1)), false).expect("no mode is left").exit, Exit::Done);
+    assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
+    // Who keeps the trial keeps the mode away.
+    let tree = stacked(0, &on_trial);
+    confirm(&tree.session()).expect("in time");
+    assert_eq!(undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("mode 0").exit, Exit::Done);
+}
+
 /// What is the same of many places is told once, with the first of them and how many there are.
 #[test]
 fn an_undo_that_is_refused_names_its_places() {
