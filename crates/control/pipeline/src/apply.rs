@@ -30,6 +30,11 @@ pub struct ApplyOptions {
 }
 
 impl ApplyOptions {
+    /// Those of an apply that writes files, too, and waits for nobody.
+    pub(crate) fn to_files() -> Self {
+        Self { persist: true, ..Self::default() }
+    }
+
     /// Whether the next boot is provided for now. Where the entry waits for a confirm, that one does it.
     fn is_for_next_boot(&self) -> bool {
         self.persist && self.confirm_seconds.is_none()
@@ -71,7 +76,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
     settle::files(&mut journal, &session.host().boot_id(), &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
-    let prepared = prepare::prepare(session, plan, options.persist, &journal.ledger().entries, &*sink)?;
+    let prepared = prepare::prepare(session, plan, options, &journal.ledger().entries, &*sink)?;
     let Prepared { persistence, is_in_force, files, steps, refusals } = prepared;
     refusals.into_iter().next().map_or(Ok(()), Err)?;
     if is_in_force || steps.is_empty() {
@@ -130,7 +135,7 @@ pub(crate) fn goes(plan: &Plan) -> Option<EntryId> {
 pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     let sink = session.sink()?;
     let entries = session.ledger()?.entries;
-    unconfirmed::refuse(session, &entries, plan, true)?;
+    unconfirmed::refuse(session, &entries, plan, &ApplyOptions::to_files())?;
     let persistence = Persistence::of(session, plan, &entries, &*sink)?;
     for step in &persistence.steps {
         if step.undo == Undo::File {

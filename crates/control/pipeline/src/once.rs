@@ -133,7 +133,7 @@ pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Resul
     settle::pools(&mut journal, &boot_id, &*sink)?;
     settle::files(&mut journal, &boot_id, &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
-    unconfirmed::refuse(session, &journal.ledger().entries, plan, true)?;
+    unconfirmed::refuse(session, &journal.ledger().entries, plan, &ApplyOptions::to_files())?;
     let once = look(session, plan, &journal.ledger().entries)?;
     let files = shown(session, &once, &*sink)?;
     if let Some(seen) = &plan.persist

@@ -6,7 +6,7 @@
 use planish_act::Sink;
 use planish_model::{Entry, EntryStep, PersistFile, Plan};
 
-use crate::apply::{due, goes, is_in_force};
+use crate::apply::{ApplyOptions, due, goes, is_in_force};
 use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::session::Session;
@@ -51,14 +51,14 @@ pub(crate) fn refused_outright(session: &Session, plan: &Plan) -> Vec<PipelineEr
 pub(crate) fn prepare(
     session: &Session,
     plan: &Plan,
-    persist: bool,
+    options: &ApplyOptions,
     entries: &[Entry],
     sink: &dyn Sink,
 ) -> Result<Prepared, PipelineError> {
     let mut prepared = Prepared::default();
     let Prepared { persistence, is_in_force: is_there, files, steps, refusals } = &mut prepared;
-    refusals.extend(unconfirmed::refuse(session, entries, plan, persist).err());
-    if persist {
+    refusals.extend(unconfirmed::refuse(session, entries, plan, options).err());
+    if options.persist {
         let (found, refusal) = Persistence::look(session, plan, entries, sink)?;
         *persistence = found;
         refusals.extend(refusal);
@@ -80,7 +80,7 @@ pub(crate) fn prepare(
     }
     refusals.extend(preview::refuse_unshown(plan, files).err());
     let open = session.holding(entries);
-    match intent::steps(session, plan, &open, persist, sink) {
+    match intent::steps(session, plan, &open, options.persist, sink) {
         Ok(planned) if refusals.is_empty() => {
             for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
                 match due(session, step, entries, goes(plan), sink) {

@@ -5,7 +5,7 @@ use planish_act::{Sink, boot::format_of};
 use planish_host::Access;
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
-use crate::apply::{due, without};
+use crate::apply::{ApplyOptions, due, without};
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -31,7 +31,7 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
     let sink = session.looking_sink();
     let entries = session.ledger()?.entries;
     let mut refusals = prepare::refused_outright(session, plan);
-    let prepared = prepare::prepare(session, plan, true, &entries, &sink)?;
+    let prepared = prepare::prepare(session, plan, &ApplyOptions::to_files(), &entries, &sink)?;
     refusals.extend(prepared.refusals.into_iter().map(|error| unless_hidden(session, error)));
     // Any user may ask, and make a record: what root may write there is root's to find out.
     let is_denied = |place: &str| {
@@ -53,7 +53,8 @@ pub fn preview(session: &Session, plan: &Plan) -> Result<Preview, PipelineError>
 /// Each place with what it shows now; a knob that the catalogue does not have, a journal that cannot be read.
 pub fn refuse_moved(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     let entries = session.ledger()?.entries;
-    let prepared = prepare::prepare(session, plan, false, &entries, &session.looking_sink())?;
+    let prepared =
+        prepare::prepare(session, plan, &ApplyOptions::default(), &entries, &session.looking_sink())?;
     let is_moved = |refusal: &PipelineError| matches!(refusal, PipelineError::Moved { .. });
     prepared.refusals.into_iter().find(is_moved).map_or(Ok(()), Err)
 }

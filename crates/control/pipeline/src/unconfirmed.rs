@@ -7,7 +7,7 @@ use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan};
 
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{unborne, watch};
+use crate::{ApplyOptions, unborne, watch};
 
 /// An entry that its timer takes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,17 +80,18 @@ pub(crate) fn in_turn(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> 
 /// until the timer comes: to call it done would be untrue, and to write it into files that are read at every boot would
 /// keep what nobody confirmed.
 ///
-/// Where files are asked for (`persist`), that holds for what the confirm is to write into files, too: of two
-/// entries with one argument of the kernel the second would find it there, and its undo would take that of the first.
+/// Where files are asked for (`persist` of the options), that holds for what the confirm is to write into files, too: of
+/// two entries with one argument of the kernel the second would find it there, and its undo would take that of the
+/// first.
 pub(crate) fn refuse(
     session: &Session,
     entries: &[Entry],
     plan: &Plan,
-    persist: bool,
+    options: &ApplyOptions,
 ) -> Result<(), PipelineError> {
     let satisfied = plan.skipped.iter().filter(|skipped| skipped.satisfied).map(|skipped| &skipped.place);
     let planned: BTreeSet<&String> = plan.steps.iter().map(|step| &step.place).chain(satisfied).collect();
-    let in_files: BTreeSet<&String> = match persist {
+    let in_files: BTreeSet<&String> = match options.persist {
         true => planned.iter().copied().chain(plan.boot.iter().map(|step| &step.place)).collect(),
         false => BTreeSet::new(),
     };
@@ -107,12 +108,22 @@ pub(crate) fn refuse(
             return Err(PipelineError::Unconfirmed { what: place.clone(), unconfirmed });
         }
     }
-    refuse_upon(session, entries, plan)
+    refuse_upon(session, entries, plan, options.confirm_seconds)
 }
 
 /// Refuses a plan that is built upon such an entry: its timer asks nobody, and would leave what a plan is refused for.
-fn refuse_upon(session: &Session, entries: &[Entry], plan: &Plan) -> Result<(), PipelineError> {
-    let waiting = in_turn(session, entries);
+/// One that waits itself, and not as long, goes before it, and a confirm keeps both.
+fn refuse_upon(
+    session: &Session,
+    entries: &[Entry],
+    plan: &Plan,
+    confirm_seconds: Option<u64>,
+) -> Result<(), PipelineError> {
+    let mut waiting = in_turn(session, entries);
+    let is_after = |waiting: &Unconfirmed, own: u64| {
+        waiting.is_whole && !waiting.is_abandoned && waiting.seconds_left >= own.saturating_add(GRACE)
+    };
+    waiting.retain(|waiting| !confirm_seconds.is_some_and(|own| is_after(waiting, own)));
     if waiting.is_empty() || plan.steps.is_empty() {
         return Ok(());
     }

@@ -364,6 +364,8 @@ fn a_plan_that_is_built_upon_what_is_on_trial_is_refused() {
     show_limit(&tree, 255_013_683);
     let mode = one("vm.overcommit_memory", 2);
     let before = tree.snapshot();
+    let no_shorter = ApplyOptions { confirm_seconds: Some(590), ..ApplyOptions::default() };
+    apply(&without_watcher(&tree), &mode, &no_shorter).expect_err("two timers at a time");
     for options in [&ApplyOptions::default(), &on_trial] {
         let error = apply(&without_watcher(&tree), &mode, options).expect_err("50 % is too little");
         assert_eq!(error.exit(), Exit::Refused, "{error}");
@@ -379,6 +381,10 @@ fn a_plan_that_is_built_upon_what_is_on_trial_is_refused() {
     assert_eq!(other.expect("applied").exit, Exit::Done);
     apply(&without_watcher(&tree), &one("vm.overcommit_memory", 1), &ApplyOptions::default())
         .expect("no limit");
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+    // And so does what goes well before it.
+    let shorter = ApplyOptions { confirm_seconds: Some(30), ..ApplyOptions::default() };
+    apply(&without_watcher(&tree), &mode, &shorter).expect("its own timer is the first");
     assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
     // What is confirmed can be built upon.
     confirm(&tree.session()).expect("in time");
