@@ -639,6 +639,11 @@ fn a_word_that_a_module_is_there_for_is_written() {
     assert!(!planned.stdout.contains(missing), "{}", planned.stdout);
     let steps = planned.envelope()["result"]["steps"].to_string();
     assert!(steps.contains("tcp_congestion_control"), "{steps}");
+    // A kernel without a program that loads them loads none.
+    std::fs::write(host.join("proc/sys/kernel/modprobe"), "\n").expect("no program");
+    assert!(on(sandbox.path(), &["plan", "./own.toml"]).stdout.contains(missing));
+    std::fs::write(host.join("proc/sys/kernel/modprobe"), "/sbin/modprobe\n").expect("a program");
+    assert!(!on(sandbox.path(), &["plan", "./own.toml"]).stdout.contains(missing));
     // Whoever locked modules out loads none.
     std::fs::write(host.join("proc/sys/kernel/modules_disabled"), "1\n").expect("a lock");
     assert!(on(sandbox.path(), &["plan", "./own.toml"]).stdout.contains(missing));
