@@ -154,7 +154,9 @@ impl Context {
 
     /// The files of the host that a sentence tells to move, below the root of that host.
     fn moved_here(&self, text: &str) -> String {
-        let (Some(root), Some((before, files))) = (&self.globals.root, text.split_once("mv /")) else {
+        let moves = ["mv /", "mv -n /"].into_iter().filter_map(|mv| Some((mv, text.split_once(mv)?)));
+        let first = moves.min_by_key(|(_, (before, _))| before.len());
+        let (Some(root), Some((mv, (before, files)))) = (&self.globals.root, first) else {
             return text.to_owned();
         };
         // A journal is told by its own path, which is that of this machine.
@@ -167,7 +169,7 @@ impl Context {
             if number < 2 && word.starts_with('/') { format!("{root}{word}") } else { word.to_owned() }
         };
         let files: Vec<String> = format!("/{files}").split(' ').enumerate().map(below).collect();
-        format!("{before}mv {}", files.join(" "))
+        format!("{before}{}{}", mv.trim_end_matches('/'), files.join(" "))
     }
 
     /// The same for a command that writes the host: only root may do that on a live one.
@@ -253,6 +255,10 @@ mod tests {
         assert_eq!(
             told(&root, file),
             "move it away first: mv 'a host'/etc/sysctl.d/90-planish.conf 'a host'/etc/sysctl.d/90-planish.conf.mine"
+        );
+        assert_eq!(
+            told(&["--root", "/r/h"], "first: mv -n /etc/x.d/9 /etc/x.d/5 (then mv /etc/y)"),
+            "first: mv -n /r/h/etc/x.d/9 /r/h/etc/x.d/5 (then mv /etc/y)"
         );
         // What follows in the sentence is no file to move.
         let more = "mv /etc/x /etc/x.mine; or: planish undo 1";
