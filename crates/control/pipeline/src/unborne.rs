@@ -1,7 +1,7 @@
-//! An undo that would take away a limit which another entry needs, the ratio below the mode that it has set, the highest
-//! below its lowest; or that would bring back a value of an older entry which has lost its limit since. Whatever a plan
-//! is refused for is no way to leave a host. What nobody has built upon goes back however tight the host was before: that
-//! is how it was.
+//! An undo that would take away a limit which another entry needs, the ratio below the mode that it has set, the
+//! highest below its lowest; or that would bring back a value of an older entry which has lost its limit since.
+//! Whatever a plan is refused for is no way to leave a host. What nobody has built upon goes back however tight the
+//! host was before: that is how it was.
 
 use std::fmt;
 
@@ -203,12 +203,13 @@ pub(crate) fn built_upon(
 }
 
 /// Whether `undo` of an entry is refused, since what was set above it needs what it set: the steps of a plan, written
-/// or not, or another entry.
+/// or not, or another entry, or what the timer of one brings back.
 #[must_use]
 pub fn is_undo_refused(session: &Session, id: EntryId, plan: &Plan) -> bool {
     let (Ok(catalogue), Ok(ledger)) = (session.sound_catalogue(), session.ledger()) else { return false };
     let known = session.in_boot(&ledger.entries);
     found(session, catalogue, &known, &[id]).is_some()
+        || refuse_below_timers(session, catalogue, &known, &[id]).is_err()
         || built_upon(session, &known, &[id], &plan.steps).is_some()
 }
 

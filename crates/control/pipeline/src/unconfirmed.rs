@@ -80,8 +80,8 @@ pub(crate) fn in_turn(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> 
 /// until the timer comes: to call it done would be untrue, and to write it into files that are read at every boot would
 /// keep what nobody confirmed.
 ///
-/// Where files are asked for (`persist` of the options), that holds for what the confirm is to write into files, too: of
-/// two entries with one argument of the kernel the second would find it there, and its undo would take that of the
+/// Where files are asked for (`persist` of the options), that holds for what the confirm is to write into files, too:
+/// of two entries with one argument of the kernel the second would find it there, and its undo would take that of the
 /// first.
 pub(crate) fn refuse(
     session: &Session,

@@ -44,8 +44,8 @@ pub(super) fn way_out(path: &str, holders: &[EntryId], is_link: bool) -> String 
 
 /// The command that moves a file away which others wrote lines into and which is in the way of one of ours. In a folder
 /// of files that are read one after the other what they wrote counts under another name too, as far as ours and others
-/// between, which are read later, do not say otherwise. A file of that name may be there from the last time: `-n` leaves
-/// it, whose lines are in force, and the file to be moved stays in the way.
+/// between, which are read later, do not say otherwise. A file of that name may be there from the last time: `-n`
+/// leaves it, whose lines are in force, and the file to be moved stays in the way.
 #[must_use]
 pub fn move_aside(path: &str) -> String {
     match path.rsplit_once('/') {

@@ -545,6 +545,8 @@ fn an_undo_below_a_trial_leaves_what_its_timer_brings_back_what_it_needs() {
     assert!(told.contains("entry 3 is undone in 600 s") && told.contains("128 GiB"), "{told}");
     let cure = error.hints()[0].clone();
     assert!(cure.contains("planish confirm") && cure.contains("planish undo 3"), "{cure}");
+    let beside = planned(&session, &profile("beside", &[("vm.stat_interval", Want::Int(9))]));
+    assert!(is_undo_refused(&session, EntryId(1), &beside), "nobody is told to type it");
     // The same for what takes the place of that entry.
     let instead = PlanOptions { instead_of: Some(EntryId(1)), ..options() };
     let other = profile("other", &[("vm.overcommit_ratio", Want::Int(40)), ("vm.swappiness", Want::Int(7))]);
