@@ -47,6 +47,21 @@ const TABLE_BYTES_MAX: u64 = 64 << 20;
 /// File systems on disks that write the time of a read into their inodes.
 const ON_DISK: [&str; 9] = ["bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "nilfs2", "xfs"];
 
+/// Whether a file system has whoever looks at its files wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waits {
+    /// It is here.
+    Never,
+    /// What is looked for is mounted first.
+    Once,
+    /// It asks another machine or a program.
+    Always,
+}
+
+/// File systems that ask another machine; each `fuse` asks a program.
+const WAITING: [&str; 10] =
+    ["9p", "afs", "ceph", "cifs", "coda", "lustre", "nfs", "nfs4", "orangefs", "smb3"];
+
 /// Folders below which programs make mounts for themselves: they come and go with a session, a container, a unit.
 const OF_PROGRAMS: [&str; 10] = [
     "/dev",
@@ -116,6 +131,15 @@ impl Mount {
     #[must_use]
     pub fn path(&self) -> &str {
         &self.at
+    }
+
+    /// Whether looking at a file of it may wait.
+    pub(crate) fn waits(&self) -> Waits {
+        match self.kind.as_str() {
+            "autofs" => Waits::Once,
+            kind if WAITING.contains(&kind) || kind.starts_with("fuse") => Waits::Always,
+            _ => Waits::Never,
+        }
     }
 
     fn has(&self, option: &str) -> bool {
@@ -249,14 +273,19 @@ pub struct Table {
     of_system: BTreeSet<u32>,
 }
 
+/// The mounts of this process, in the order of their table.
+pub(crate) fn all_of_this_process() -> io::Result<Vec<Mount>> {
+    let bytes = file::read_up_to(Path::new(TABLE), TABLE_BYTES_MAX)?;
+    Ok(Mount::all(&String::from_utf8_lossy(&bytes)))
+}
+
 impl Table {
     /// That of this process.
     ///
     /// # Errors
     /// What the kernel says.
     pub fn live() -> io::Result<Self> {
-        let bytes = file::read_up_to(Path::new(TABLE), TABLE_BYTES_MAX)?;
-        Ok(Self::of(&Mount::all(&String::from_utf8_lossy(&bytes))))
+        Ok(Self::of(&all_of_this_process()?))
     }
 
     /// Those of a table that are meant.

@@ -46,6 +46,19 @@ pub fn in_root(root: &Path, path: &str) -> io::Result<PathBuf> {
 
 /// Follows `path` (absolute on the host) below `root`.
 pub(crate) fn resolve(root: &Path, path: &str) -> io::Result<Resolved> {
+    resolve_where(root, path, &|_| Ok(true))
+}
+
+/// The same, where each path on the way, of this machine, is asked about first: whether it may be a link, as looking at
+/// one waits where its file system does.
+///
+/// # Errors
+/// As [`in_root`], and those of `may_be_link`.
+pub(crate) fn resolve_where(
+    root: &Path,
+    path: &str,
+    may_be_link: &dyn Fn(&Path) -> io::Result<bool>,
+) -> io::Result<Resolved> {
     let mut resolved = Resolved::default();
     // Components still to walk, the next one last.
     let mut ahead: Vec<String> = path.split('/').rev().map(str::to_owned).collect();
@@ -61,7 +74,11 @@ pub(crate) fn resolve(root: &Path, path: &str) -> io::Result<Resolved> {
         if root == Path::new("/") && is_magic(&resolved.path) {
             continue;
         }
-        let Ok(target) = std::fs::read_link(root.join(&resolved.path)) else { continue };
+        let at = root.join(&resolved.path);
+        if !may_be_link(&at)? {
+            continue;
+        }
+        let Ok(target) = std::fs::read_link(at) else { continue };
         let text = target.to_str().ok_or(io::ErrorKind::InvalidData)?;
         let at = resolved.path.clone();
         resolved.path.pop();

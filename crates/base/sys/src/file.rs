@@ -5,6 +5,7 @@
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -82,6 +83,17 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         return Err(Unread::TooLong { limit }.into());
     }
     to_its_end(file, limit)
+}
+
+/// The same of a path that no user and no program of ours named: what it is is seen before it is opened at all, as a
+/// device may begin to work by that. What was seen is what is opened, whatever the path leads to by then.
+///
+/// # Errors
+/// As [`read_up_to`].
+pub fn look_and_read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let seen: File = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.into();
+    length_of_regular(&seen)?;
+    read_up_to(Path::new(&format!("/proc/self/fd/{}", seen.as_raw_fd())), limit)
 }
 
 /// Nearly every file of the kernel is shorter.
@@ -176,7 +188,6 @@ mod tests {
     #[test]
     fn a_pipe_that_is_open_already_is_read_to_its_end() {
         use std::io::Write as _;
-        use std::os::fd::AsRawFd as _;
 
         let (reader, mut writer) = io::pipe().unwrap();
         let path = PathBuf::from(format!("/dev/fd/{}", reader.as_raw_fd()));
@@ -202,6 +213,35 @@ mod tests {
         assert_eq!(why(folder.path()), "it is a folder, not a file");
         assert_eq!(why(Path::new("/dev/zero")), "it is a device, not a file");
         assert_eq!(read(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Whoever opens a FIFO for writing waits until somebody opens it for reading, be it without waiting.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of this test")]
+    fn what_somebody_names_is_looked_at_before_it_is_opened() {
+        use std::time::Duration;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (fifo, link, path) =
+            (folder.path().join("fifo"), folder.path().join("link"), folder.path().join("file"));
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        std::os::unix::fs::symlink(&fifo, &link).unwrap();
+        let writer = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || File::options().write(true).open(fifo)
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        let error = look_and_read_up_to(&link, 4).expect_err("it is no file");
+        assert_eq!(error.to_string(), "it is a FIFO, not a file");
+        std::thread::sleep(Duration::from_millis(100));
+        let was_opened = writer.is_finished();
+        while !writer.is_finished() {
+            assert!(read(&fifo).is_err());
+        }
+        assert!(!was_opened);
+        std::fs::write(&path, "text").unwrap();
+        assert_eq!(look_and_read_up_to(&path, 4).unwrap(), b"text");
+        assert_eq!(look_and_read_up_to(&path, 3).unwrap_err().to_string(), "it is longer than 0 MiB");
     }
 
     #[test]

@@ -67,10 +67,10 @@ fn processes(host: &Host, names: &BTreeSet<&str>) -> BTreeMap<String, u32> {
     found
 }
 
-/// The text of a file that no recording is to keep because of us.
+/// The text of a file that no recording is to keep because of us. A byte that is no UTF-8 hides nothing of the rest.
 pub(crate) fn unremembered(host: &Host, path: &str) -> Option<String> {
     let real = if host.is_live() { PathBuf::from(path) } else { host.real_path(path).ok()? };
-    file::read_text(&real).ok()
+    Some(String::from_utf8_lossy(&file::read(&real).ok()?).into_owned())
 }
 
 fn seen(

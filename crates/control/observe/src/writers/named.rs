@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use planish_formats::shell::{Effect, What};
-use planish_host::Host;
+use planish_host::Near;
 use planish_model::{Catalogue, Knob, KnobId, place};
+use planish_sys::file::BYTES_MAX;
 
-use super::unremembered;
 use crate::persisted::sysctl;
 
 /// What texts say of each knob.
@@ -37,7 +37,13 @@ impl Named {
     }
 
     /// Adds what the commands of a file do. Whether that is something to a knob.
-    pub(super) fn add(&mut self, host: &Host, catalogue: &Catalogue, effects: &[Effect], from: &str) -> bool {
+    pub(super) fn add(
+        &mut self,
+        near: &Near<'_>,
+        catalogue: &Catalogue,
+        effects: &[Effect],
+        from: &str,
+    ) -> bool {
         let mut names_any = false;
         for effect in effects {
             let is_sure = effect.is_sure;
@@ -53,7 +59,7 @@ impl Named {
                     let knobs = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
                     self.may_set(knobs, from)
                 }
-                What::Load(path) => self.loaded(host, catalogue, path, is_sure, from),
+                What::Load(path) => self.loaded(near, catalogue, path, is_sure, from),
                 What::Named(text) => self.may_set(mentioned(catalogue, text).into_iter(), from),
             };
         }
@@ -95,15 +101,16 @@ impl Named {
     /// `sysctl -p FILE`: of lines for one key the last counts.
     fn loaded(
         &mut self,
-        host: &Host,
+        near: &Near<'_>,
         catalogue: &Catalogue,
         path: &str,
         is_sure: bool,
         from: &[&str],
     ) -> bool {
         let mut lines = Vec::new();
-        for file in files(host, path) {
-            let text = unremembered(host, &file).unwrap_or_default();
+        for file in files(near, path) {
+            let bytes = near.read_up_to(&file, BYTES_MAX).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
             lines.extend(sysctl::parse(&text, &file).into_iter().map(|line| (line, file.clone())));
         }
         let mut names_any = false;
@@ -128,10 +135,10 @@ fn push(files: &mut BTreeMap<KnobId, Vec<String>>, knob: &KnobId, file: &str) {
 }
 
 /// The files that a pattern means.
-fn files(host: &Host, path: &str) -> Vec<String> {
+fn files(near: &Near<'_>, path: &str) -> Vec<String> {
     match path.rsplit_once('/').filter(|(_, name)| name.contains(['*', '?', '['])) {
         Some((folder, pattern)) => {
-            let mut names = host.list(folder);
+            let mut names = near.list(folder);
             names.retain(|name| place::matches(pattern, name));
             names.sort();
             names.iter().map(|name| format!("{folder}/{name}")).collect()

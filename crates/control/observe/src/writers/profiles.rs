@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_formats::shell::effects;
 use planish_formats::tuned::{Asked, Line, Lines, main_option};
-use planish_host::Host;
+use planish_host::{Host, Near};
 use planish_model::{Again, BootValue, Catalogue, KnobId, WriterAgain, place, threads};
 
 use super::named::{Named, meant, of_path, of_sysctl};
@@ -152,7 +152,7 @@ impl Merged<'_> {
         let text = script.as_ref().and_then(|script| unremembered(self.host, script));
         let (Some(script), Some(text)) = (script, text) else { return false };
         let mut of_script = Named::default();
-        of_script.add(self.host, self.catalogue, &effects(&text, None), &script);
+        of_script.add(&Near::of(self.host), self.catalogue, &effects(&text, None), &script);
         self.set_by_other(&line.section, of_script.knobs().iter());
         self.named.extend(of_script);
         true

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use planish_formats::shell::{Ask, Effect, effects};
 use planish_formats::{texts as formats, unit};
-use planish_host::Host;
+use planish_host::{Host, Near};
 use planish_model::{Again, Catalogue, KnobId, Writer, WriterScope, place};
-use planish_sys::file;
 
 use super::named::{Named, meant, of_sysctl};
 use super::unit::Units;
@@ -56,18 +56,19 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
         }
         Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
+            let near = Near::of(host);
             let scripts = RefCell::new(BTreeMap::new());
             let ask = |path: &str, must_run: bool| {
                 let known = scripts.borrow().get(path).cloned();
                 let text = known.unwrap_or_else(|| {
-                    let text = script(host, path);
+                    let text = script(&near, path);
                     scripts.borrow_mut().insert(path.to_owned(), text.clone());
                     text
                 });
-                text.filter(|_| !must_run || is_executable(host, path))
+                text.filter(|_| !must_run || is_executable(near.path(path)))
             };
             let texts = files.iter().flat_map(|file| texts(host, file, *executable, units));
-            mentioned(host, catalogue, texts, &ask)
+            mentioned(&near, catalogue, texts, &ask)
         }
     }
 }
@@ -99,7 +100,7 @@ fn names(
 
 /// Texts that write knobs as `sysctl` does, or by their path.
 fn mentioned(
-    host: &Host,
+    near: &Near<'_>,
     catalogue: &Catalogue,
     texts: impl Iterator<Item = (String, String)>,
     ask: Ask<'_>,
@@ -108,11 +109,11 @@ fn mentioned(
     let (mut evidence, mut seen) = (Vec::new(), BTreeSet::new());
     for (path, text) in texts {
         // Red Hat's /etc/rc.local is a link to another of these files, and a script has one in each runlevel.
-        let real = host.real_path(&path).and_then(std::fs::canonicalize);
+        let real = near.host().real_path(&path).and_then(std::fs::canonicalize);
         if real.is_ok_and(|real| !seen.insert(real)) {
             continue;
         }
-        if named.add(host, catalogue, &effects_in(&path, &text, Some(ask)), &path) {
+        if named.add(near, catalogue, &effects_in(&path, &text, Some(ask)), &path) {
             evidence.push(format!("{path} names knobs"));
         }
     }
@@ -128,7 +129,7 @@ fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(S
         Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
         _ => vec![file.to_owned()],
     };
-    let counted = paths.into_iter().filter(|path| !executable || is_executable(host, path));
+    let counted = paths.into_iter().filter(|path| !executable || is_executable(host.real_path(path)));
     counted.filter_map(|path| unremembered(host, &path).map(|text| (path, text))).collect()
 }
 
@@ -163,14 +164,16 @@ fn init_scripts(host: &Host, folder: &str) -> Vec<String> {
 }
 
 /// The text of a file that another one starts or reads: a program, a long one and what is no file are none. No
-/// recording is to keep it, as it keeps none of the texts that start it.
-fn script(host: &Host, path: &str) -> Option<String> {
-    let bytes = file::read_up_to(&host.real_path(path).ok()?, SCRIPT_BYTES_MAX).ok()?;
-    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+/// recording is to keep it, as it keeps none of the texts that start it. A shell takes bytes as they come: one that is
+/// no UTF-8, in a comment as a rule, hides nothing.
+fn script(near: &Near<'_>, path: &str) -> Option<String> {
+    let bytes = near.read_up_to(path, SCRIPT_BYTES_MAX).ok()?;
+    let is_text = !bytes.contains(&0);
+    is_text.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether a file may be executed by anybody.
-fn is_executable(host: &Host, path: &str) -> bool {
-    let found = host.real_path(path).and_then(std::fs::metadata);
+fn is_executable(path: std::io::Result<PathBuf>) -> bool {
+    let found = path.and_then(std::fs::metadata);
     found.is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
 }

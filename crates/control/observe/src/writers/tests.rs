@@ -124,6 +124,27 @@ fn no_recording_keeps_a_script_that_is_followed() {
     );
 }
 
+/// A script that may be executed.
+fn executable(root: &Path, path: &str, text: impl AsRef<[u8]>) {
+    use std::os::unix::fs::PermissionsExt;
+    write(root, path, text);
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(root.join(&path[1..]), executable).expect("ours");
+}
+
+/// A shell reads past it, in a comment of Latin-1.
+#[test]
+fn a_byte_that_is_no_utf_8_hides_no_script() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    executable(root, "/etc/rc.local", b"#!/bin/sh\n# f\xfcr uns\ntune\nsysctl -w vm.swappiness=60\n");
+    executable(root, "/usr/sbin/tune", b"#!/bin/sh\n# \xfc\nsysctl -p /etc/own.conf\n");
+    write(root, "/etc/own.conf", b"# \xfc\nvm.stat_interval = 9\n");
+    let seen = seen_in(root);
+    assert_eq!(knobs(&seen[0]), ["vm.stat_interval", "vm.swappiness"]);
+    assert_eq!(seen[0].maybe.len(), 0);
+}
+
 #[test]
 fn a_group_of_any_name_is_of_the_threads_that_its_expression_means() {
     let tree = tempfile::tempdir().expect("a folder");
