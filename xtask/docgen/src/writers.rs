@@ -40,7 +40,7 @@ followed and named with its line, from one to the next and up to 256 KiB each; o
 lines name *may* be set. What a folder is run by (`run-parts`, `for f in FOLDER/*`), what a script is given as `$1`, and
 what a profile of tuned or a rule of udev starts, is not followed. Nothing is opened that is no file, as a device may begin to work by it, and nothing is looked
 at on a file system of the network, on one of a program (`fuse`) or behind an automount: that may wait. A byte that is
-no UTF-8 hides nothing. A recording keeps no such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
+no UTF-8 hides nothing. Of scripts of more than 8 MiB in sum the rest is not followed, which is told. A recording keeps no such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

@@ -6,6 +6,7 @@
 //! may hold secrets.
 
 mod named;
+mod places;
 mod profiles;
 mod scope;
 pub(crate) mod unit;

@@ -22,7 +22,7 @@ use follow::{Body, Spot};
 use paths::{below, of_key, plain};
 
 /// What becomes of a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// Something is written to the file of this path; `*` stands for what only a shell can tell.
     File(String),
@@ -37,7 +37,7 @@ pub enum What {
 }
 
 /// One thing that a text does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Effect {
     /// What it is.
     pub what: What,
@@ -64,6 +64,9 @@ const LOOKS_MAX: usize = 10_000;
 
 /// Functions that are run in one text: those that call each other must not take all the time.
 const CALLS_MAX: usize = 200;
+
+/// Bytes of a function that count as one more.
+const CALL_BYTES: usize = 4096;
 
 /// Bytes of a word with its variables put in.
 const VALUE_MAX: usize = 4096;
@@ -123,6 +126,15 @@ struct Variable {
     times: usize,
     /// One of them sets it to what only a shell can tell.
     is_open: bool,
+}
+
+impl Variable {
+    /// Adds what it may be. Loops of one text count by the same name to the same end.
+    fn may_be(&mut self, parts: &[Part]) {
+        if self.values.len() < VALUES_MAX && !self.values.iter().any(|known| known == parts) {
+            self.values.push(parts.to_vec());
+        }
+    }
 }
 
 /// A word with its variables put in.
@@ -286,7 +298,7 @@ impl Finder<'_> {
         let body = self.bodies.iter().rfind(|body| body.name == name).cloned();
         let is_within = self.running.len() >= DEPTH_MAX || self.running.iter().any(|other| other == name);
         let Some(body) = body.filter(|_| !is_within && self.calls < CALLS_MAX) else { return };
-        self.calls += 1;
+        self.calls += 1 + body.text.len() / CALL_BYTES;
         self.running.push(name.to_owned());
         let at = std::mem::replace(&mut self.at, body.at);
         let was_open = self.is_open;
@@ -345,10 +357,11 @@ impl Finder<'_> {
         let is_sure = is_sure && !self.is_doubtful;
         let place = Some(&what).filter(|_| is_sure && !self.is_conditional).and_then(of_kernel);
         if let Some(place) = place {
-            let earlier = self.effects.split_off(self.begin);
-            let is_over =
-                |effect: &Effect| effect.is_sure && of_kernel(&effect.what).as_ref() == Some(&place);
-            self.effects.extend(earlier.into_iter().filter(|effect| !is_over(effect)));
+            let is_over = |effect: &Effect| effect.is_sure && is_at(&effect.what, &place);
+            if self.effects[self.begin..].iter().any(is_over) {
+                let earlier = self.effects.split_off(self.begin);
+                self.effects.extend(earlier.into_iter().filter(|effect| !is_over(effect)));
+            }
         }
         self.push(what, says, is_sure);
     }
@@ -377,7 +390,7 @@ impl Finder<'_> {
                     for (name, value) in assigned.iter().chain(more).filter_map(Word::assigned) {
                         let variable = self.variables.entry(name.to_owned()).or_default();
                         variable.times += 1;
-                        variable.values.push(value.parts.clone());
+                        variable.may_be(&value.parts);
                     }
                     for word in words.iter().filter(|_| reads).skip(1) {
                         self.variables.entry(word.raw.to_owned()).or_default().is_open = true;
@@ -388,7 +401,7 @@ impl Finder<'_> {
                     variable.times += 1;
                     match words {
                         Some((words, _)) => {
-                            variable.values.extend(words.iter().map(|word| here(&word.parts)));
+                            words.iter().for_each(|word| variable.may_be(&here(&word.parts)));
                         }
                         None => variable.is_open = true,
                     }
@@ -742,6 +755,15 @@ fn of_kernel(what: &What) -> Option<String> {
     };
     let is_one = !path.contains(['*', '?', '[']);
     (is_one && ["/proc/", "/sys/"].iter().any(|folder| path.starts_with(folder))).then_some(path)
+}
+
+/// Whether something is written to this file of the kernel.
+fn is_at(what: &What, place: &str) -> bool {
+    match what {
+        What::File(path) => path == place,
+        What::Key(key) => of_key(key) == place,
+        What::Load(_) | What::Named(_) | What::Below(..) => false,
+    }
 }
 
 fn loaded(effect: &Effect) -> Option<String> {

@@ -1,12 +1,13 @@
 //! The knobs that texts of a writer name, and what becomes of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use planish_formats::shell::{Effect, What};
 use planish_host::Near;
 use planish_model::{Catalogue, Knob, KnobId, place};
 use planish_sys::file::BYTES_MAX;
 
+use super::places::{Places, is_place};
 use crate::persisted::sysctl;
 
 /// What texts say of each knob.
@@ -40,26 +41,26 @@ impl Named {
     pub(super) fn add(
         &mut self,
         near: &Near<'_>,
-        catalogue: &Catalogue,
+        places: &Places<'_>,
         effects: &[Effect],
         from: &str,
     ) -> bool {
+        let (catalogue, mut done) = (places.catalogue, HashSet::new());
         let mut names_any = false;
-        for effect in effects {
+        // A function that is called again does the same again.
+        for effect in effects.iter().filter(|effect| done.insert(*effect)) {
             let is_sure = effect.is_sure;
             // A script that the file has run is named beside it.
             let from = [from, effect.from.as_str()];
             let from = &from[..1 + usize::from(!effect.from.is_empty())];
             names_any |= match &effect.what {
-                What::File(path) => self.written(catalogue, path, &effect.says, is_sure, from),
-                What::Key(key) => {
-                    self.written(catalogue, &place::of_sysctl(key), &effect.says, is_sure, from)
-                }
+                What::File(path) => self.written(places, path, &effect.says, is_sure, from),
+                What::Key(key) => self.written(places, &place::of_sysctl(key), &effect.says, is_sure, from),
                 What::Below(folder, name) => {
                     let knobs = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
                     self.may_set(knobs, from)
                 }
-                What::Load(path) => self.loaded(near, catalogue, path, is_sure, from),
+                What::Load(path) => self.loaded(near, places, path, is_sure, from),
                 What::Named(text) => self.may_set(mentioned(catalogue, text).into_iter(), from),
             };
         }
@@ -76,16 +77,9 @@ impl Named {
     }
 
     /// Something is written to the places of a pattern. One that leaves open which knob is meant may mean another.
-    fn written(
-        &mut self,
-        catalogue: &Catalogue,
-        path: &str,
-        says: &str,
-        is_sure: bool,
-        from: &[&str],
-    ) -> bool {
+    fn written(&mut self, places: &Places<'_>, path: &str, says: &str, is_sure: bool, from: &[&str]) -> bool {
         let mut names_any = false;
-        for knob in catalogue.knobs().filter(|knob| is_place(knob, path)) {
+        for knob in places.at(path).iter() {
             names_any = true;
             match is_sure && tells_knob(knob, path) {
                 true => {
@@ -102,7 +96,7 @@ impl Named {
     fn loaded(
         &mut self,
         near: &Near<'_>,
-        catalogue: &Catalogue,
+        places: &Places<'_>,
         path: &str,
         is_sure: bool,
         from: &[&str],
@@ -120,7 +114,7 @@ impl Named {
             if last.get(line.path.as_str()) == Some(&at) {
                 let says = format!("{} = {}", line.path, line.value);
                 let from: Vec<&str> = from.iter().copied().chain([file.as_str()]).collect();
-                names_any |= self.written(catalogue, &line.path, &says, is_sure, &from);
+                names_any |= self.written(places, &line.path, &says, is_sure, &from);
             }
         }
         names_any
@@ -200,30 +194,6 @@ pub(super) fn of_sysctl(catalogue: &Catalogue, key: &str) -> Vec<KnobId> {
 /// The knobs that have a place there.
 pub(super) fn of_path(catalogue: &Catalogue, path: &str) -> Vec<KnobId> {
     catalogue.knobs().filter(|knob| is_place(knob, path)).map(|knob| knob.id.clone()).collect()
-}
-
-/// Whether a knob has a place there; a wildcard of the path stays within its component.
-fn is_place(knob: &Knob, path: &str) -> bool {
-    let (mut ours, mut theirs) = (knob.path.split('/'), path.split('/'));
-    loop {
-        match (ours.next(), theirs.next()) {
-            (None, None) => return true,
-            (Some(ours), Some(theirs)) => {
-                let (hole, wild) = (ours.contains('{'), theirs.contains(['*', '?', '[']));
-                let before = ours.split('{').next().unwrap_or_default();
-                let fits = match (hole, wild) {
-                    (false, false) => ours == theirs,
-                    (false, true) => place::matches(theirs, ours),
-                    (true, false) => place::captures(ours, theirs).is_some(),
-                    (true, true) => theirs.starts_with(before) || theirs.starts_with(['*', '?', '[']),
-                };
-                if !fits {
-                    return false;
-                }
-            }
-            _ => return false,
-        }
-    }
 }
 
 /// Whether a knob has a place below a folder whose file has a name, which may be a pattern.

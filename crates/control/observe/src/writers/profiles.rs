@@ -9,6 +9,7 @@ use planish_host::{Host, Near};
 use planish_model::{Again, BootValue, Catalogue, KnobId, WriterAgain, place, threads};
 
 use super::named::{Named, meant, of_path, of_sysctl};
+use super::places::Places;
 use super::unremembered;
 use crate::persisted::sysctl;
 
@@ -152,7 +153,8 @@ impl Merged<'_> {
         let text = script.as_ref().and_then(|script| unremembered(self.host, script));
         let (Some(script), Some(text)) = (script, text) else { return false };
         let mut of_script = Named::default();
-        of_script.add(&Near::of(self.host), self.catalogue, &effects(&text, None), &script);
+        let places = Places::of(self.catalogue);
+        of_script.add(&Near::of(self.host), &places, &effects(&text, None), &script);
         self.set_by_other(&line.section, of_script.knobs().iter());
         self.named.extend(of_script);
         true

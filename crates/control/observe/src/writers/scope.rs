@@ -1,6 +1,6 @@
 //! Which knobs a second writer sets on this host, by its own configuration.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -11,11 +11,16 @@ use planish_host::{Host, Near};
 use planish_model::{Again, Catalogue, KnobId, Writer, WriterScope, place};
 
 use super::named::{Named, meant, of_sysctl};
+use super::places::Places;
 use super::unit::Units;
 use super::{profiles, unremembered};
 
 /// Bytes of a script that is looked into: those that set something up are shorter.
 const SCRIPT_BYTES_MAX: u64 = 256 << 10;
+
+/// Bytes of scripts of a writer that are followed, each as often as it is started: a host that starts more of them is
+/// none that anybody would wait for.
+const SCRIPTS_BYTES_MAX: usize = 8 << 20;
 
 /// What the configuration of a writer tells.
 #[derive(Default)]
@@ -57,7 +62,7 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
         Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
             let near = Near::of(host);
-            let scripts = RefCell::new(BTreeMap::new());
+            let (scripts, given) = (RefCell::new(BTreeMap::new()), Cell::new(0));
             let ask = |path: &str, must_run: bool| {
                 let known = scripts.borrow().get(path).cloned();
                 let text = known.unwrap_or_else(|| {
@@ -65,10 +70,19 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
                     scripts.borrow_mut().insert(path.to_owned(), text.clone());
                     text
                 });
-                text.filter(|_| !must_run || is_executable(near.path(path)))
+                let text = text.filter(|_| !must_run || is_executable(near.path(path)))?;
+                given.set(given.get() + text.len());
+                (given.get() <= SCRIPTS_BYTES_MAX).then_some(text)
             };
             let texts = files.iter().flat_map(|file| texts(host, file, *executable, units));
-            mentioned(&near, catalogue, texts, &ask)
+            let mut scope = mentioned(&near, &Places::of(catalogue), texts, &ask);
+            if given.get() > SCRIPTS_BYTES_MAX {
+                let most = SCRIPTS_BYTES_MAX >> 20;
+                scope
+                    .evidence
+                    .push(format!("scripts are started of more than {most} MiB: the rest is not followed"));
+            }
+            scope
         }
     }
 }
@@ -101,7 +115,7 @@ fn names(
 /// Texts that write knobs as `sysctl` does, or by their path.
 fn mentioned(
     near: &Near<'_>,
-    catalogue: &Catalogue,
+    places: &Places<'_>,
     texts: impl Iterator<Item = (String, String)>,
     ask: Ask<'_>,
 ) -> Scope {
@@ -113,7 +127,7 @@ fn mentioned(
         if real.is_ok_and(|real| !seen.insert(real)) {
             continue;
         }
-        if named.add(near, catalogue, &effects_in(&path, &text, Some(ask)), &path) {
+        if named.add(near, places, &effects_in(&path, &text, Some(ask)), &path) {
             evidence.push(format!("{path} names knobs"));
         }
     }

@@ -8,6 +8,9 @@ use planish_model::KnobId;
 use super::*;
 use crate::testing::write;
 
+/// The folder of settings of memory.
+const P: &str = "/proc/sys/vm";
+
 fn seen_in(root: &Path) -> Vec<SeenWriter> {
     write(root, "/proc/version", "Linux\n");
     read(&Host::open(root).expect("a tree"), &Catalogue::embedded().expect("sound"))
@@ -143,6 +146,51 @@ fn a_byte_that_is_no_utf_8_hides_no_script() {
     let seen = seen_in(root);
     assert_eq!(knobs(&seen[0]), ["vm.stat_interval", "vm.swappiness"]);
     assert_eq!(seen[0].maybe.len(), 0);
+}
+
+/// Of the work, not of the time: each unit starts functions that write the same files, and files of their own.
+#[test]
+fn what_many_scripts_write_is_looked_up_once() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let functions: String = (0..60)
+        .map(|at| format!("f{at}() {{ for i in 1 2 3; do echo $i > /tmp/x.$i; echo $i > {P}/swappiness; done; }}\nf{at}\n"))
+        .collect();
+    executable(root, "/usr/local/sbin/tune", format!("#!/bin/sh\n{functions}"));
+    write(root, "/proc/version", "Linux\n");
+    let host = Host::open(root).expect("a tree");
+    let catalogue = Catalogue::embedded().expect("sound");
+    let places = places::Places::of(&catalogue);
+    let near = planish_host::Near::of(&host);
+    let ask = |path: &str, _: bool| String::from_utf8(near.read_up_to(path, 1 << 20).ok()?).ok();
+    let mut told = 0;
+    for at in 0..20 {
+        let unit = format!("ExecStart=/usr/local/sbin/tune {at}\n");
+        let effects = planish_formats::unit::effects(&unit, Some(&ask));
+        told += effects.len();
+        let mut named = named::Named::default();
+        assert!(named.add(&near, &places, &effects, "/etc/systemd/system/a.service"));
+    }
+    assert_eq!(places.looked_up(), 1);
+    assert!(told < 20 * 600, "{told}");
+}
+
+/// A host may start more than anybody could read: what is left out is told, and the rest is not waited for.
+#[test]
+fn all_scripts_of_a_host_have_an_end() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let comment = format!("# {}\n", "x".repeat(200 << 10));
+    executable(root, "/usr/local/sbin/long", format!("#!/bin/sh\n{comment}"));
+    executable(root, "/usr/local/sbin/tune", "#!/bin/sh\nsysctl -w vm.stat_interval=9\n");
+    let seen = |times: usize| {
+        let lines = "/usr/local/sbin/long\n".repeat(times);
+        executable(root, "/etc/rc.local", format!("#!/bin/sh\nsysctl -w vm.swappiness=60\n{lines}tune\n"));
+        let seen = seen_in(root).remove(0);
+        (knobs(&seen).len(), seen.evidence.iter().any(|line| line.contains("not followed")))
+    };
+    assert_eq!(seen(20), (2, false));
+    assert_eq!(seen(60), (1, true));
 }
 
 #[test]
