@@ -31,16 +31,21 @@ another one writes too, and `planish check` names it where a value has changed. 
   `planish export tuned PROFILE` gives tuned the values instead.
 
 A command of a text that writes a setting (`>`, `tee`, `sysctl NAME=VALUE`, `sysctl -p FILE`) sets it, one that only
-reads it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told,
-and makes no exit code 1. Conditions are taken to hold, and variables and loops are followed as far as the text tells.
-What no shell comes by, as behind an `exit`, is not told, what a function does that nobody calls may be done, and of
-several writes of one setting in a text the last counts. Of a unit its `WorkingDirectory=`, `Environment=` and
-`StandardOutput=file:` count, too. A script of a shell that a text starts (`FILE`, `sh FILE`) or reads (`. FILE`) is
-followed and named with its line, from one to the next and up to 256 KiB each; of one for another interpreter what its
-lines name *may* be set. What a folder is run by (`run-parts`, `for f in FOLDER/*`), what a script is given as `$1`, and
-what a profile of tuned or a rule of udev starts, is not followed. Nothing is opened that is no file, as a device may begin to work by it, and nothing is looked
+reads it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told, and
+makes no exit code 1. Conditions are taken to hold, and variables and loops are followed as far as the text tells. What
+no shell comes by, as behind an `exit`, is not told, what a function does that nobody calls may be done, and of several
+writes of one setting in a text the last counts. Of a unit its `WorkingDirectory=`, `Environment=` and
+`StandardOutput=file:` count, too; what another user than root runs (`User=`, the user of a line of cron, `sudo -u`,
+`su USER -c`), or a unit that is kept from settings (`ProtectKernelTunables=`, `ReadOnlyPaths=`), *may* set them at
+most, and a script of a unit with `RootDirectory=` or `RootImage=` is another than that of its name here. A script of a
+shell that a text starts (`FILE`, `sh FILE`) or reads (`. FILE`) is followed and named with its line, from one to the
+next and up to 256 KiB each; of one for another interpreter what its lines name *may* be set. What a folder is run by
+(`run-parts`, `for f in FOLDER/*`), what a script is given as `$1`, and what a profile of tuned or a rule of udev
+starts, is not followed. Nothing is opened that is no file, as a device may begin to work by it, and nothing is looked
 at on a file system of the network, on one of a program (`fuse`) or behind an automount: that may wait. A byte that is
-no UTF-8 hides nothing. Of scripts of more than 8 MiB in sum the rest is not followed, which is told. A recording keeps no such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and `enabled=false`.
+no UTF-8 hides nothing. Of scripts of more than 8 MiB in sum the rest is not followed, which is told. A recording keeps
+no such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and
+`enabled=false`.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

@@ -18,15 +18,25 @@ pub fn effects_of_table(text: &str, has_user: bool, ask: Option<Ask<'_>>) -> Vec
             false => return None,
         };
         let mut command = line;
-        for _ in 0..times + usize::from(has_user) {
-            command = command.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start());
+        for _ in 0..times {
+            command = behind_a_word(command);
+        }
+        // What another user is let write is another question.
+        let user = command.split([' ', '\t', ':']).next();
+        let is_root = !has_user || user == Some("root");
+        if has_user {
+            command = behind_a_word(command);
         }
         // What stands behind the sign is read by the command.
         let end = command.match_indices('%').find(|(at, _)| !command[..*at].ends_with('\\'));
         let command = &command[..end.map_or(command.len(), |(at, _)| at)];
-        Some(Run::new(Ran::Script(command.replace("\\%", "%")), true))
+        Some(Run::new(Ran::Script(command.replace("\\%", "%")), is_root))
     });
     effects_of(commands, ask)
+}
+
+fn behind_a_word(text: &str) -> &str {
+    text.split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim_start())
 }
 
 /// What data of cloud-init does: a script, or lines of which some are commands, such as `- sysctl -w NAME=VALUE` and
@@ -169,6 +179,9 @@ mod tests {
         let text = "# sysctl -w no.no=1\nPATH=/bin\n@reboot root sysctl -w a.b=1\n*/5 * * * 1-5 root echo 1 > /proc/x\n\
                     0 0 * * * root cat /proc/y%sysctl -w no.no=1\n";
         assert_eq!(told(effects_of_table(text, true, None)), ["a.b", "/proc/x"]);
+        let other = "@reboot www-data sysctl -w a.b=1\n* * * * *  nobody\techo 1 > /proc/x\n";
+        let told_of = told(effects_of_table(other, true, None));
+        assert_eq!(told_of, ["?Key(\"a.b\")", "?File(\"/proc/x\")"], "another user may not");
         assert_eq!(told(effects_of_table("@daily sysctl -w a.b=1\n", false, None)), ["a.b"]);
     }
 

@@ -1,9 +1,85 @@
 //! Command lines of units of systemd, and what they do.
 
+use std::collections::BTreeMap;
+
 use crate::shell::{Ask, Effect, Ran, Run, What, effects_of};
 
 /// Keys beside the commands that decide what those write, or write themselves.
-pub const DECIDING: [&str; 4] = ["WorkingDirectory", "Environment", "EnvironmentFile", "StandardOutput"];
+pub const DECIDING: [&str; 13] = [
+    "WorkingDirectory",
+    "Environment",
+    "EnvironmentFile",
+    "StandardOutput",
+    "User",
+    "DynamicUser",
+    "PermissionsStartOnly",
+    "ProtectKernelTunables",
+    "ReadOnlyPaths",
+    "ReadOnlyDirectories",
+    "InaccessiblePaths",
+    "RootDirectory",
+    "RootImage",
+];
+
+/// What keeps the commands of a unit from settings (`systemd.exec(5)`).
+#[derive(Default)]
+struct Kept {
+    /// They are run as another user than root, who may be let write one all the same.
+    is_other: bool,
+    /// They see settings that cannot be written.
+    is_walled: bool,
+    /// They see other files than those of the host.
+    is_jailed: bool,
+    /// Only the main command is kept from anything.
+    only_start: bool,
+}
+
+impl Kept {
+    fn of<'l>(lines: impl Iterator<Item = (&'l str, &'l str)>) -> Self {
+        let mut kept = Self::default();
+        let (mut user, mut is_dynamic, mut is_protected) = ("", false, false);
+        let (mut walls, mut jails) = (BTreeMap::new(), BTreeMap::new());
+        let is_on = |value: &str| ["yes", "y", "1", "true", "t", "on"].contains(&&*value.to_lowercase());
+        for (key, value) in lines {
+            match key {
+                "User" => user = value,
+                "DynamicUser" => is_dynamic = is_on(value),
+                "PermissionsStartOnly" => kept.only_start = is_on(value),
+                "ProtectKernelTunables" => is_protected = is_on(value),
+                "RootDirectory" | "RootImage" => {
+                    let root = value.trim_start_matches(['-', '/']);
+                    jails.insert(key, !root.is_empty());
+                }
+                "ReadOnlyPaths" | "ReadOnlyDirectories" | "InaccessiblePaths" => {
+                    let is_wall = walls.entry(key.replace("Directories", "Paths")).or_insert(false);
+                    *is_wall =
+                        !value.is_empty() && (*is_wall || value.split_whitespace().any(holds_settings));
+                }
+                _ => {}
+            }
+        }
+        kept.is_other = is_dynamic || !["", "root", "0"].contains(&user);
+        kept.is_walled = is_protected || walls.values().any(|is_wall| *is_wall);
+        kept.is_jailed = jails.values().any(|is_jail| *is_jail);
+        kept
+    }
+
+    /// Whether a command is kept from nothing: signs in front of one give it the rights of root.
+    fn lets(&self, key: &str, value: &str) -> bool {
+        let signs = value.len() - value.trim_start_matches(['@', '-', ':', '+', '!', '|']).len();
+        let signs = &value[..signs];
+        let is_free = self.only_start && key != "ExecStart" || signs.contains('+');
+        !self.is_jailed && (is_free || !self.is_walled && (!self.is_other || signs.contains('!')))
+    }
+}
+
+/// Whether a path of a unit is one of settings, or holds them.
+fn holds_settings(path: &str) -> bool {
+    let path = path.trim_matches('"').trim_start_matches(['-', '+']);
+    let is_below =
+        |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    path == "/" || ["/proc", "/sys"].into_iter().any(is_below)
+}
 
 /// What the lines `Exec..=` of a unit do, with what lines of [`DECIDING`] say. What is run when it stops may never be.
 #[must_use]
@@ -15,13 +91,16 @@ pub fn effects(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let folder = last("WorkingDirectory").map(|folder| folder.trim_start_matches('-'));
     let folder = folder.filter(|folder| folder.starts_with('/')).map(str::to_owned);
     let variables = environment(lines().filter(|(key, _)| *key == "Environment").map(|(_, value)| value));
+    let kept = Kept::of(lines());
+    // The scripts of a folder that is its root are others than those of this name here.
+    let ask = ask.filter(|_| !kept.is_jailed);
     // A file may say otherwise.
     let is_told = last("EnvironmentFile").is_none_or(str::is_empty);
     let mut effects = effects_of(
         lines().filter(|(key, _)| key.starts_with("Exec")).flat_map(|(key, value)| {
             let is_sure = !["ExecStop", "ExecStopPost", "ExecReload"].contains(&key);
             let filled = put_in(value, &variables);
-            let is_sure = is_sure && (is_told || filled == value);
+            let is_sure = is_sure && (is_told || filled == value) && kept.lets(key, value);
             let (folder, variables) = (folder.clone(), variables.clone());
             let run = move |what| Run { what, is_sure, folder: folder.clone(), variables: variables.clone() };
             commands(&filled).into_iter().map(run)
@@ -36,7 +115,8 @@ pub fn effects(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
         effects.push(Effect {
             what: What::File(path.to_owned()),
             says: says.to_owned(),
-            is_sure: true,
+            // It is opened before the command is kept from anything.
+            is_sure: !kept.is_jailed,
             from: String::new(),
         });
     }
@@ -214,6 +294,46 @@ mod tests {
         assert_eq!(told(unit, "#!/bin/sh\necho $V > a\n"), file(true));
         assert_eq!(told(&unit.replace("ExecStart", "ExecStop"), "#!/bin/sh\necho $V > a\n"), file(false));
         assert_eq!(told(unit, "echo $V > a\n"), [], "systemd starts no text that says not by what");
+    }
+
+    /// A false alarm is one of the monitoring.
+    #[test]
+    fn what_a_unit_is_kept_from_it_may_do_at_most() {
+        let ask = |path: &str, _: bool| (path == "/opt/x").then(|| "#!/bin/sh\nsysctl -w a.b=1\n".to_owned());
+        let told = |text: &str| {
+            let is_key = |effect: &Effect| matches!(effect.what, What::Key(_));
+            effects(text, Some(&ask))
+                .iter()
+                .filter(|effect| is_key(effect))
+                .map(|effect| effect.is_sure)
+                .collect()
+        };
+        for (text, expected) in [
+            ("ExecStart=/opt/x", vec![true]),
+            ("User=nobody\nExecStart=/opt/x", vec![false]),
+            ("User=nobody\nUser=\nExecStart=/opt/x", vec![true]),
+            ("User=root\nExecStart=/opt/x", vec![true]),
+            ("User=nobody\nExecStart=+/opt/x", vec![true]),
+            ("User=nobody\nExecStart=-!/opt/x", vec![true]),
+            (
+                "User=nobody\nPermissionsStartOnly=yes\nExecStartPre=/opt/x\nExecStart=/opt/x",
+                vec![true, false],
+            ),
+            ("DynamicUser=1\nExecStart=/opt/x", vec![false]),
+            ("ProtectKernelTunables=yes\nExecStart=/opt/x", vec![false]),
+            ("ProtectKernelTunables=yes\nExecStart=!/opt/x", vec![false]),
+            ("ProtectKernelTunables=yes\nProtectKernelTunables=no\nExecStart=/opt/x", vec![true]),
+            ("ReadOnlyPaths=/etc -/proc/sys\nExecStart=/opt/x", vec![false]),
+            ("ReadOnlyPaths=/\nExecStart=/opt/x", vec![false]),
+            ("ReadOnlyPaths=/sys/kernel\nReadOnlyPaths=\nExecStart=/opt/x", vec![true]),
+            ("ReadOnlyPaths=/etc /system\nExecStart=/opt/x", vec![true]),
+            ("RootDirectory=/srv/jail\nExecStart=/opt/x", vec![]),
+            ("RootDirectory=/srv/jail\nExecStart=/sbin/sysctl -w a.b=1", vec![false]),
+            ("RootImage=/srv/a.raw\nRootImage=\nRootDirectory=/\nExecStart=/opt/x", vec![true]),
+        ] {
+            let found: Vec<bool> = told(text);
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]

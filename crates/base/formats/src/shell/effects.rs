@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lex::{Part, Word};
 use super::tree::{Command, Kind, List, Pipeline, Redirect, parse};
-use crate::shell::programs::{Program, program};
+use crate::shell::programs::{Program, is_of_another, program};
 use follow::{Body, Spot};
 use paths::{below, of_key, plain};
 
@@ -544,9 +544,8 @@ impl Finder<'_> {
     /// A program with its words. `says` is what it writes where it is asked to, and `before` what it reads.
     fn command(&mut self, fields: &[String], says: &str, before: &str) {
         let Some(first) = fields.first() else { return };
-        let told = || fields.join(" ");
         if self.functions.contains(first) {
-            self.named(told());
+            self.named(fields.join(" "));
             self.call(first);
             return;
         }
@@ -557,6 +556,14 @@ impl Finder<'_> {
             "exec" if fields.len() > 1 => self.over = Some("exit"),
             _ => {}
         }
+        let was = self.is_doubtful;
+        self.is_doubtful |= is_of_another(fields);
+        self.program(fields, says, before);
+        self.is_doubtful = was;
+    }
+
+    fn program(&mut self, fields: &[String], says: &str, before: &str) {
+        let told = || fields.join(" ");
         match program(fields) {
             Program::Reads => self.reads.push(told()),
             Program::Unknown => self.named(told()),
@@ -572,7 +579,7 @@ impl Finder<'_> {
             Program::Shell { text, is_doubtful } => {
                 let was = self.is_doubtful;
                 self.is_doubtful |= is_doubtful;
-                match first == "eval" {
+                match fields.first().is_some_and(|first| first == "eval") {
                     true => self.script(&text),
                     false => self.apart(|finder| finder.script(&text)),
                 }

@@ -112,7 +112,7 @@ const READING: [&str; 72] = [
 ];
 
 /// Programs that run another one, whose name is the first word behind their options.
-const RUNNING: [&str; 18] = [
+const RUNNING: [&str; 21] = [
     "builtin",
     "busybox",
     "chrt",
@@ -120,6 +120,7 @@ const RUNNING: [&str; 18] = [
     "doas",
     "env",
     "exec",
+    "flock",
     "ionice",
     "nice",
     "nohup",
@@ -127,10 +128,12 @@ const RUNNING: [&str; 18] = [
     "stdbuf",
     "sudo",
     "systemd-cat",
+    "systemd-run",
     "taskset",
     "time",
     "timeout",
     "toybox",
+    "unshare",
 ];
 
 /// Options of one of those that a word follows.
@@ -139,16 +142,43 @@ fn with_a_word(name: &str) -> &'static [&'static str] {
         "doas" | "sudo" => &["-u", "-g", "--user", "--group"],
         "env" => &["-u", "-C"],
         "exec" => &["-a"],
+        "flock" => &["-w", "--wait", "--timeout", "-E", "--conflict-exit-code"],
         "ionice" => &["-c", "-n"],
         "nice" => &["-n"],
         "stdbuf" => &["-i", "-o", "-e"],
         "systemd-cat" => &["-t", "-p"],
+        "systemd-run" => &OF_SYSTEMD_RUN,
         "time" => &["-f", "-o"],
         "timeout" => &["-k", "-s"],
+        "unshare" => &["-R", "-w", "-S", "-G", "--root", "--wd", "--setuid", "--setgid", "--propagation"],
         "xargs" => &["-I", "-n", "-P", "-d", "-L"],
         _ => &[],
     }
 }
+
+/// Those of `systemd-run`, where a word follows without a sign.
+const OF_SYSTEMD_RUN: [&str; 20] = [
+    "-E",
+    "-H",
+    "-M",
+    "-p",
+    "-u",
+    "--description",
+    "--gid",
+    "--nice",
+    "--on-active",
+    "--on-boot",
+    "--on-calendar",
+    "--on-startup",
+    "--on-unit-active",
+    "--property",
+    "--service-type",
+    "--setenv",
+    "--slice",
+    "--uid",
+    "--unit",
+    "--working-directory",
+];
 
 /// The folders that programs lie in. What lies elsewhere may be anything.
 pub(super) const FOLDERS: [&str; 6] =
@@ -167,6 +197,10 @@ pub(super) fn program(fields: &[String]) -> Program {
         if skipped == words.len() {
             // `exec > FILE`, `env`.
             return Program::Reads;
+        }
+        if bare(first) == "flock" && skipped > 0 && ["-c", "--command"].contains(&words[skipped - 1].as_str())
+        {
+            return Program::Shell { text: words[skipped].clone(), is_doubtful: false };
         }
         rest = &words[skipped..];
     }
@@ -188,6 +222,7 @@ pub(super) fn program(fields: &[String]) -> Program {
                 |word: &String| !word.starts_with("--") && word.starts_with('-') && word.ends_with('c');
             let text = words.iter().position(is_c).and_then(|at| words.get(at + 1));
             match text {
+                _ if only_reads(words) => Program::Reads,
                 Some(text) => Program::Shell { text: text.clone(), is_doubtful: false },
                 None => of_shell(words),
             }
@@ -212,9 +247,108 @@ pub(super) fn program(fields: &[String]) -> Program {
             Program::Unknown
         }
         "find" => found(words),
+        "start-stop-daemon" => daemon(words),
         name if READING.contains(&name) => Program::Reads,
         _ => Program::File { name: first.clone(), way: Way::Run },
     }
+}
+
+/// Whether a shell is told to run nothing of what it reads (`sh -n FILE`).
+fn only_reads(words: &[String]) -> bool {
+    let options = words.iter().zip(words.iter().skip(1).map(Some).chain([None]));
+    let is_short = |word: &str| word.starts_with('-') && !word.starts_with("--");
+    let mut own = options.take_while(|(word, _)| word.starts_with(['-', '+']) || *word == "noexec");
+    own.any(|(word, next)| {
+        is_short(word)
+            && (word.contains('n') || word.ends_with('o') && next.is_some_and(|next| next == "noexec"))
+    })
+}
+
+/// What `start-stop-daemon` starts (`start-stop-daemon(8)`).
+fn daemon(words: &[String]) -> Program {
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let (own, given) = words.split_at(end);
+    let starts = own.iter().any(|word| ["-S", "--start"].contains(&word.as_str()));
+    let named = ["-a", "--startas", "-x", "--exec"].iter().find_map(|option| value_of(own, option));
+    match named.filter(|_| starts) {
+        Some(name) => {
+            let given = given.iter().skip(1).cloned();
+            program(&std::iter::once(name).chain(given).collect::<Vec<_>>())
+        }
+        None => Program::Reads,
+    }
+}
+
+/// The value of an option: behind it, behind a sign, or, of a letter, joined to it.
+fn value_of(words: &[String], option: &str) -> Option<String> {
+    words.iter().enumerate().find_map(|(at, word)| {
+        let rest = word.strip_prefix(option)?;
+        match (rest, option.starts_with("--")) {
+            ("", _) => words.get(at + 1).cloned(),
+            (rest, true) => rest.strip_prefix('=').map(str::to_owned),
+            (rest, false) => Some(rest.to_owned()),
+        }
+    })
+}
+
+/// Whether a command is run as another user than root, or where other settings are seen. What the kernel lets that
+/// user write is another question.
+pub(super) fn is_of_another(fields: &[String]) -> bool {
+    let is_root = |user: &str| ["root", "0", "#0"].contains(&user.split(':').next().unwrap_or_default());
+    let mut rest = fields;
+    while let Some((first, words)) = rest.split_first() {
+        let skipped = match bare(first) {
+            "start-stop-daemon" => words.iter().position(|word| word == "--").unwrap_or(words.len()),
+            "su" | "runuser" => words.len(),
+            name if RUNNING.contains(&name) => options_of(name, words),
+            _ => return false,
+        };
+        let own = &words[..skipped];
+        let any = |options: &[&str]| options.iter().find_map(|option| value_of(own, option));
+        let user = match bare(first) {
+            "sudo" | "doas" => any(&["-u", "--user"]),
+            "start-stop-daemon" => any(&["-c", "--chuid"]),
+            "systemd-run" => any(&["--uid"]),
+            "unshare" => any(&["-S", "--setuid"]),
+            "su" | "runuser" => user_of_su(own),
+            _ => None,
+        };
+        let is_apart = match bare(first) {
+            "systemd-run" => own.iter().any(|word| word.contains("User=") || word.contains("ProtectKernel")),
+            "unshare" => own.iter().any(|word| is_net_or_user(word)),
+            _ => false,
+        };
+        if is_apart || user.is_some_and(|user| !is_root(&user)) {
+            return true;
+        }
+        rest = &words[skipped..];
+    }
+    false
+}
+
+/// Whether an option of `unshare` makes a network or users of its own.
+fn is_net_or_user(option: &str) -> bool {
+    match option.strip_prefix("--") {
+        Some(long) => ["net", "user", "map-"].iter().any(|name| long.starts_with(name)),
+        None => option.starts_with('-') && option.contains(['n', 'U', 'r', 'c']),
+    }
+}
+
+/// The user of `su USER -c TEXT` and `runuser -u USER PROGRAM`.
+fn user_of_su(words: &[String]) -> Option<String> {
+    let of_option = value_of(words, "-u").or_else(|| value_of(words, "--user"));
+    let mut rest = words.iter();
+    let mut plain = None;
+    while let Some(word) = rest.next().filter(|_| plain.is_none()) {
+        match word.as_str() {
+            "-c" | "--command" | "-s" | "--shell" | "-g" | "--group" | "-G" | "--supp-group" => {
+                _ = rest.next()
+            }
+            word if word.starts_with('-') => {}
+            word => plain = Some(word.to_owned()),
+        }
+    }
+    of_option.or(plain)
 }
 
 /// What a shell does that is given no text: it reads a file, or what it is told.
@@ -263,17 +397,18 @@ fn found(words: &[String]) -> Program {
 /// How many words of a program that runs another one are its own.
 fn options_of(name: &str, words: &[String]) -> usize {
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    let takes_one = ["chrt", "taskset", "timeout"].contains(&name);
+    let takes_one = ["chrt", "flock", "taskset", "timeout"].contains(&name);
     let mut at = 0;
     let mut has_one = false;
     while let Some(word) = words.get(at) {
         let is_option = word.starts_with('-') && word.len() > 1;
-        let is_own = takes_one && !has_one && is_number(word);
+        // A lock is a file, or the number of one that is open.
+        let is_own = takes_one && !has_one && (is_number(word) || name == "flock" && !is_option);
         has_one |= is_own;
         at += match () {
             () if word == "--" => return at + 1,
             () if with_a_word(name).contains(&word.as_str()) => 2,
-            () if is_option || is_own || name == "env" && word.contains('=') => 1,
+            () if is_option || is_own || ["env", "sudo"].contains(&name) && word.contains('=') => 1,
             () => return at,
         };
     }

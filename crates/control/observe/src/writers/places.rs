@@ -45,6 +45,7 @@ impl<'c> Places<'c> {
         found
     }
 
+    #[cfg(test)]
     /// How many paths were held against rows by now.
     pub(super) fn looked_up(&self) -> usize {
         self.looked_up.get()

@@ -122,13 +122,16 @@ fn mentioned(
     let mut named = Named::default();
     let (mut evidence, mut seen) = (Vec::new(), BTreeSet::new());
     for (path, text) in texts {
-        // Red Hat's /etc/rc.local is a link to another of these files, and a script has one in each runlevel.
+        // Red Hat's /etc/rc.local is a link to another of these files, and a script has one in each runlevel. Of the
+        // file of a template each instance runs what its own drop-ins leave of it.
         let real = near.host().real_path(&path).and_then(std::fs::canonicalize);
-        if real.is_ok_and(|real| !seen.insert(real)) {
+        if real.is_ok_and(|real| !seen.insert((real, text.clone()))) {
             continue;
         }
         if named.add(near, places, &effects_in(&path, &text, Some(ask)), &path) {
-            evidence.push(format!("{path} names knobs"));
+            let line = format!("{path} names knobs");
+            evidence.retain(|known| *known != line);
+            evidence.push(line);
         }
     }
     Scope { knobs: Some(named.knobs()), evidence, named, ..Scope::default() }

@@ -153,9 +153,8 @@ fn a_byte_that_is_no_utf_8_hides_no_script() {
 fn what_many_scripts_write_is_looked_up_once() {
     let tree = tempfile::tempdir().expect("a folder");
     let root = tree.path();
-    let functions: String = (0..60)
-        .map(|at| format!("f{at}() {{ for i in 1 2 3; do echo $i > /tmp/x.$i; echo $i > {P}/swappiness; done; }}\nf{at}\n"))
-        .collect();
+    let body = format!("for i in 1 2 3; do echo $i > /tmp/x.$i; echo $i > {P}/swappiness; done");
+    let functions: String = (0..60).map(|at| format!("f{at}() {{ {body}; }}\nf{at}\n")).collect();
     executable(root, "/usr/local/sbin/tune", format!("#!/bin/sh\n{functions}"));
     write(root, "/proc/version", "Linux\n");
     let host = Host::open(root).expect("a tree");
@@ -191,6 +190,24 @@ fn all_scripts_of_a_host_have_an_end() {
     };
     assert_eq!(seen(20), (2, false));
     assert_eq!(seen(60), (1, true));
+}
+
+/// What one instance takes back, another runs.
+#[test]
+fn each_instance_of_a_template_runs_what_its_own_files_say() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/run/systemd/system/.keep", "");
+    let folder = "/etc/systemd/system";
+    write(root, &format!("{folder}/x@.service"), "[Service]\nExecStart=/sbin/sysctl -w vm.swappiness=60\n");
+    write(root, &format!("{folder}/x@1.service.d/own.conf"), "[Service]\nExecStart=\n");
+    for name in ["x@1.service", "x@2.service", "x@3.service"] {
+        write(root, &format!("{folder}/multi-user.target.wants/{name}"), "");
+    }
+    let seen = seen_in(root);
+    assert_eq!((ids(&seen), knobs(&seen[0])), (vec!["units"], vec!["vm.swappiness"]));
+    assert_eq!(seen[0].commands.values().map(Vec::len).collect::<Vec<_>>(), [1]);
+    assert_eq!(seen[0].evidence, [format!("{folder}/x@.service names knobs")]);
 }
 
 #[test]

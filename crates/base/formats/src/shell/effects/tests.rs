@@ -318,6 +318,59 @@ fn scripts_that_start_each_other_come_to_an_end() {
 }
 
 #[test]
+fn what_another_user_runs_may_write_at_most() {
+    let is_sure = |text: &str| {
+        let ask = |path: &str, _: bool| {
+            (path == "/usr/sbin/tune").then(|| "#!/bin/sh\nsysctl -w a.b=1\n".to_owned())
+        };
+        let effects = effects(text, Some(&ask));
+        let keys = effects.iter().filter(|effect| matches!(effect.what, What::Key(_)));
+        keys.map(|effect| effect.is_sure).collect::<Vec<_>>()
+    };
+    for text in [
+        "sudo -u postgres tune",
+        "sudo -n --user=postgres nice tune",
+        "nice sudo -upostgres /usr/sbin/tune",
+        "su postgres -c tune",
+        "su - postgres -s /bin/sh -c 'sysctl -w a.b=1'",
+        "su -c tune postgres",
+        "runuser -u postgres -c tune",
+        "start-stop-daemon --start --chuid www-data:www-data --exec /usr/sbin/tune",
+        "systemd-run --uid=nobody tune",
+        "systemd-run -p User=nobody tune",
+        "unshare -n tune",
+    ] {
+        assert_eq!(is_sure(text), [false], "{text}");
+    }
+    for text in [
+        "sudo tune",
+        "sudo -u root A=b tune",
+        "su -c tune",
+        "su - root -c tune",
+        "flock -n /run/lock tune",
+        "flock -w 5 /run/lock -c tune",
+        "( flock 9; tune ) 9> /run/lock",
+        "start-stop-daemon --start --quiet --pidfile /run/x --exec /usr/sbin/tune -- --all",
+        "start-stop-daemon -S -x /bin/false -a /bin/sh -- -c tune",
+        "systemd-run --unit tune --on-boot=5 -p Nice=5 tune",
+        "unshare -m --propagation private tune",
+        "unshare --mount tune",
+        "bash -e -o pipefail /usr/sbin/tune",
+    ] {
+        assert_eq!(is_sure(text), [true], "{text}");
+    }
+    for text in [
+        "sh -n /usr/sbin/tune",
+        "bash -vn /usr/sbin/tune",
+        "bash -o noexec /usr/sbin/tune",
+        "sh -n -c 'sysctl -w a.b=1'",
+        "start-stop-daemon --stop --exec /usr/sbin/tune",
+    ] {
+        assert_eq!(is_sure(text), [false; 0], "{text}");
+    }
+}
+
+#[test]
 fn what_nobody_can_tell_may_be_written() {
     for (text, expected) in [
         ("/opt/tune P 60", "?/opt/tune P 60"),
