@@ -1,5 +1,5 @@
-//! Trials as who types them meets them: what they end with, what is refused before anything is measured, and what an end
-//! in the middle leaves.
+//! Trials as who types them meets them: what they end with, what is refused before anything is measured, and what an
+//! end in the middle leaves.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
