@@ -661,6 +661,7 @@ fn what_size_proposes_for_a_server_that_is_stopped_needs_none_that_runs() {
     let sandbox = sandbox();
     let data = sandbox.path().join("data\u{7f}");
     std::fs::create_dir(&data).expect("a folder");
+    std::fs::write(data.join("PG_VERSION"), "15\n").expect("a mark of the server");
     std::fs::write(data.join("shared_memory_size_in_huge_pages"), "512\n").expect("a setting");
     std::fs::write(data.join("huge_page_size"), "0\n").expect("a setting");
     let server = repository().join("crates/control/pipeline/tests/it/server/postgres");
