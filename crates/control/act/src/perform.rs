@@ -157,7 +157,7 @@ pub fn hand_over(resolved: &Resolved, newer: EntryId, sink: &dyn Sink) -> Outcom
 
 /// Puts the original back, if the place still shows what is ours.
 fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
-    let Resolved { step, inherited, handed_over, set_since, derived_since } = resolved;
+    let Resolved { step, inherited, handed_over, set_since, derived_since, unborne } = resolved;
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     let Some(original) = step.original() else {
         outcome.outcome = OutcomeKind::Satisfied;
@@ -204,6 +204,12 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
         |whose: Whose| whose == Whose::Ours || (force && !matches!(whose, Whose::Original | Whose::Newer));
     let is_twin = |other: &Original| other.coupling == Some(Coupling::Twin);
     outcome.read_back = Some(now);
+    let is_due = due(whose) || others.iter().any(|(_, _, whose)| due(*whose));
+    if let Some(why) = unborne.as_ref().filter(|_| is_due && !force) {
+        outcome.outcome = OutcomeKind::InUse;
+        outcome.detail = Some(format!("`{}` was not written back: {why}", original.value.trim()));
+        return outcome;
+    }
     if due(whose) || others.iter().any(|(other, _, whose)| is_twin(other) && due(*whose)) {
         if !write_back(step, original, sink, &mut outcome) {
             return outcome;
@@ -340,6 +346,7 @@ mod tests {
             handed_over: Vec::new(),
             set_since: None,
             derived_since: Vec::new(),
+            unborne: None,
         };
         take_back(&resolved, force, kernel, &mut |_| Ok(()))
     }
@@ -469,11 +476,43 @@ mod tests {
             kernel.put(MIN_FREE, "777");
             let handed_over = vec![MIN_FREE.to_owned()];
             let (inherited, derived_since) = (Vec::new(), Vec::new());
-            let resolved = Resolved { step: done, inherited, handed_over, set_since: None, derived_since };
+            let (set_since, unborne) = (None, None);
+            let resolved = Resolved { step: done, inherited, handed_over, set_since, derived_since, unborne };
             let outcome = take_back(&resolved, force, &kernel, &mut |_| Ok(()));
             assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
             assert_eq!((outcome.outcome, outcome.detail), (OutcomeKind::Done, None));
         }
+    }
+
+    #[test]
+    fn what_the_host_would_not_bear_is_left_unless_somebody_else_has_it_or_it_is_forced() {
+        let begun = || {
+            let (kernel, twins) = twins();
+            let step = apply(&twins, &kernel);
+            let unborne = Some("too little".to_owned());
+            let resolved = Resolved {
+                step,
+                inherited: Vec::new(),
+                handed_over: Vec::new(),
+                set_since: None,
+                derived_since: Vec::new(),
+                unborne,
+            };
+            (kernel, resolved)
+        };
+        let back = |kernel: &Kernel, resolved: &Resolved, force| {
+            take_back(resolved, force, kernel, &mut |_| Ok(())).outcome
+        };
+        let (kernel, resolved) = begun();
+        let ours = kernel.get(BYTES);
+        assert_eq!(back(&kernel, &resolved, false), OutcomeKind::InUse);
+        assert_eq!((kernel.get(BYTES), kernel.get(RATIO)), (ours, "0".to_owned()));
+        assert_eq!(back(&kernel, &resolved, true), OutcomeKind::Done);
+        assert_eq!(kernel.get(RATIO), "20");
+        assert_eq!(back(&kernel, &resolved, false), OutcomeKind::Satisfied, "it is back already");
+        let (kernel, resolved) = begun();
+        kernel.put(BYTES, "4711");
+        assert_eq!(back(&kernel, &resolved, false), OutcomeKind::Theirs);
     }
 
     #[test]

@@ -146,6 +146,8 @@ pub struct Resolved {
     pub set_since: Option<EntryId>,
     /// What newer open entries had the kernel make of ours at the place: it goes back with them.
     pub derived_since: Vec<(EntryId, String)>,
+    /// Why the host would not bear the originals now; whoever looked at it says so.
+    pub unborne: Option<String>,
 }
 
 /// A step of an entry with the originals that count now.
@@ -162,7 +164,7 @@ pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
     let handed_over = handed_over(entry.id, &step, entries);
     let set_since = set_since(entry.id, &step, entries);
     let derived_since = derived_since(entry.id, &step, entries);
-    Resolved { step, inherited, handed_over, set_since, derived_since }
+    Resolved { step, inherited, handed_over, set_since, derived_since, unborne: None }
 }
 
 /// A step with the originals that count now, and nothing else of what [`resolved`] tells: what was at its places before

@@ -62,6 +62,24 @@ pub fn refusals(catalogue: &Catalogue, observation: &Observation, steps: &[Step]
     steps.iter().map(refusal).collect()
 }
 
+/// Why a host would hold its programs to less than they were promised already, once it has what these steps write: no
+/// program could be started any more. Nothing where it holds them to no more now. Of a limit that is in force and that
+/// no step writes the value of now must be among them: see [`holds`].
+#[must_use]
+pub fn starves(observation: &Observation, steps: &[Step]) -> Option<String> {
+    let [most, promised] =
+        After { observation, steps }.promised().filter(|[most, promised]| most < promised)?.map(bytes);
+    Some(format!("in mode 2 {most} could be promised to programs, and {promised} are already"))
+}
+
+/// The mode that enforces a limit, or that a knob is itself, with the limits that it enforces; nothing for all others.
+#[must_use]
+pub fn holds<'a>(catalogue: &'a Catalogue, id: &KnobId) -> Option<(&'a Knob, &'a [KnobId])> {
+    let mut modes =
+        catalogue.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?.limits.as_slice())));
+    modes.find(|(mode, limits)| mode.id == *id || limits.contains(id))
+}
+
 /// Steps that would ruin this host as it is now, with the reason. A plan that was made for another moment of it is
 /// judged by this once more before it is written.
 #[must_use]
@@ -281,6 +299,17 @@ impl After<'_> {
     /// Mode 2 alone holds promises to a limit (`mm/util.c`, `__vm_enough_memory`): below what is promised already, no
     /// program can be started any more, nor one that would set it back.
     fn promises(&self) -> Option<String> {
+        let [most, promised] = self.promised()?;
+        (most < promised.saturating_add(promised / 10)).then(|| {
+            let [most, promised] = [most, promised].map(bytes);
+            format!(
+                "{most} could be promised to programs, and {promised} are already: a tenth more is needed"
+            )
+        })
+    }
+
+    /// What could be promised in bytes, and what is; nothing where no limit holds, or one that is no lower than now.
+    fn promised(&self) -> Option<[u64; 2]> {
         let (host, demand) = (&self.observation.host, &self.observation.demand);
         if self.value("vm.overcommit_memory").or(demand.overcommit_mode)? != 2 {
             return None;
@@ -293,12 +322,7 @@ impl After<'_> {
         if demand.overcommit_mode == Some(2) && demand.promises_bytes_max.is_some_and(|now| most >= now) {
             return None;
         }
-        (most < promised.saturating_add(promised / 10)).then(|| {
-            let [most, promised] = [most, promised].map(bytes);
-            format!(
-                "{most} could be promised to programs, and {promised} are already: a tenth more is needed"
-            )
-        })
+        Some([most, promised])
     }
 
     /// What mode 2 would let be promised (`mm/util.c`, `vm_commit_limit`): an amount, or a share of the memory that is
@@ -307,8 +331,12 @@ impl After<'_> {
         let demand = &self.observation.demand;
         let unpooled = self.unpooled();
         let left = unpooled.saturating_sub(self.raised());
-        // Who writes one of the two clears the other, also with a zero, and the ratio is written behind the amount.
-        let own = match (self.value("vm.overcommit_kbytes"), self.value("vm.overcommit_ratio")) {
+        // Who writes one of the two clears the other, also with a zero, and the ratio is written behind the amount. Of
+        // two that go back the one that is in force is written alone.
+        let amount = self.value("vm.overcommit_kbytes");
+        let is_cleared =
+            |ratio: &u64| *ratio == 0 && amount.is_some_and(|kib| kib > 0) && self.is_going_back();
+        let own = match (amount, self.value("vm.overcommit_ratio").filter(|ratio| !is_cleared(ratio))) {
             (_, Some(percent)) => part(left, percent, 100),
             (Some(kib), None) => kib.saturating_mul(1024),
             (None, None) => {
@@ -319,6 +347,12 @@ impl After<'_> {
             }
         };
         Some(own.saturating_add(demand.swap_bytes))
+    }
+
+    /// Whether a ratio is a value that goes back, and not one that is wanted.
+    fn is_going_back(&self) -> bool {
+        let mut ratios = self.steps.iter().filter(|step| step.knob.as_str() == "vm.overcommit_ratio");
+        ratios.any(|ratio| ratio.part == Some(Part::Back))
     }
 
     /// Memory that is in no pool of huge pages now.

@@ -37,6 +37,7 @@ mod intent;
 mod interrupted;
 mod log;
 mod merged;
+mod next_boot;
 mod once;
 mod persist;
 mod plan;

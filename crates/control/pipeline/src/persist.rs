@@ -22,6 +22,7 @@ use crate::boot;
 use crate::devices;
 use crate::error::PipelineError;
 use crate::holding;
+use crate::next_boot;
 use crate::rules;
 use crate::session::Session;
 
@@ -143,7 +144,8 @@ impl Persistence {
             let observation = observation.get_or_insert_with(|| session.observe());
             wishes.add_stale(session.sound_catalogue()?.knob(&row.knob)?, &row.place, wanted, observation);
         }
-        let mut refusal = beyond_next_boot(session, plan, entries, &pools, observation.as_ref())?;
+        let mut refusal = beyond_next_boot(session, plan, entries, &pools, observation.as_ref())?
+            .or_else(|| starved_at_boot(session, plan, entries));
         let sysctl = file_step("persist.sysctl", SYSCTL_FILE, sysctl);
         let tmpfiles = EntryStep { pools, ..file_step("persist.tmpfiles", TMPFILES_FILE, tmpfiles) };
         let rules = EntryStep { rules: ruled, ..file_step("persist.udev", rules::RULES_FILE, rules) };
@@ -366,6 +368,21 @@ fn beyond_next_boot(
     }
     let why = planish_decide::beyond_next_boot(catalogue, observation, &plan.boot, &lines);
     Ok(why.map(|why| PipelineError::BeyondNextBoot { knobs: knobs.into_iter().collect(), why }))
+}
+
+/// Refuses lines for a mode or its limit that hold programs at the next boot to less than they are promised now: one of
+/// the two may be in force without a file.
+fn starved_at_boot(session: &Session, plan: &Plan, entries: &[Entry]) -> Option<PipelineError> {
+    let catalogue = session.catalogue();
+    let lines = to_keep(plan, entries).filter(|(knob, ..)| planish_decide::holds(catalogue, knob).is_some());
+    let lines: Vec<(&KnobId, &String, &str)> = lines.collect();
+    // What comes without us is nothing that a plan could be refused for.
+    if lines.is_empty() {
+        return None;
+    }
+    let knobs = lines.iter().map(|(knob, ..)| (*knob).clone()).collect();
+    let lines = lines.into_iter().map(|(_, place, value)| (place.clone(), value.to_owned())).collect();
+    next_boot::starves(session, &lines).map(|why| PipelineError::BeyondNextBoot { knobs, why })
 }
 
 /// What this plan adds to the line of a pool: the pages that it raises the pool by, those that the same profile

@@ -197,6 +197,14 @@ impl Session {
         self.observe_some(steps.iter().map(|step| &step.knob).chain(&beside))
     }
 
+    /// The same of modes that hold a host to a limit, and of those limits.
+    pub(crate) fn observe_modes(&self) -> Observation {
+        let modes = self.catalogue.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?)));
+        let ids: Vec<&KnobId> =
+            modes.flat_map(|(mode, enforces)| std::iter::once(&mode.id).chain(&enforces.limits)).collect();
+        self.observe_some(ids.into_iter())
+    }
+
     fn observe_some<'a>(&self, knobs: impl Iterator<Item = &'a KnobId>) -> Observation {
         let _stage = info_span!("observe").entered();
         let wanted = self.catalogue.with_coupled(knobs);

@@ -6,7 +6,9 @@
 use std::fmt;
 
 use planish_act::stack;
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Original, Plan, Step, Undo};
+use planish_model::{
+    Catalogue, Entry, EntryId, EntryStep, KnobId, Original, Plan, Step, Undo, Verdict, VerdictKind,
+};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -213,42 +215,26 @@ pub fn is_undo_refused(session: &Session, id: EntryId, plan: &Plan) -> bool {
         || built_upon(session, &known, &[id], &plan.steps).is_some()
 }
 
-/// What is to be known of limits that an undo puts back below a mode which no entry has set: the place of the limit,
-/// and what counts there from then on. Whoever set it by hand is not asked, and the mode is theirs.
-pub(crate) fn below_a_mode(
-    session: &Session,
-    entries: &[Entry],
-    selected: &[EntryId],
-) -> Vec<(String, String)> {
-    let Ok(catalogue) = session.sound_catalogue() else { return Vec::new() };
-    let known = session.in_boot(entries);
-    let back = going_back(session, catalogue, &known, selected);
-    let mode_over = |limit: &KnobId| {
-        let is_set = |mode: &Knob| {
-            let stays = |entry: &Entry| entry.is_open() && !selected.contains(&entry.id);
-            back.iter().any(|step| step.knob == mode.id)
-                || known.iter().any(|entry| stays(entry) && sets(entry, &mode.path))
-        };
-        let mut modes = catalogue.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?)));
-        modes.find_map(|(mode, enforces)| {
-            let now = session.host().read(&mode.path).ok()?;
-            let is_in_force = enforces.limits.contains(limit) && mode.r#type.same(&now, &enforces.at);
-            (is_in_force && !is_set(mode)).then(|| format!("{} is {}", mode.id, now.trim()))
-        })
-    };
-    if !back.iter().any(|step| mode_over(&step.knob).is_some()) {
-        return Vec::new();
+/// Why a value of an entry may not go back now, whoever asks for it: programs would be held to less than they were
+/// promised, and none could be started, nor one that would set it right. [`refuse`] looks ahead, and cannot see what is
+/// promised meanwhile, what somebody sets by hand, or a timer that did not come; this is asked at each write.
+pub(crate) fn starves(session: &Session, step: &EntryStep) -> Option<String> {
+    let catalogue = session.catalogue();
+    let (_, limits) =
+        (step.undo == Undo::Restore).then(|| planish_decide::holds(catalogue, &step.knob)).flatten()?;
+    let read = |place: &str| session.host().read(place).ok();
+    let mut steps = planish_decide::going_back(catalogue, [step], &|original| read(&original.place));
+    if !steps.iter().any(|back| limits.contains(&back.knob)) {
+        // The limit in force: of the two the other one is 0.
+        let in_force = limits.iter().filter_map(|limit| {
+            let limit = catalogue.knob(limit).ok()?;
+            let now = read(&limit.path).filter(|now| now.trim() != "0")?;
+            let settable = Verdict::new(VerdictKind::Settable, "stays");
+            Some(Step::of(limit, &limit.path, now.clone(), now, settable))
+        });
+        steps.extend(in_force);
     }
-    let refused = refused(session, catalogue, &back).into_iter().filter_map(|refusal| {
-        let mode = mode_over(&refusal.knob)?;
-        let told = format!(
-            "{}; {mode}, which no entry of planish has set: set another mode, or more in {}",
-            told(std::slice::from_ref(&refusal)),
-            refusal.knob
-        );
-        Some((refusal.place, told))
-    });
-    refused.collect()
+    planish_decide::starves(&session.observe_steps(&steps), &steps)
 }
 
 /// A place of which a plan would be refused.

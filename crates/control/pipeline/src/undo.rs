@@ -1,5 +1,6 @@
 //! `planish undo`: the host as it was, save for what others have set since.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_back_step};
@@ -13,7 +14,8 @@ use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
 use crate::{
-    copied, devices, gone, install, program, relocate, settle, transition, unborne, units, until_reboot,
+    copied, devices, gone, install, next_boot, program, relocate, settle, transition, unborne, units,
+    until_reboot,
 };
 
 /// Which entries.
@@ -167,40 +169,109 @@ pub(crate) fn undo_selected(
     if !manner.force && !manner.by_timer && manner.salvage.is_none() {
         unborne::refuse(session, &journal.ledger().entries, &selected)?;
     }
-    let below_modes = unborne::below_a_mode(session, &journal.ledger().entries, &selected);
-    for id in selected {
-        let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
-        devices::follow(session.host(), std::slice::from_mut(&mut entry));
-        let known = session.in_boot(&journal.ledger().entries);
-        let steps = entry.steps.iter().map(|step| stack::with_originals(step, &known)).collect();
-        undone.before.push(Entry { steps, ..entry.clone() });
-        let back = undo_entry(session, &mut journal, &entry, &command, force, &*sink);
-        let restored = back.is_restored(&entry);
-        if let Some(source) = back.journal_failure {
-            return Err(PipelineError::JournalHalfWay { entry: id, restored, source });
-        }
-        undone.hints.extend(hints(&entry, &back.outcomes, force));
-        undone.hints.extend(until_reboot::of_earlier_boot(session, &entry, &back.outcomes));
-        undone.hints.extend(until_reboot::values(session, &journal.ledger().entries, &entry, &back.outcomes));
-        undone.hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
-        undone.hints.extend(install::after_undo(session, &back.outcomes));
-        undone.hints.extend(units::to_restart(&back.outcomes));
-        undone.hints.extend(units::to_reload(&back.outcomes));
-        undone.hints.extend(units::to_reexec(&back.outcomes));
-        undone.exit = worse(undone.exit, exit_of(&entry, &back));
-        if journal.is_unrecorded() {
-            let end = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
-            undone.exit = worse(undone.exit, end);
-        }
-        let told = back.outcomes.into_iter().map(|outcome| with_present(outcome, &entry, &*sink));
-        undone.entries.push((id, told.collect()));
+    let mut taken = Vec::new();
+    for id in &selected {
+        taken.push(take_entry(session, &mut journal, *id, &command, force, &*sink)?);
+    }
+    // What the host would not bear between two of them it may bear behind the last.
+    let (end, is_recorded) = (taken.len().saturating_sub(1), !journal.is_unrecorded());
+    for first in taken[..end].iter_mut().filter(|first| first.is_held() && is_recorded) {
+        let again = take_entry(session, &mut journal, first.entry.id, &command, force, &*sink)?;
+        first.go_on(again.back);
+    }
+    for one in taken {
+        tell(session, &journal, one, force, &*sink, &mut undone);
     }
     tell_copies(session, &journal.ledger().entries, &mut undone);
-    tell_modes(below_modes, &mut undone);
+    tell_next_boot(session, &mut undone);
     undone.kept = kept_of(&undone, &journal.ledger().entries);
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();
     Ok(undone)
+}
+
+/// An entry that was taken back.
+struct Taken {
+    /// As it was before, at the places where its devices are.
+    entry: Entry,
+    /// The same with the originals that counted.
+    before: Entry,
+    back: Back,
+}
+
+impl Taken {
+    /// Whether a value was left that the host would not have borne.
+    fn is_held(&self) -> bool {
+        self.back
+            .outcomes
+            .iter()
+            .any(|back| back.outcome == OutcomeKind::InUse && is_value(&self.entry, back))
+    }
+
+    /// Adds how the rest of it was taken back later.
+    fn go_on(&mut self, again: Back) {
+        let Back { outcomes, left, journal_failure } = again;
+        for outcome in outcomes {
+            match self.back.outcomes.iter_mut().find(|earlier| earlier.place == outcome.place) {
+                Some(earlier) => *earlier = outcome,
+                None => self.back.outcomes.push(outcome),
+            }
+        }
+        (self.back.left, self.back.journal_failure) = (left, journal_failure);
+    }
+}
+
+/// Takes one entry back.
+fn take_entry(
+    session: &Session,
+    journal: &mut Journal,
+    id: EntryId,
+    command: &str,
+    force: bool,
+    sink: &dyn Sink,
+) -> Result<Taken, PipelineError> {
+    let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
+    devices::follow(session.host(), std::slice::from_mut(&mut entry));
+    let known = session.in_boot(&journal.ledger().entries);
+    let steps = entry.steps.iter().map(|step| stack::with_originals(step, &known)).collect();
+    let before = Entry { steps, ..entry.clone() };
+    let mut back = undo_entry(session, journal, &entry, command, force, sink);
+    match back.journal_failure.take() {
+        Some(source) => {
+            let restored = back.is_restored(&entry);
+            Err(PipelineError::JournalHalfWay { entry: id, restored, source })
+        }
+        None => Ok(Taken { entry, before, back }),
+    }
+}
+
+/// Tells how an entry was taken back.
+fn tell(
+    session: &Session,
+    journal: &Journal,
+    taken: Taken,
+    force: bool,
+    sink: &dyn Sink,
+    undone: &mut Undone,
+) {
+    let (Taken { entry, before, back }, entries) = (taken, &journal.ledger().entries);
+    undone.hints.extend(hints(&entry, &back.outcomes, force));
+    undone.hints.extend(until_reboot::of_earlier_boot(session, &entry, &back.outcomes));
+    undone.hints.extend(until_reboot::values(session, entries, &entry, &back.outcomes));
+    undone.hints.extend(until_reboot::arguments(session, &entry, &back.outcomes));
+    undone.hints.extend(install::after_undo(session, &back.outcomes));
+    undone.hints.extend(units::to_restart(&back.outcomes));
+    undone.hints.extend(units::to_reload(&back.outcomes));
+    undone.hints.extend(units::to_reexec(&back.outcomes));
+    undone.exit = worse(undone.exit, exit_of(&entry, &back));
+    if journal.is_unrecorded() {
+        let is_restored = back.is_restored(&entry);
+        let end = if is_restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
+        undone.exit = worse(undone.exit, end);
+    }
+    let told = back.outcomes.into_iter().map(|outcome| with_present(outcome, &entry, sink));
+    undone.entries.push((entry.id, told.collect()));
+    undone.before.push(before);
 }
 
 /// Tells of copies of boot parameters that somebody made, and that an undo leaves.
@@ -214,14 +285,13 @@ fn tell_copies(session: &Session, entries: &[Entry], undone: &mut Undone) {
     }
 }
 
-/// Tells of limits that are back below a mode which no entry has set: what counts is not what it was.
-fn tell_modes(below: Vec<(String, String)>, undone: &mut Undone) {
-    for (place, hint) in below {
-        let mut outcomes = undone.entries.iter().flat_map(|(_, outcomes)| outcomes);
-        if outcomes.any(|outcome| outcome.place == place && outcome.outcome == OutcomeKind::Done) {
-            undone.hints.push(hint);
-            undone.exit = worse(undone.exit, Exit::Findings);
-        }
+/// Tells of a limit that went out of a file, and of the mode that another one keeps.
+fn tell_next_boot(session: &Session, undone: &mut Undone) {
+    let mut outcomes = undone.entries.iter().flat_map(|(_, outcomes)| outcomes);
+    if outcomes.any(|outcome| outcome.knob.is_persistence() && outcome.outcome == OutcomeKind::Done) {
+        let starved = next_boot::starves(session, &BTreeMap::new());
+        undone.exit = if starved.is_some() { worse(undone.exit, Exit::Findings) } else { undone.exit };
+        undone.hints.extend(starved);
     }
 }
 
@@ -383,6 +453,7 @@ pub(crate) fn take_back(
         } else {
             let mut resolved = stack::resolved(now, index, &known);
             resolved.step = boot::resolved(&resolved.step, entry.id, &known);
+            resolved.unborne = unborne::starves(session, &resolved.step).filter(|_| !force);
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
@@ -507,6 +578,11 @@ fn is_moved(entry: &Entry, outcome: &Outcome) -> bool {
     entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Moved)
 }
 
+/// Whether it is told of a value.
+fn is_value(entry: &Entry, outcome: &Outcome) -> bool {
+    entry.steps.iter().any(|step| step.place == outcome.place && step.undo == Undo::Restore)
+}
+
 /// What is to be done about a place that is not there, or that by force nothing more is done.
 fn not_there(entry: &Entry, outcome: &Outcome, force: bool) -> String {
     let (id, place) = (entry.id, &outcome.place);
@@ -562,6 +638,13 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
             }
             OutcomeKind::InUse if is_moved(entry, outcome) || units::is_of_part(&outcome.place) => {
                 hints.push(format!("{}: {detail}; then once more: planish undo {id}", outcome.place));
+            }
+            OutcomeKind::InUse if is_value(entry, outcome) => {
+                hints.push(format!(
+                    "{}: {detail}; when less is promised, or another mode is in force, once more: planish undo {id}; to \
+                     have it so all the same: planish undo {id} --force",
+                    outcome.place
+                ));
             }
             OutcomeKind::InUse => {
                 let holders: Vec<String> = outcome

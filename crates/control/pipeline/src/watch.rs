@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use planish_journal::{FileStorage, HostLock, Journal, JournalError, LockError};
-use planish_model::{Entry, EntryId, EntryState, EntryStep, Exit, OutcomeKind};
+use planish_model::{Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
 use planish_sys::detach::{Alarm, spawn_detached, start_apart};
 use rustix::mm::{MlockAllFlags, mlockall};
 
@@ -138,13 +138,14 @@ pub(crate) fn is_gone(session: &Session, id: EntryId) -> Option<bool> {
 }
 
 /// Takes an unconfirmed entry back, however often that fails. What could be taken back and not recorded (a disk that
-/// went read-only) is taken once more: the pools wait for the record. So is what the kernel refused to take back.
+/// went read-only) is taken once more: the pools wait for the record. So is what the kernel refused to take back, and what the host would
+/// not bear at that moment.
 fn insist(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
     let (mut take, mut pause): (Take, Duration) = (take_unconfirmed, RETRY);
     loop {
         match take(session, entry) {
             Ok(Some(undone)) if !undone.recorded => {}
-            Ok(Some(undone)) if undone.exit == Exit::FailedNotRestored && pause <= RETRY_MAX => {
+            Ok(Some(undone)) if has_refused(&undone) && pause <= RETRY_MAX => {
                 take = take_refused;
                 std::thread::sleep(pause - RETRY);
                 pause *= 2;
@@ -159,11 +160,29 @@ fn insist(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineEr
 /// One way to take an entry back; `None` where nothing of it is left to be taken.
 type Take = fn(&Session, &Entry) -> Result<Option<Undone>, PipelineError>;
 
-/// Takes back what the kernel refused at the deadline. The entry is open as one that `planish undo` left so: an
+/// Whether a value was refused, by the kernel or since the host would not bear it.
+fn has_refused(undone: &Undone) -> bool {
+    let of_entry = |((_, outcomes), before): (&(EntryId, Vec<Outcome>), &Entry)| {
+        let undo_of =
+            |place: &str| before.steps.iter().find(|step| step.place == place).map(|step| step.undo);
+        outcomes.iter().any(|outcome| undo_of(&outcome.place).is_some_and(|undo| is_refused(undo, outcome)))
+    };
+    undone.entries.iter().zip(&undone.before).any(of_entry)
+}
+
+fn is_refused(undo: Undo, outcome: &Outcome) -> bool {
+    match outcome.outcome {
+        OutcomeKind::Failed => true,
+        OutcomeKind::InUse => undo == Undo::Restore,
+        _ => false,
+    }
+}
+
+/// Takes back what was refused at the deadline. The entry is open as one that `planish undo` left so: an
 /// operator who is there by now may have taken it back, or applied something over it.
 fn take_refused(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
     let is_refused =
-        |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed);
+        |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| is_refused(step.undo, undone));
     let still = |journal: &Journal| {
         let open = journal.ledger().entry(entry.id).filter(|open| is_same(open, entry) && open.is_open());
         Ok(open
@@ -208,6 +227,9 @@ fn is_same(entry: &Entry, watched: &Entry) -> bool {
 /// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end. The
 /// entry is as it was when the watch began: a damaged journal may have lost it since.
 ///
+/// What is on trial above it and was to go before it goes first, also where its own watcher was killed or is stopped: it
+/// was let stand upon this entry for that.
+///
 /// # Errors
 /// As [`crate::undo()`] by force, which goes on with a journal that is damaged or cannot be written. Nobody's value is
 /// overwritten besides.
@@ -218,8 +240,17 @@ pub fn take_unconfirmed(session: &Session, entry: &Entry) -> Result<Option<Undon
     }
     // Whoever holds the lock may be confirming it at this moment: ask once more when the host is ours.
     let still = |journal: &Journal| {
-        let found = journal.ledger().entry(entry.id).filter(|found| is_same(found, entry) && must_go(found));
-        Ok(found.map(|entry| entry.id).into_iter().collect())
+        let Some(own) =
+            journal.ledger().entry(entry.id).filter(|found| is_same(found, entry) && must_go(found))
+        else {
+            return Ok(Vec::new());
+        };
+        let is_due = |above: &&Entry| {
+            let is_over = above.confirm_by.is_some_and(|deadline| deadline <= session.now());
+            above.id > own.id && above.boot_id == own.boot_id && must_go(above) && is_over
+        };
+        let above = journal.ledger().entries.iter().rev().filter(is_due);
+        Ok(above.chain([own]).map(|entry| entry.id).collect())
     };
     undo_selected(session, unattended(entry), still).map(Some)
 }

@@ -3,7 +3,8 @@
 use planish_exchange::{ExportFormat, export};
 use planish_model::{Class, EntryId, Exit, Plan, Want};
 use planish_pipeline::{
-    ApplyOptions, PlanOptions, Session, Source, Target, apply, confirm, is_undo_refused, outgoing, plan, undo,
+    ApplyOptions, PlanOptions, Session, SessionOptions, Source, Target, apply, confirm, is_undo_refused, log,
+    outgoing, plan, take_unconfirmed, undo,
 };
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
@@ -409,20 +410,25 @@ fn an_undo_that_would_be_refused_is_known_before_and_behind_the_apply() {
     undo(&tree.session(), Target::Entry(EntryId(1)), false).expect_err("as was said");
 }
 
-/// An administrator is not asked; but what counts from then on is not what was there before.
+/// A limit does not go below what is promised, whoever set the mode that holds programs to it.
 #[test]
-fn a_limit_that_goes_back_below_a_mode_set_by_hand_is_told() {
-    for (mode, exit) in [("2", Exit::Findings), ("1", Exit::Done)] {
+fn a_limit_does_not_go_back_below_a_mode_set_by_hand() {
+    for (mode, exit, ratio) in [("2", Exit::Findings, "95"), ("1", Exit::Done, "50")] {
         let tree = tree("0", "50");
         let first = planned(&tree.session(), &profile("one", &[("vm.overcommit_ratio", Want::Int(95))]));
         apply(&tree.session(), &first, &ApplyOptions::default()).expect("applied");
         show_limit(&tree, 255_013_683);
         tree.edit(MODE, mode);
-        let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
-        assert_eq!((undone.exit, tree.get(RATIO).trim()), (exit, "50"), "{:?}", undone.hints);
+        let undone = undo(&tree.session(), Target::Newest, false).expect("it has begun");
+        assert_eq!((undone.exit, tree.get(RATIO).trim()), (exit, ratio), "{:?}", undone.hints);
         let told = undone.hints.join("\n");
-        assert_eq!(told.contains("vm.overcommit_memory is 2, which no entry"), mode == "2", "{told}");
-        assert_eq!(told.contains(&format!("vm.overcommit_ratio ({RATIO}): 128 GiB")), mode == "2", "{told}");
+        let why = format!("{RATIO}: `50` was not written back: in mode 2 128 GiB could be promised");
+        assert_eq!(told.contains(&why), mode == "2", "{told}");
+        assert_eq!(told.contains("planish undo 1 --force"), mode == "2", "{told}");
+        // It is still to be taken back, and goes once another mode is there.
+        tree.edit(MODE, "0");
+        undo(&tree.session(), Target::Newest, false).expect("undone");
+        assert_eq!(tree.get(RATIO).trim(), "50");
     }
     // What stays as it was before anybody came is no news, where nothing is too little.
     let tree = tree("2", "95");
@@ -430,6 +436,108 @@ fn a_limit_that_goes_back_below_a_mode_set_by_hand_is_told() {
     let first = planned(&tree.session(), &profile("one", &[("vm.overcommit_ratio", Want::Int(96))]));
     apply(&tree.session(), &first, &ApplyOptions::default()).expect("applied");
     assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+}
+
+/// What programs are promised grows after the apply, and no plan could know of it.
+#[test]
+fn a_mode_does_not_come_back_where_more_is_promised_meanwhile() {
+    let begun = || {
+        let tree = tree("2", "95");
+        show_limit(&tree, 255_013_683);
+        for (id, value) in [("vm.overcommit_memory", 1), ("vm.overcommit_ratio", 50)] {
+            let plan = planned(&tree.session(), &profile("one", &[(id, Want::Int(value))]));
+            apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+        }
+        show_limit(&tree, 134_217_728);
+        promise(&tree, 240_000_000);
+        tree
+    };
+    // 95 % would hold it, and not with the tenth that a plan asks for: so it was before anybody came.
+    let tree = begun();
+    let undone = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("it has begun");
+    assert_eq!((undone.exit, tree.get(MODE).trim()), (Exit::Findings, "1"), "{:?}", undone.hints);
+    assert_eq!(undo(&tree.session(), Target::Entry(EntryId(2)), false).expect("undone").exit, Exit::Done);
+    show_limit(&tree, 255_013_683);
+    assert_eq!(undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone").exit, Exit::Done);
+    assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("2", "95"));
+    let tree = begun();
+    assert_eq!(undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("forced").exit, Exit::Done);
+    assert_eq!(tree.get(MODE).trim(), "2", "as was asked for");
+}
+
+/// A mode that files bring finds at the next boot the limit that files bring, whatever is in force now.
+#[test]
+fn the_next_boot_has_no_mode_without_its_limit() {
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let one = |tree: &Tree, id: &str, value: i64, options: &ApplyOptions| {
+        let plan = planned(&tree.session(), &profile("one", &[(id, Want::Int(value))]));
+        apply(&tree.session(), &plan, options)
+    };
+    let of_now = tree("0", "50");
+    one(&of_now, "vm.overcommit_ratio", 95, &ApplyOptions::default()).expect("applied");
+    show_limit(&of_now, 255_013_683);
+    let before = of_now.snapshot();
+    let error = one(&of_now, "vm.overcommit_memory", 2, &persist).expect_err("no file has the ratio");
+    assert_eq!(error.exit(), Exit::Refused, "{error}");
+    assert!(error.to_string().contains("at the next boot in mode 2 128 GiB"), "{error}");
+    assert!(error.to_string().contains("vm.overcommit_ratio is 50 then"), "{error}");
+    assert_eq!(differences(&before, &of_now.snapshot()), [""; 0]);
+    one(&of_now, "vm.overcommit_memory", 2, &ApplyOptions::default()).expect("until the reboot");
+    // The ratio goes out of the file, and the mode of another entry stays in it.
+    let of_files = tree("0", "50");
+    one(&of_files, "vm.overcommit_ratio", 95, &persist).expect("applied");
+    show_limit(&of_files, 255_013_683);
+    one(&of_files, "vm.overcommit_memory", 2, &persist).expect("both are in the file");
+    one(&of_files, "vm.overcommit_memory", 0, &ApplyOptions::default()).expect("applied");
+    let undone = undo(&of_files.session(), Target::Entry(EntryId(1)), false).expect("mode 0");
+    let told = undone.hints.join("\n");
+    assert_eq!(undone.exit, Exit::Findings, "{told}");
+    assert!(
+        told.contains("at the next boot in mode 2 128 GiB") && told.contains("90-planish.conf"),
+        "{told}"
+    );
+    assert_eq!(undo(&of_files.session(), Target::All, false).expect("undone").exit, Exit::Done);
+}
+
+/// What is promised to programs, in KiB.
+fn promise(tree: &Tree, kib: u64) {
+    let told = tree.get("/proc/meminfo");
+    let rest: Vec<&str> = told.lines().filter(|line| !line.starts_with("Committed_AS")).collect();
+    tree.put("/proc/meminfo", &format!("{}\nCommitted_AS:   {kib} kB\n", rest.join("\n")));
+}
+
+/// A timer asks nobody, and holds no programs to less than they were promised; a shorter one that did not come is made
+/// up for.
+#[test]
+fn a_timer_leaves_no_limit_below_what_is_promised() {
+    let begun = |mode: &dyn Fn(&Tree)| {
+        let tree = tree("0", "50");
+        let on_trial = ApplyOptions { confirm_seconds: Some(600), ..ApplyOptions::default() };
+        let plan = planned(&tree.session(), &profile("one", &[("vm.overcommit_ratio", Want::Int(95))]));
+        apply(&without_watcher(&tree), &plan, &on_trial).expect("applied");
+        show_limit(&tree, 255_013_683);
+        mode(&tree);
+        let clock = tree.options().clock.map(|now| now + 601);
+        let session = Session::open(SessionOptions { clock, ..tree.options() }).expect("a host");
+        let entry = log(&session).expect("a journal").remove(0);
+        let undone = take_unconfirmed(&session, &entry).expect("at its time").expect("unconfirmed");
+        (tree, undone)
+    };
+    // The mode by hand: what it holds stays until that is gone.
+    let (tree, undone) = begun(&|tree| tree.edit(MODE, "2"));
+    assert_eq!((undone.exit, tree.get(RATIO).trim()), (Exit::Findings, "95"), "{:?}", undone.hints);
+    tree.edit(MODE, "0");
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+    assert_eq!(tree.get(RATIO).trim(), "50");
+    // The mode by a trial whose own timer did not come.
+    let (tree, undone) = begun(&|tree| {
+        let shorter = ApplyOptions { confirm_seconds: Some(30), ..ApplyOptions::default() };
+        let plan = planned(&tree.session(), &profile("one", &[("vm.overcommit_memory", Want::Int(2))]));
+        apply(&without_watcher(tree), &plan, &shorter).expect("its own timer is the first");
+    });
+    let ids: Vec<u64> = undone.entries.iter().map(|(id, _)| id.0).collect();
+    assert_eq!((undone.exit, ids), (Exit::Done, vec![2, 1]), "{:?}", undone.hints);
+    assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("0", "50"));
 }
 
 /// What was left to somebody and is written by force in the end has its order, too.
@@ -519,15 +627,19 @@ fn an_undo_of_what_took_the_place_of_a_limit_does_not_bring_back_the_mode() {
     assert_eq!((tree.get(MODE).trim(), tree.get(RATIO).trim()), ("0", "50"));
 }
 
-/// How it was before anybody came it may be again, also with other entries below.
+/// How it was before anybody came is no reason to refuse an undo; where it would not bear what is promised by now, that
+/// value stays, and all others go back.
 #[test]
 fn an_undo_to_a_mode_of_before_anybody_came_is_not_refused() {
     let tree = tree("2", "50");
     show_limit(&tree, 134_217_728);
-    for (id, value) in [("vm.swappiness", 7), ("vm.overcommit_memory", 0)] {
-        let plan = planned(&tree.session(), &profile("one", &[(id, Want::Int(value))]));
-        apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
-    }
+    let wants = [("vm.swappiness", Want::Int(7)), ("vm.overcommit_memory", Want::Int(0))];
+    let plan = planned(&tree.session(), &profile("both", &wants));
+    apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    let undone = undo(&tree.session(), Target::Newest, false).expect("it has begun");
+    assert_eq!((undone.exit, tree.get(MODE).trim()), (Exit::Findings, "0"), "{:?}", undone.hints);
+    assert_ne!(tree.get("/proc/sys/vm/swappiness").trim(), "7");
+    promise(&tree, 120_000_000);
     assert_eq!(undo(&tree.session(), Target::Newest, false).expect("as it was").exit, Exit::Done);
     assert_eq!(tree.get(MODE).trim(), "2");
 }
