@@ -347,8 +347,7 @@ impl<'a> Draft<'a> {
     /// A value for one place.
     fn add_place(&mut self, knob: &'a Knob, reading: &Reading, wanted: &str, because: Option<String>) {
         if let Some(reason) = self.left_out(knob, &reading.place) {
-            let verdict = Verdict::new(VerdictKind::Blocked, reason);
-            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+            return self.skip_left_out(knob, &reading.place, wanted.to_owned(), reason);
         }
         let verdict = verdict(knob, self.observation, reading);
         let whole = knob.r#type.completed(reading.value.as_deref(), wanted);
@@ -607,8 +606,7 @@ impl<'a> Draft<'a> {
                 for raise in raises {
                     if let Some(reason) = self.left_out(raise.knob, &raise.pool.place) {
                         hindrance = hindrance.or_else(|| Some((raise.pool.place.clone(), reason.clone())));
-                        let verdict = Verdict::new(VerdictKind::Blocked, reason);
-                        self.skip(raise.knob, &raise.pool.place, Some(raise.wanted().to_string()), verdict);
+                        self.skip_left_out(raise.knob, &raise.pool.place, raise.wanted().to_string(), reason);
                         continue;
                     }
                     let verdict = match self.observation.reading(&raise.knob.id, &raise.pool.place) {
@@ -722,6 +720,14 @@ impl<'a> Draft<'a> {
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {
         self.skipped.push(Skipped::left(knob.id.clone(), place.to_owned(), wanted, verdict));
+    }
+
+    /// Leaves out what whoever asks left out, or left to another program.
+    fn skip_left_out(&mut self, knob: &Knob, place: &str, wanted: String, reason: String) {
+        self.skip(knob, place, Some(wanted), Verdict::new(VerdictKind::Blocked, reason));
+        if let Some(row) = self.skipped.last_mut() {
+            row.left_out = true;
+        }
     }
 
     fn skip_nothing_named(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {

@@ -244,6 +244,10 @@ pub struct Skipped {
     /// may be the profile of another host, and may be a typing error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nothing_named: bool,
+    /// It is left as it is since whoever asked left it out, by the name of its knob or of the program that writes it:
+    /// whatever it shows is no drift of this plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
 }
 
 /// An open entry whose values a plan covers with others, or leaves as they are: an undo of what the plan becomes brings
@@ -364,7 +368,7 @@ impl Skipped {
     #[must_use]
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
         let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
-        let (not_allowed, nothing_named) = (false, false);
+        let (not_allowed, nothing_named, left_out) = (false, false, false);
         let (when, not_to_keep, asked_by) = (When::default(), None, None);
         Self {
             knob,
@@ -380,6 +384,7 @@ impl Skipped {
             asked_by,
             not_allowed,
             nothing_named,
+            left_out,
         }
     }
 

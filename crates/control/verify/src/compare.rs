@@ -184,7 +184,7 @@ impl Bench<'_> {
         wish: Option<&Wish>,
         persisted: Option<&Persisted>,
     ) -> Judgement {
-        if reading.access == Access::Absent {
+        if reading.access == Access::Absent || wish.is_some_and(Wish::is_left_out) {
             return (self.absent(knob, wish), Some(self.not_here(knob, wish)));
         }
         let Some(running) = reading.value.as_deref() else {

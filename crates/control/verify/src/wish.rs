@@ -33,7 +33,16 @@ pub(crate) enum Wish {
         impossible: bool,
         /// Nobody allowed it.
         not_allowed: bool,
+        /// Whoever asked left it out.
+        left_out: bool,
     },
+}
+
+impl Wish {
+    /// Whether whoever asked left it out: an older entry may hold it all the same, which is for a check of that one.
+    pub(crate) fn is_left_out(&self) -> bool {
+        matches!(self, Self::Skipped { left_out: true, .. })
+    }
 }
 
 /// Wishes by knob and place, in the order of the ids.
@@ -65,6 +74,7 @@ pub(crate) fn of_plan(plan: &Plan, catalogue: &Catalogue) -> Wishes {
                 hindered: skipped.hindered,
                 impossible: skipped.impossible,
                 not_allowed: skipped.not_allowed,
+                left_out: skipped.left_out,
             },
         };
         wishes.insert((skipped.knob.clone(), skipped.place.clone()), wish);

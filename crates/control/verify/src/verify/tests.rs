@@ -708,6 +708,22 @@ fn what_an_allowed_apply_set_is_judged_though_a_plan_of_today_may_not_set_it() {
     assert_eq!(check(Some(&plan), &open, &observation, SWAP).0, DriftState::LostAtBoot);
 }
 
+/// An older entry holds what the newer apply was told to leave: that one is done all the same.
+#[test]
+fn what_was_left_out_is_not_judged_though_an_older_entry_holds_it() {
+    let verdict = Verdict::new(VerdictKind::Blocked, "left to sysctl.d: --exclude sysctl.d");
+    let row =
+        Skipped::left(KnobId::new("vm.swappiness"), SWAP.to_owned(), Some("10".to_owned()), verdict.clone());
+    let plan = plan(vec![], vec![Skipped { left_out: true, ..row }]);
+    let mut observation = host();
+    let open = [entry(1, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
+    for now in ["10", "42"] {
+        set(&mut observation, "vm.swappiness", now);
+        let (state, why) = check(Some(&plan), &open, &observation, SWAP);
+        assert_eq!((state, why.as_str()), (DriftState::NotHere, verdict.reason.as_str()), "{now}");
+    }
+}
+
 /// A plan tells a knob of many places once where nobody allowed it.
 #[test]
 fn a_knob_of_many_places_that_nobody_allowed_is_told_where_it_is_here_and_otherwise() {

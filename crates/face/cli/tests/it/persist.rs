@@ -22,6 +22,15 @@ fn persist_files(files: &serde_json::Value) -> Vec<PersistFile> {
     serde_json::from_value(files.clone()).unwrap_or_else(|error| panic!("{error}: {files}"))
 }
 
+/// A file of the host that is read later takes vm.swappiness back, and whoever persists was told to leave it to that.
+#[test]
+fn what_is_left_to_a_file_is_no_finding_though_an_older_entry_holds_it() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    let left = on(sandbox.path(), &["apply", "two", "--exclude", "sysctl.d", "--persist", "--yes"]);
+    assert_eq!(left.exit, 0, "{}", left.stdout);
+}
+
 #[test]
 fn files_alone_are_shown_and_asked_for_too() {
     let sandbox = sandbox();
