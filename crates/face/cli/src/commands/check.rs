@@ -24,7 +24,8 @@ use crate::failure::Failure;
 /// wanted and is not so, or will be set otherwise at the next boot by a file, a unit or another program, ends in exit
 /// code 1; also where this host keeps it from being set: a mount that is read-only, a kernel that made another value of
 /// it. What planish never set and files of the host want otherwise is told, and makes no 1; neither does what merely
-/// nobody persisted, what cannot be here or means nothing here, nor a class that nobody allowed.
+/// nobody persisted, what cannot be here or means nothing here, nor a class that nobody allowed. What is applied is not
+/// compared where only root may read the journal: without PROFILE that ends in exit code 3.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A profile or a plan file; without it, everything that is applied, and what the host's own files say
@@ -153,7 +154,10 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if checked.exit == Exit::Done && !short.is_empty() {
         checked.exit = Exit::Findings;
     }
-    let mut answer = context.answer(&report, session.catalogue()).exit(checked.exit);
+    // Without a name what is compared is in the journal: unseen, nothing of it can be called fine.
+    let is_unseen = args.source.is_none() && session.hidden_state().is_some() && checked.exit == Exit::Done;
+    let exit = if is_unseen { Exit::Refused } else { checked.exit };
+    let mut answer = context.answer(&report, session.catalogue()).exit(exit);
     answer = short.into_iter().fold(answer, Answer::note);
     if report.knobs.is_empty() && !args.exclude.is_empty() {
         answer = answer.note("the options leave out all that is wanted: nothing was compared");
@@ -172,10 +176,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         || report.trial_boots.iter().any(|boot| boot.state == TrialBootState::Running);
     let cure = keeping(args.source.as_deref(), &checked, &session).map(|line| context.root_line(&line));
     let told = cure.clone().unwrap_or_else(|| {
-        let named = args.source.as_deref().filter(|source| source.ends_with(".toml"));
-        let own = || checked.profile.as_deref().map(|profile| session.named_for_root(profile));
-        let profile =
-            named.map(str::to_owned).or_else(own).map_or("PROFILE".to_owned(), |name| quoted(&name));
+        let profile = named_for_root(args, &checked, &session);
         context.root_line(&format!("apply {profile} --persist"))
     });
     // What is on trial is persisted by no apply.
@@ -189,7 +190,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(note);
     }
     answer = left_out_then(args, &checked, context).into_iter().fold(answer, Answer::note);
-    answer = not_of_this_journal(answer, &checked, &session);
+    answer = not_of_this_journal(answer, &checked, &session, is_unseen);
     let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
     let next = match (checked.exit, &args.source) {
         (_, _) if cure.is_some() => cure.unwrap_or_default(),
@@ -207,6 +208,13 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         (_, None) => context.line("check --verbose"),
     };
     Ok(answer.next(next))
+}
+
+/// What names the profile that was compared with in a line for root.
+fn named_for_root(args: &Args, checked: &Checked, session: &Session) -> String {
+    let named = args.source.as_deref().filter(|source| source.ends_with(".toml"));
+    let own = || checked.profile.as_deref().map(|profile| session.named_for_root(profile));
+    named.map(str::to_owned).or_else(own).map_or("PROFILE".to_owned(), |name| quoted(&name))
 }
 
 /// What the page cache has of the programs whose text open entries see to. Nothing is read for that, and a recorded
@@ -278,12 +286,15 @@ fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer
     answer
 }
 
-/// Tells of what is of planish here and of no entry that can be seen.
-fn not_of_this_journal(mut answer: Answer, checked: &Checked, session: &Session) -> Answer {
+/// Tells of what is of planish here and of no entry that can be seen; where the exit code is for that alone, too.
+fn not_of_this_journal(mut answer: Answer, checked: &Checked, session: &Session, is_unseen: bool) -> Answer {
     // Without the journal nobody can say whose a file is.
     if let Some(folder) = session.hidden_state() {
-        let folder = folder.display();
-        return answer.warning(format!("what root applied is in {folder}, which only root may read"));
+        let told = format!("what root applied is in {}, which only root may read", folder.display());
+        return answer.warning(match is_unseen {
+            true => format!("exit code 3: {told}: nothing of it was compared"),
+            false => told,
+        });
     }
     for (file, whose) in &checked.strange_files {
         answer = answer.note(strange_file(file, *whose));

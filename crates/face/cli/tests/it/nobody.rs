@@ -50,6 +50,13 @@ fn a_journal_that_may_not_be_read_refuses_no_look_at_the_machine() {
     // What was applied is not known, and never called fine.
     let Some(run) = as_nobody(NAME, home.path(), "check --monitor") else { return };
     assert!(run.exit >= 2, "{}", run.stdout);
+    let Some(run) = as_nobody(NAME, home.path(), "--json check") else { return };
+    assert_eq!(run.exit, 3, "{}", run.stdout);
+    let seen = run.envelope()["result"]["knobs"].as_array().map_or(0, Vec::len);
+    assert!(seen > 100, "what could be seen is told all the same: {}", run.stdout);
+    let told = message(&run, "warning");
+    assert!(told.starts_with("exit code 3: ") && told.contains("nothing of it was compared"), "{told}");
+    assert_eq!(message(&run, "next"), "sudo planish check");
     // Nor where a profile is named and all of it is so: its entry may ask for more.
     let open = tempfile::tempdir().expect("a temporary folder");
     std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
