@@ -67,6 +67,10 @@ const OF_THE_HOST: &str = "what this host could not live with is refused: see `b
 
 /// The knob of this id; else those whose id begins with the word, or else has it, or whose place or reason has.
 fn meant(catalogue: &Catalogue, word: &str) -> Result<BTreeSet<KnobId>, Failure> {
+    if word.trim_end_matches('*').trim().is_empty() {
+        let told = format!("`{word}` is no id, and no word that a setting could have");
+        return Err(Failure::usage(told).hint("leave it out: planish knobs lists all"));
+    }
     let id = KnobId::new(word);
     let unknown = match catalogue.knob(&id) {
         Ok(_) => return Ok([id].into()),
@@ -81,6 +85,6 @@ fn meant(catalogue: &Catalogue, word: &str) -> Result<BTreeSet<KnobId>, Failure>
     let found = |is_meant: &&dyn Fn(&Knob) -> bool| -> BTreeSet<KnobId> {
         catalogue.knobs().filter(|knob| is_meant(knob)).map(|knob| knob.id.clone()).collect()
     };
-    let found = kinds.iter().map(found).find(|found| !found.is_empty() && !word.is_empty());
+    let found = kinds.iter().map(found).find(|found| !found.is_empty());
     found.ok_or_else(|| unknown.into())
 }

@@ -76,6 +76,17 @@ fn exit_2_is_usage_and_names_what_was_meant() {
     assert_eq!((run.exit, message(&run, "error").as_str()), (2, "no profile `tow`; did you mean `two`?"));
 }
 
+/// The nearest id of nothing is a random one.
+#[test]
+fn an_empty_word_is_no_typing_error_of_a_knob() {
+    for word in ["", " ", "*"] {
+        let run = on(sandbox().path(), &["knobs", word]);
+        let told = message(&run, "error");
+        assert!(run.exit == 2 && !told.contains("did you mean"), "{told}");
+        assert!(told.contains("is no id, and no word"), "{told}");
+    }
+}
+
 #[test]
 fn a_missing_file_and_a_number_out_of_bounds_are_usage_for_every_command() {
     let sandbox = sandbox();
