@@ -79,7 +79,9 @@ fn unparsed(error: &clap::Error, typed: Vec<OsString>) -> u8 {
             // Two may be the code of the program, and its stdout is not ours.
             let is_run = name == "run";
             if json && !is_run {
-                let message = Message::new(Level::Error, sentence(error)).hint(help_of(&name));
+                let help = help_of(&name);
+                let hint = if lacks_profile(error) { format!("{PROFILES}\n{help}") } else { help };
+                let message = Message::new(Level::Error, sentence(error)).hint(hint);
                 return output.failure(result_of(&name), Exit::Usage, message).code();
             }
             output::print_talk(&told(error, &typed));
@@ -99,6 +101,10 @@ fn told(error: &clap::Error, typed: &[OsString]) -> String {
         }
     };
     let Some(mut again) = again else { return error.render().ansi().to_string() };
+    if lacks_profile(&again) {
+        let tip = format!("{PROFILES} lists the profiles that there are");
+        again.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     if again.kind() == ErrorKind::UnknownArgument && again.get(ContextKind::SuggestedArg).is_none() {
         // Nobody who types an option that there is not means a word that begins with two dashes.
         again.remove(ContextKind::Suggested);
@@ -113,6 +119,16 @@ fn told(error: &clap::Error, typed: &[OsString]) -> String {
         }
     }
     again.render().ansi().to_string()
+}
+
+/// What lists what a profile may be called.
+const PROFILES: &str = "planish profiles";
+
+/// Whether a profile is missing on a command line: its usage alone names none.
+fn lacks_profile(error: &clap::Error) -> bool {
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return false };
+    let is_one = |argument: &String| argument.trim_start_matches('<').starts_with("PROFILE");
+    error.kind() == ErrorKind::MissingRequiredArgument && missing.iter().any(is_one)
 }
 
 /// The command line that explains a command of the envelope: `trial-run` is `planish trial run`.
@@ -261,6 +277,22 @@ mod tests {
         assert_eq!(usage("--root hosts/x plan --bogus x"), "planish plan [OPTIONS] <PROFILE>");
         assert_eq!(usage("trial --quiet run"), "planish trial run [OPTIONS] <F>");
         assert_eq!(usage("--state s doctr"), "planish [OPTIONS] <COMMAND>");
+    }
+
+    #[test]
+    fn who_names_no_profile_is_told_what_lists_them() {
+        let told = |line: &str| {
+            let typed: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let program = std::iter::once(OsString::from("planish"));
+            let error = Cli::try_parse_from(program.chain(typed.iter().cloned())).expect_err("not sound");
+            anstream::adapter::strip_str(&told(&error, &typed)).to_string()
+        };
+        for line in ["plan", "apply --yes", "export script", "export"] {
+            assert!(told(line).contains("planish profiles lists the profiles"), "{}", told(line));
+        }
+        for line in ["import", "plan series --bogus"] {
+            assert!(!told(line).contains("planish profiles"), "{}", told(line));
+        }
     }
 
     #[test]
