@@ -28,7 +28,7 @@ mod status;
 pub mod top;
 
 pub use map::{
-    AreaPages, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who, join, members,
+    AreaPages, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who, join, members, names,
     processes_named, stat_of,
 };
 pub use maps::{Area, Kind, parse_maps};

@@ -9,6 +9,7 @@ use serde::Serialize;
 use tracing::info_span;
 
 use crate::error::PipelineError;
+use crate::meant::no_service;
 use crate::session::Session;
 use crate::size::{Service, SizeRequest, size_on};
 use crate::source::Source;
@@ -134,7 +135,7 @@ fn look(
             Service::Pid(pid) => pid.to_string(),
             Service::Name(name) => name.clone(),
         };
-        PipelineError::NoService { service }
+        no_service(session, service)
     })?;
     let facts = seen.facts.into_iter().map(|(name, value)| (name.to_owned(), value));
     observation.facts.extend(facts);

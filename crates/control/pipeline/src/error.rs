@@ -367,10 +367,12 @@ pub enum PipelineError {
         folder: PathBuf,
     },
     /// No service of that name or number.
-    #[error("no running service `{service}`")]
+    #[error("no running service `{service}`{}", crate::meant::hint(nearest.as_ref()))]
     NoService {
         /// As it was named.
         service: String,
+        /// The program that runs and was probably meant.
+        nearest: Option<String>,
     },
     /// A service whose maps cannot be read.
     #[error("cannot read the maps of `{service}`")]
@@ -832,7 +834,7 @@ mod tests {
             not_confirmed(Vec::new(), false),
             PipelineError::Watch(denied()),
             PipelineError::RootsJournal { folder: path() },
-            PipelineError::NoService { service: service() },
+            PipelineError::NoService { service: service(), nearest: None },
             PipelineError::ServiceMaps { service: service(), source: gone },
             PipelineError::Postgres { program: path(), setting: "huge_page_size", message: service() },
         ];

@@ -36,6 +36,7 @@ mod install;
 mod intent;
 mod interrupted;
 mod log;
+mod meant;
 mod merged;
 mod next_boot;
 mod once;
@@ -74,6 +75,7 @@ pub use install::{ChangedUnit, InstallCheck, Installed, UnitFile, check_units, i
 pub use intent::{refuse_elsewhere, refuse_impossible, refuse_short_of_memory};
 pub use interrupted::{Half, Interrupted};
 pub use log::{in_force, log};
+pub use meant::running_like;
 pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};
 pub use preview::{Preview, persisted, preview, refuse_moved};

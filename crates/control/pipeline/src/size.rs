@@ -14,6 +14,7 @@ use planish_residency::{Process, ResidencyError, processes_named};
 use tracing::info_span;
 
 use crate::error::PipelineError;
+use crate::meant::no_service;
 use crate::session::Session;
 
 /// A running service.
@@ -69,12 +70,16 @@ pub(crate) fn size_on(
 ) -> Result<Sizing, PipelineError> {
     let _stage = info_span!("size").entered();
     let headroom_percent = headroom_percent.unwrap_or(DEFAULT_HEADROOM_PERCENT);
-    let regions = Regions { headroom_percent, ..regions(session.host(), observation, request)? };
+    let regions = Regions { headroom_percent, ..regions(session, observation, request)? };
     Ok(planish_decide::size(observation, &regions))
 }
 
 /// What is sized, and its regions; the headroom is the caller's.
-fn regions(host: &Host, observation: &Observation, request: &SizeRequest) -> Result<Regions, PipelineError> {
+fn regions(
+    session: &Session,
+    observation: &Observation,
+    request: &SizeRequest,
+) -> Result<Regions, PipelineError> {
     let one = |subject: String, name: String, count, bytes| Regions {
         subject,
         service: None,
@@ -87,9 +92,9 @@ fn regions(host: &Host, observation: &Observation, request: &SizeRequest) -> Res
         SizeRequest::Regions { count, bytes } => {
             one(format!("{count} regions of {}", units::bytes(*bytes)), "region".to_owned(), *count, *bytes)
         }
-        SizeRequest::Service(service) => of_service(host, observation, service)?,
+        SizeRequest::Service(service) => of_service(session, observation, service)?,
         SizeRequest::Postgres { data, program } => {
-            let (pages, page_bytes) = postgres_pages(host, data, program.as_deref())?;
+            let (pages, page_bytes) = postgres_pages(session.host(), data, program.as_deref())?;
             // One segment, whatever it is counted in: pages of another size share it out anew.
             let name = format!("shared_memory_size_in_huge_pages, {pages} of {}", units::bytes(page_bytes));
             one(format!("postgres in {}", data.display()), name, 1, pages.saturating_mul(page_bytes))
@@ -98,7 +103,12 @@ fn regions(host: &Host, observation: &Observation, request: &SizeRequest) -> Res
 }
 
 /// The segments of the process of a service that maps most of them.
-fn of_service(host: &Host, observation: &Observation, service: &Service) -> Result<Regions, PipelineError> {
+fn of_service(
+    session: &Session,
+    observation: &Observation,
+    service: &Service,
+) -> Result<Regions, PipelineError> {
+    let host = session.host();
     let name = match service {
         Service::Pid(pid) => pid.to_string(),
         Service::Name(name) => name.clone(),
@@ -122,7 +132,7 @@ fn of_service(host: &Host, observation: &Observation, service: &Service) -> Resu
     }
     let Some((_, pid, process)) = largest else {
         return Err(match refused {
-            None | Some(ResidencyError::NoProcess { .. }) => PipelineError::NoService { service: name },
+            None | Some(ResidencyError::NoProcess { .. }) => no_service(session, name),
             Some(source) => PipelineError::ServiceMaps { service: name, source },
         });
     };

@@ -38,7 +38,7 @@ pub use self::object::ObjectPages;
 pub use self::shared::Object;
 pub use self::threads::ThreadsOn;
 pub(crate) use self::who::above_us;
-pub use self::who::{Who, members, processes_named, stat_of};
+pub use self::who::{Who, members, names, processes_named, stat_of};
 
 /// Programs that a process may execute while it is looked at, before we give up.
 const TRIES: usize = 4;

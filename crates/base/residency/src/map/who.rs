@@ -1,6 +1,6 @@
 //! Whose memory is looked at, and whose is left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 
@@ -21,6 +21,12 @@ pub enum Who {
 pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
     let short: String = name.chars().take(15).collect();
     all(host).into_iter().filter(|(_, stat)| stat.name == short).map(|(pid, _)| pid).collect()
+}
+
+/// The names of all programs that run, as the kernel tells them; its own threads are none.
+#[must_use]
+pub fn names(host: &Host) -> BTreeSet<String> {
+    all(host).into_values().filter(|stat| !stat.is_kernel_thread).map(|stat| stat.name).collect()
 }
 
 /// The process that is meant, and with `tree` all that descend from it, the oldest first.

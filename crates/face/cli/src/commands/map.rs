@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use planish_host::Host;
 use planish_model::{Catalogue, Exit};
-use planish_pipeline::Service;
+use planish_pipeline::{Service, running_like};
 use planish_report::{MapBacking, MapKind, MapReport, map_html};
 use planish_residency::{Map, ResidencyError, Who, status};
 use planish_trial::postgres::{Query, layout};
@@ -125,7 +125,16 @@ pub(super) fn failure(error: ResidencyError, who: &Who, host: &Host, context: &C
     };
     let denied = matches!(error, ResidencyError::Denied { .. });
     let cure = error.cure();
-    let mut failure = Failure::new(exit, error);
+    let meant = match (&error, who) {
+        (ResidencyError::NoProcess { .. }, Who::Name(name)) => {
+            context.session().ok().and_then(|session| running_like(&session, name))
+        }
+        _ => None,
+    };
+    let mut failure = match meant {
+        Some(meant) => Failure::new(exit, format!("{error}; did you mean `{meant}`?")),
+        None => Failure::new(exit, error),
+    };
     if let Some(cure) = cure {
         failure = failure.hint(cure);
     }
