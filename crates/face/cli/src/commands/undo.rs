@@ -47,7 +47,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let report = UndoReport { entries: undone_entries(&session, undone.entries, undone.before)? };
     let mut answer = context.answer(&report, session.catalogue()).exit(undone.exit);
     if report.entries.is_empty() {
-        answer = answer.note(nothing(args.entry, &session)?);
+        let told = match undone.kept {
+            // Else it reads as if there was nothing to force, and then something.
+            Some(_) if args.force && args.entry.is_none() => {
+                "no entry is open: what one left that is undone already is written only where it is named".to_owned()
+            }
+            _ => nothing(args.entry, &session)?,
+        };
+        answer = answer.note(told);
     }
     for hint in undone.hints {
         answer = answer.note(hint);
