@@ -38,6 +38,10 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     if let Some(abandoned) = waiting.iter().find(|waiting| waiting.is_abandoned) {
         return Ok(answer.next(context.root_line(&format!("undo {}", abandoned.entry))));
     }
+    // What the entries did is in JSON anyway.
+    if !(context.globals.verbose || context.globals.json) {
+        return Ok(answer.next(context.line("log --verbose")));
+    }
     let open = report.entries.iter().any(planish_model::Entry::is_open);
     Ok(answer.next(context.line(if open { "undo" } else { "doctor" })))
 }
