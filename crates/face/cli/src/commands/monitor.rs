@@ -5,7 +5,7 @@
 
 use planish_model::{Catalogue, DriftState, KnobCheck, TrialBoot, TrialBootState};
 use planish_pipeline::{Interrupted, Unfinished};
-use planish_report::{CheckReport, Page, PageOptions, units};
+use planish_report::{CheckReport, Page, PageOptions, SaidOnce, units};
 
 /// How a check ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,8 @@ fn named(places: &[&KnobCheck], page: &Page<'_>) -> String {
         places.chunk_by(|a, b| a.without_place() == b.without_place()).collect();
     groups.sort_by_key(|group| group[0].next_boot.is_none() && group[0].overwritten_by.is_none());
     let (first, rest) = groups.split_at(groups.len().min(NAMED_MAX));
-    let mut told: Vec<String> = first.iter().map(|group| group_told(group, page)).collect();
+    let mut said = SaidOnce::default();
+    let mut told: Vec<String> = first.iter().map(|group| group_told(group, page, &mut said)).collect();
     let more: usize = rest.iter().map(|group| group.len()).sum();
     if more > 0 {
         told.push(format!("and {} more", units::count(more, "place")));
@@ -170,7 +171,7 @@ fn named(places: &[&KnobCheck], page: &Page<'_>) -> String {
 }
 
 /// `cpu.governor cpu2, cpu3 is powersave, wanted performance (changed since entry 1)`.
-fn group_told(group: &[&KnobCheck], page: &Page<'_>) -> String {
+fn group_told(group: &[&KnobCheck], page: &Page<'_>, said: &mut SaidOnce) -> String {
     let first = group[0];
     let mut places: Vec<String> =
         group.iter().take(NAMED_MAX).map(|check| page.place(&first.knob, &check.place)).collect();
@@ -191,7 +192,7 @@ fn group_told(group: &[&KnobCheck], page: &Page<'_>) -> String {
         told += &format!(", wanted {}", page.value(&first.knob, wanted));
     }
     match &first.because {
-        Some(because) => format!("{told} ({because})"),
+        Some(because) => format!("{told} ({})", said.told(because)),
         None => told,
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::commands::text_huge::TextCacheRow;
 use crate::page::{Page, Report, styles};
+use crate::reasons::Shared;
 use crate::table::{Cell, Table};
 use crate::units;
 
@@ -96,9 +97,13 @@ impl Report for CheckReport {
             _ => true,
         };
         let rows: Vec<KnobCheck> = self.knobs.iter().filter(shown).cloned().collect();
-        for group in rows.chunk_by(|a, b| key(a) == key(b)) {
+        let groups = rows.chunk_by(|a, b| key(a) == key(b)).map(|group| {
             let is_one_line = group.iter().all(|check| check.persisted == group[0].persisted);
-            let first = &if is_one_line { group[0].clone() } else { key(&group[0]) };
+            (group, if is_one_line { group[0].clone() } else { key(&group[0]) })
+        });
+        let groups: Vec<(&[KnobCheck], KnobCheck)> = groups.collect();
+        let shared = Shared::of(groups.iter().filter_map(|(_, first)| first.because.as_deref()));
+        for (group, first) in &groups {
             let places: Vec<&str> = group.iter().map(|check| check.place.as_str()).collect();
             let value = |text: Option<&String>| match text {
                 Some(text) => page.value(&first.knob, text),
@@ -111,10 +116,11 @@ impl Report for CheckReport {
                 value(first.wanted.as_ref()).into(),
                 at_boot(&first.persisted).into(),
                 at_boot(&first.next_boot).into(),
-                why(first, page),
+                why(first, &shared, page),
             ]);
         }
         page.table(&table);
+        shared.notes(page);
         pools(&self.pools, page);
         texts(&self.texts, page);
         page.gap();
@@ -224,10 +230,10 @@ fn word(state: DriftState) -> (&'static str, Style) {
     }
 }
 
-fn why(check: &KnobCheck, page: &Page<'_>) -> Cell {
+fn why(check: &KnobCheck, shared: &Shared<'_>, page: &Page<'_>) -> Cell {
     let (word, style) = said(check);
     let mut parts = vec![word.to_owned()];
-    parts.extend(check.because.clone());
+    parts.extend(check.because.as_deref().map(|because| shared.told(because)));
     // The reason names the file already where that is what is wrong.
     let is_told = |source: &str| check.because.as_ref().is_some_and(|because| because.contains(source));
     if let Some(persisted) = check.persisted.as_ref().filter(|found| !is_told(&found.source)) {
