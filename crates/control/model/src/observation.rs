@@ -21,6 +21,11 @@ pub enum Access {
     Absent,
 }
 
+impl Access {
+    /// Why nobody may write a place whose file system is mounted read-only, as in many containers.
+    pub const READ_ONLY_MOUNT: &'static str = "on a file system that is mounted read-only";
+}
+
 /// One place of a knob as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {

@@ -142,9 +142,7 @@ fn reading(host: &Host, knob: &Knob, path: &str, root: bool) -> Option<Reading> 
         HostAccess::Writable => Access::Writable,
         HostAccess::WriteOnly => Access::Writable,
         HostAccess::ReadOnly => Access::ReadOnly("the kernel lets nobody write it".to_owned()),
-        HostAccess::ReadOnlyMount => {
-            Access::ReadOnly("on a file system that is mounted read-only".to_owned())
-        }
+        HostAccess::ReadOnlyMount => Access::ReadOnly(Access::READ_ONLY_MOUNT.to_owned()),
         HostAccess::Denied(why) if root => Access::ReadOnly(why),
         HostAccess::Denied(_) => Access::NeedsRoot,
     };

@@ -1,7 +1,9 @@
 //! `planish doctor`
 
-use planish_model::{Exit, Severity, quoted};
-use planish_pipeline as pipeline;
+use std::collections::BTreeSet;
+
+use planish_model::{Access, Exit, Reading, Severity, VerdictKind, quoted};
+use planish_pipeline::{self as pipeline, KnobStatus};
 use planish_report::{DoctorReport, KnobCounts, units};
 use planish_trial::Proofs;
 
@@ -36,6 +38,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     let mut findings = found.findings;
     findings.iter_mut().for_each(|finding| finding.cure = context.here(&finding.cure));
+    let out_of_reach = on_read_only_mounts(&found.knobs);
     let report = DoctorReport {
         host: found.host,
         profile: found.profile,
@@ -47,6 +50,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let answer = context.answer(&report, session.catalogue());
     let mut answer = match (lost, report.findings.len()) {
         (true, _) => answer.exit(Exit::Findings),
+        // No profile gains anything either, where nothing of it can be set.
+        (false, 0) if out_of_reach.is_some() => answer.note("no fault was seen"),
         (false, 0) => {
             answer.note("no fault was seen; what a profile would gain is measured by: planish prove")
         }
@@ -64,7 +69,44 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     // What was applied may be hidden from this user: doctor tells of the machine all the same.
     answer = without_journal(answer, &session);
     answer = once::notes(answer, &pipeline::boots_on_trial(&session).unwrap_or_default(), context);
+    if let Some(told) = out_of_reach {
+        return Ok(answer.note(told).next(context.line("knobs")));
+    }
     let profile = report.profile.as_deref().map_or("PROFILE".to_owned(), quoted);
     let service = args.service.as_ref().map(|service| format!(" --service {}", quoted(service)));
     Ok(answer.next(context.line(&format!("plan {profile}{}", service.unwrap_or_default()))))
+}
+
+/// What keeps most of what could be set here from being set by anybody: a plan would come to nothing, and say so only
+/// after it was asked for.
+fn on_read_only_mounts(knobs: &[KnobStatus]) -> Option<String> {
+    let of = |kind: VerdictKind| knobs.iter().filter(move |status| status.verdict.verdict == kind);
+    let is_held =
+        |place: &&Reading| matches!(&place.access, Access::ReadOnly(why) if why == Access::READ_ONLY_MOUNT);
+    let held: Vec<&KnobStatus> =
+        of(VerdictKind::Blocked).filter(|status| status.places.iter().any(|place| is_held(&place))).collect();
+    let settable = of(VerdictKind::Settable).count();
+    if held.len() <= settable {
+        return None;
+    }
+    let places = held.iter().flat_map(|status| &status.places).filter(is_held);
+    let mounts: BTreeSet<&str> = places.map(|place| mount_of(&place.place)).collect();
+    let mounts: Vec<&str> = mounts.into_iter().collect();
+    let are = if mounts.len() == 1 { "is" } else { "are" };
+    Some(format!(
+        "{} of {} settings can be set by nobody from here: {} {are} mounted read-only, as in a container; set them on \
+         the machine that runs it, or have that one mount them writable",
+        held.len(),
+        held.len() + settable,
+        mounts.join(" and "),
+    ))
+}
+
+/// The folder that stands for a mount in a sentence: `/proc/sys`, `/sys`.
+fn mount_of(place: &str) -> &str {
+    if place.starts_with("/proc/sys/") {
+        return "/proc/sys";
+    }
+    let end = place.match_indices('/').nth(1).map_or(place.len(), |(end, _)| end);
+    &place[..end]
 }
