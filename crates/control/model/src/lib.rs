@@ -28,6 +28,7 @@ mod drift;
 mod entry;
 mod exit;
 mod finding;
+mod granted;
 mod in_boot;
 mod knob;
 mod machine;

@@ -50,6 +50,8 @@ pub const FACTS: &[(&str, &str)] = &[
     ("firmware.smt_off", "1 where cores have a second thread and the kernel sees none, else 0"),
     ("firmware.x2apic", "1 where the CPUs show an x2APIC, else 0"),
     ("host.bare_metal", "1 without a hypervisor below us, else 0"),
+    ("hugetlb.boot_short", "pools that have fewer pages than the boot was asked for, and why"),
+    ("hugetlb.boot_short_count", "how many those are"),
     ("hugetlb.idle_bytes", "pages of the pools that nobody uses or has reserved"),
     ("hugetlb.imbalance_percent", "how much smaller the smallest node's pools are than the largest's"),
     ("hugetlb.overcommit_percent", "the overcommit allowance against available memory"),
@@ -278,6 +280,10 @@ fn pools(facts: &mut Facts, host: &Host, observation: &Observation) {
     facts.number("hugetlb.idle_percent", percent(idle, observation.host.memory_bytes));
     facts.number("hugetlb.imbalance_percent", imbalance(observation));
     facts.text("hugetlb.node_short", short_nodes(observation));
+    let short: Vec<String> =
+        observation.knobs.values().flatten().filter_map(|reading| observation.not_granted(reading)).collect();
+    facts.number("hugetlb.boot_short_count", Some(short.len() as f64));
+    facts.text("hugetlb.boot_short", Some(short.join("; ")));
 }
 
 /// Bytes in the pools of a node, over all page sizes.

@@ -31,7 +31,7 @@ impl Bench<'_> {
         let judged =
             self.by_others(knob, reading, wish).unwrap_or_else(|| self.judge(knob, reading, wish, persisted));
         let is_as_wanted = matches!(judged.0, DriftState::Ok | DriftState::LostAtBoot);
-        let elsewhere = self.not_in_force(knob, reading).or_else(|| self.not_granted(knob, reading));
+        let elsewhere = self.not_in_force(knob, reading).or_else(|| self.observation.not_granted(reading));
         let elsewhere = elsewhere.filter(|_| is_as_wanted);
         let (state, because) = elsewhere.map_or(judged, |why| (DriftState::Drift, Some(why)));
         let because = [because, self.may_be(reading), self.may_write(knob, reading, wish)];
