@@ -14,15 +14,28 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     collector.arguments(1, &joined.join(" "));
 }
 
+/// Whether a line of several words is a command line of the kernel: one of them sets something, or is an argument that
+/// planish knows. Any words would do otherwise.
+pub(super) fn are(line: &str) -> bool {
+    let words = || line.split_whitespace();
+    let is_known =
+        || Catalogue::embedded().is_ok_and(|catalogue| words().any(|word| is_of(&catalogue, word)));
+    words().count() > 1 && !line.contains(" = ") && (line.contains('=') || is_known())
+}
+
 /// Whether a lone word is an argument of the kernel that planish knows: to a shell `isolcpus=1-3` is a variable of its
 /// own, and `processor.max_cstate=1` could be a line of `sysctl.d`.
 pub(super) fn is_one(word: &str) -> bool {
+    Catalogue::embedded().is_ok_and(|catalogue| is_of(&catalogue, word))
+}
+
+fn is_of(catalogue: &Catalogue, word: &str) -> bool {
     let (name, _) = bootline::parts(word);
     let is_it = |knob: &Knob| {
         let parameter = knob.boot_parameter().map(|(name, _)| name).or(knob.boot_arg.as_deref());
         parameter.is_some_and(|parameter| bootline::same_name(parameter, name))
     };
-    Catalogue::embedded().is_ok_and(|catalogue| catalogue.knobs().any(is_it))
+    catalogue.knobs().any(is_it)
 }
 
 /// `grubby --update-kernel=ALL --args="isolcpus=2-3"`.

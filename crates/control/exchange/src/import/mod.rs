@@ -136,7 +136,7 @@ impl ImportFormat {
         let setting =
             |line: &&str| line.split_once('=').is_some_and(|(key, _)| key.trim().contains(['.', '/']));
         match plain.as_slice() {
-            [line] if line.split_whitespace().count() > 1 && !line.contains(" = ") => Self::KernelArgs,
+            [line] if arguments::are(line) => Self::KernelArgs,
             [word] if arguments::is_one(word) => Self::KernelArgs,
             lines if lines.iter().any(setting) => Self::Sysctl,
             _ => Self::Script,

@@ -327,6 +327,8 @@ fn a_file_is_recognised_by_its_ending_or_its_text_and_else_by_nothing() {
         ("sysctl.d/x.conf", "w /sys/kernel/mm/ksm/run - - - - 0\n", ImportFormat::Tmpfiles),
         ("mine/tuned.conf", "[sysctl]\nvm.swappiness=1\n", ImportFormat::Tuned),
         ("x.txt", "isolcpus=2 quiet", ImportFormat::KernelArgs),
+        ("x.txt", "quiet nosmt", ImportFormat::KernelArgs),
+        ("x.txt", "quiet splash crashkernel=256M", ImportFormat::KernelArgs),
     ] {
         assert_eq!(recognise_file(text, path), Ok(format), "{path}: {text}");
     }
@@ -337,6 +339,9 @@ fn a_file_is_recognised_by_its_ending_or_its_text_and_else_by_nothing() {
     let told = "no format was recognised: read as script, the likeliest, 0 of 2 lines that say something fit";
     assert_eq!(odd.to_string(), told);
     assert!(odd.cure().ends_with("--from FORMAT"));
+    // Any words could stand on a command line of the kernel.
+    let words = recognise_file("foo bar baz\n", "x.txt").expect_err("of no format");
+    assert!(words.to_string().starts_with("no format was recognised: "), "{words}");
     for format in [None, Some(ImportFormat::Script), Some(ImportFormat::Sysctl)] {
         let refused = match format {
             None => recognise_file("# limits\n*  soft  nofile  65536\n@dba hard memlock unlimited\n", "-")
