@@ -101,10 +101,11 @@ impl Lines {
     fn add(&mut self, text: &str, at: Option<usize>, within: &mut Vec<String>, files: Option<&Files<'_>>) {
         let own = tuned_entries(text);
         let variables: Vec<_> = own.iter().filter(|entry| entry.section == "variables").collect();
-        for entry in &variables {
-            self.variable(at.unwrap_or(entry.line), entry.key, entry.value.unwrap_or_default(), files);
-        }
         let from = |line: usize| within.last().map(|name| format!("{name}:{line} ")).unwrap_or_default();
+        for entry in &variables {
+            let (number, value) = (at.unwrap_or(entry.line), entry.value.unwrap_or_default());
+            self.variable((number, &from(entry.line)), entry.key, value, files);
+        }
         let mut told: Vec<Line> = own
             .iter()
             .filter(|entry| entry.section != "variables")
@@ -172,14 +173,20 @@ impl Lines {
     }
 
     /// A variable, or a file of them.
-    fn variable(&mut self, number: usize, name: &str, value: &str, files: Option<&Files<'_>>) {
+    fn variable(
+        &mut self,
+        (number, from): (usize, &str),
+        name: &str,
+        value: &str,
+        files: Option<&Files<'_>>,
+    ) {
         if name != "include" {
             self.variables.insert(name.to_owned(), value.to_owned());
             return;
         }
         let Some(text) = files.and_then(|files| files(Asked::Variables(value))) else {
             let why = "a file of variables that is not here, or not below a folder of tuned".to_owned();
-            return self.refused.push((number, format!("[variables] include = {value}"), why));
+            return self.refused.push((number, format!("{from}[variables] include = {value}"), why));
         };
         for entry in tuned_entries(&text).iter().filter(|entry| ["", "variables"].contains(&entry.section)) {
             self.variables.insert(entry.key.to_owned(), entry.value.unwrap_or_default().to_owned());

@@ -40,6 +40,8 @@ pub(crate) struct Collector<'a> {
     values: BTreeMap<KnobId, Vec<Value>>,
     pools: BTreeMap<KnobId, Vec<Pool>>,
     lines: Vec<ImportedLine>,
+    /// The file that is included and its line, `net:5 `, of what comes now; nothing of the file itself.
+    from: String,
     /// `default_hugepagesz=` of the arguments so far.
     default_page: Option<String>,
     /// What the file says it is for.
@@ -61,6 +63,7 @@ impl<'a> Collector<'a> {
             values: BTreeMap::new(),
             pools: BTreeMap::new(),
             lines: Vec::new(),
+            from: String::new(),
             default_page: None,
             summary: None,
             is_repeating: false,
@@ -68,6 +71,23 @@ impl<'a> Collector<'a> {
             written: Written::default(),
             steps: 0,
         }
+    }
+
+    /// Says which line of an included file all that follows stands in, as it is told before it; nothing of the file
+    /// itself, whose lines have their own numbers.
+    pub(crate) fn is_from(&mut self, from: &str) {
+        from.clone_into(&mut self.from);
+    }
+
+    /// A text with the included file and its line before it, unless it says them.
+    fn told(&self, text: &str) -> String {
+        let text = text.trim();
+        if text.starts_with(&self.from) { text.to_owned() } else { format!("{}{text}", self.from) }
+    }
+
+    /// The line that another one loses to, as it is told.
+    fn winner(&self, line: usize) -> String {
+        if self.from.is_empty() { format!("line {line}") } else { self.from.trim_end().to_owned() }
     }
 
     /// Says whether the lines that follow may be come by several times.
@@ -130,17 +150,23 @@ impl<'a> Collector<'a> {
     /// Arguments of the kernel command line. Quotes hold blanks together, and are not part of the value
     /// (`next_arg` in lib/cmdline.c).
     pub(crate) fn arguments(&mut self, line: usize, text: &str) {
-        self.all_arguments(&[(line, text)]);
+        let from = self.from.clone();
+        self.all_arguments(&[(&from, line, text)]);
     }
 
-    /// Arguments that come from several lines and are one command line: a size of pages counts for what follows.
-    pub(crate) fn all_arguments(&mut self, said: &[(usize, &str)]) {
-        let all = said.iter().flat_map(|(line, text)| words(text).into_iter().map(|word| (*line, word)));
-        let all: Vec<(usize, String)> = all.collect();
+    /// Arguments that come from several lines, each with the included file that it is from, and are one command line:
+    /// a size of pages counts for what follows.
+    pub(crate) fn all_arguments(&mut self, said: &[(&str, usize, &str)]) {
+        let of_line = |(from, line, text): &(&'_ str, usize, &str)| {
+            let (from, line) = ((*from).to_owned(), *line);
+            words(text).into_iter().map(move |word| (from.clone(), line, word))
+        };
+        let all: Vec<(String, usize, String)> = said.iter().flat_map(of_line).collect();
         let default = |argument: &str| argument.strip_prefix("default_hugepagesz=").map(str::to_owned);
-        self.default_page = all.iter().find_map(|(_, word)| default(word)).or(self.default_page.take());
+        self.default_page = all.iter().find_map(|(.., word)| default(word)).or(self.default_page.take());
         let mut page = None;
-        for (line, argument) in all {
+        for (from, line, argument) in all {
+            self.from = from;
             if let Some(size) = argument.strip_prefix("hugepagesz=") {
                 page = Some(size.to_owned());
                 continue;
@@ -221,7 +247,7 @@ impl<'a> Collector<'a> {
 
     /// A line that sets nothing we know.
     pub(crate) fn refuse(&mut self, line: usize, text: &str, reason: impl Into<String>) {
-        let (text, reason) = (text.trim().to_owned(), Some(reason.into()));
+        let (text, reason) = (self.told(text), Some(reason.into()));
         let is_same = |row: &ImportedLine| row.line == line && row.text == text && row.reason == reason;
         if self.is_repeating && self.lines.iter().any(is_same) {
             return;
@@ -244,9 +270,10 @@ impl<'a> Collector<'a> {
             Ok(reason) => reason,
             Err(reason) => return self.refuse(line, &text, reason),
         };
+        let (text, winner) = (self.told(&text), self.winner(line));
         let twin = knob.twin.as_ref().and_then(|twin| self.values.remove(twin));
         for value in twin.into_iter().flatten() {
-            lose(&mut self.lines, value.row, line, "sets its twin, which clears it");
+            lose(&mut self.lines, value.row, (line, &winner), "sets its twin, which clears it");
         }
         let (values, mut own) =
             (self.values.entry(address.knob.clone()).or_default(), knob.r#type.normal(value));
@@ -263,7 +290,7 @@ impl<'a> Collector<'a> {
             if self.is_repeating && before.line == line && before.text == text {
                 self.repeated.insert(lost.row);
             }
-            lose(&mut self.lines, lost.row, line, &format!("sets it to {own}"));
+            lose(&mut self.lines, lost.row, (line, &winner), &format!("sets it to {own}"));
         }
         values.push(Value { only: address.only, text: own, row: self.lines.len() });
         let knob = Some(address.knob);
@@ -273,6 +300,7 @@ impl<'a> Collector<'a> {
     /// A pool of one node, or of all: a profile has one of both.
     fn pool(&mut self, line: usize, text: String, (id, total_bytes, node): (KnobId, u64, Option<u32>)) {
         let row = self.lines.len();
+        let (text, winner) = (self.told(&text), self.winner(line));
         let pools = self.pools.entry(id.clone()).or_default();
         if node.is_some() && pools.first().is_some_and(|pool| pool.node.is_none()) {
             let reason = "the pool of all nodes is set before, and a profile has one of both";
@@ -284,7 +312,7 @@ impl<'a> Collector<'a> {
             if self.is_repeating && before.line == line && before.text == text {
                 self.repeated.insert(lost.row);
             }
-            lose(&mut self.lines, lost.row, line, why);
+            lose(&mut self.lines, lost.row, (line, &winner), why);
         }
         pools.push(Pool { node, total_bytes, row });
         let reason = Some("a pool: raised to this size, and never lowered".to_owned());
@@ -342,10 +370,10 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// A line that set a value does not count any more, and says by which one, and why.
-fn lose(lines: &mut [ImportedLine], row: usize, by: usize, why: &str) {
+fn lose(lines: &mut [ImportedLine], row: usize, (by, winner): (usize, &str), why: &str) {
     let lost = &mut lines[row];
     (lost.knob, lost.overridden_by) = (None, Some(by));
-    lost.reason = Some(format!("line {by} {why}"));
+    lost.reason = Some(format!("{winner} {why}"));
 }
 
 /// The pools of a knob as one size. What a line sets is the whole pool, whoever reserved what is in it.

@@ -85,7 +85,7 @@ fn finish(given: &[Given; 2], collector: &mut Collector<'_>) {
     for (name, Given { said, doubted_by }) in NAMES.iter().zip(given) {
         for (line, text) in said {
             match doubted_by {
-                None => sure.push((*line, text.as_str())),
+                None => sure.push(("", *line, text.as_str())),
                 Some(by) => {
                     collector.refuse(*line, &format!("{name}={text}"), format!("line {by} may say it anew"));
                 }

@@ -22,6 +22,7 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
     tuned_boot::read(&all, &sections, collector);
     for line in sections.in_order(&all.lines) {
         let told = line.told();
+        collector.is_from(&line.from);
         if let Some(by) = line.replaced_by {
             collector.pass_over(line.number, &told, by, "a later line of the profile says it anew");
             continue;
@@ -55,6 +56,7 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
             Err(why) => collector.refuse(line.number, &told, why),
         }
     }
+    collector.is_from("");
 }
 
 /// One line by the plugin of its section.

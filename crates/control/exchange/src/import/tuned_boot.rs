@@ -43,12 +43,14 @@ pub(super) fn read(all: &Lines, sections: &Sections<'_>, collector: &mut Collect
     let mut said = Vec::new();
     for Given { line, words } in &given {
         match all.expanded(&words.join(" ")) {
-            Ok(text) => said.push((line.number, text)),
+            Ok(text) => said.push((line, text)),
             Err(why) => collector.refuse(line.number, &line.told(), why),
         }
     }
-    let said: Vec<(usize, &str)> = said.iter().map(|(line, text)| (*line, text.as_str())).collect();
+    let said: Vec<(&str, usize, &str)> =
+        said.iter().map(|(line, text)| (line.from.as_str(), line.number, text.as_str())).collect();
     collector.all_arguments(&said);
+    collector.is_from("");
 }
 
 /// The options that count, each where its name came up first: a later value of it does not move it.

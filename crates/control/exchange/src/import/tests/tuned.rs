@@ -84,6 +84,32 @@ fn what_a_profile_of_tuned_includes_comes_first_and_what_it_says_itself_counts()
     assert!(imported.profile.summary.starts_with("mine "), "{}", imported.profile.summary);
 }
 
+/// `line 2` is the line of `include=`, and says nothing of which of a hundred lines is meant.
+#[test]
+fn each_line_of_an_included_profile_is_told_with_its_file_and_number() {
+    let base = "[sysctl]\nnet.core.somaxconn=>2048\nvm.nope=1\nvm.swappiness=10\n[bootloader]\ncmdline_a=-quiet\n\
+                cmdline_b=isolcpus=2-3 foo=1\n[sysfs]\n/sys/kernel/mm/ksm/run=1\n[vm]\ndirty_ratio=10\n\
+                dirty_bytes=268435456\n[variables]\ninclude=/gone\n";
+    let imported = with_files("[main]\ninclude=base\n[sysctl]\nvm.stat_interval=10\n", &[("base", base)]);
+    let told: Vec<(usize, &str)> = imported.lines.iter().map(|row| (row.line, row.text.as_str())).collect();
+    for (number, text) in [
+        (2, "net.core.somaxconn = >2048"),
+        (3, "/proc/sys/vm/nope = 1"),
+        (4, "/proc/sys/vm/swappiness = 10"),
+        (6, "[bootloader] cmdline_a = -quiet"),
+        (7, "isolcpus=2-3"),
+        (7, "foo=1"),
+        (9, "/sys/kernel/mm/ksm/run = 1"),
+        (14, "[variables] include = /gone"),
+    ] {
+        assert!(told.contains(&(2, format!("base:{number} {text}").as_str())), "{text}: {told:?}");
+    }
+    assert!(told.contains(&(4, "/proc/sys/vm/stat_interval = 10")), "{told:?}");
+    let lost = imported.lines.iter().find(|row| row.text.starts_with("base:11 ")).expect("it is told");
+    let why = lost.reason.as_deref().unwrap_or_default();
+    assert!(why.starts_with("base:12 sets its twin"), "{why}");
+}
+
 #[test]
 fn rings_of_profiles_and_those_that_are_not_here_are_refused_aloud() {
     let ring = with_files(
