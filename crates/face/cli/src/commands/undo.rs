@@ -50,7 +50,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let told = match undone.kept {
             // Else it reads as if there was nothing to force, and then something.
             Some(_) if args.force && args.entry.is_none() => {
-                "no entry is open: what one left that is undone already is written only where it is named".to_owned()
+                "no entry is open: what one left that is undone already is written only where it is named"
+                    .to_owned()
             }
             _ => nothing(args.entry, &session)?,
         };
