@@ -14,9 +14,31 @@ pub(crate) mod unit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use planish_host::Host;
+use planish_host::{Host, Near};
 use planish_model::{Catalogue, SeenWriter, Writer};
 use planish_sys::file;
+
+/// What a look at the second writers of a host is done with, whichever is looked at: built once.
+struct Look<'a> {
+    near: Near<'a>,
+    places: places::Places<'a>,
+    units: unit::Units<'a>,
+}
+
+impl<'a> Look<'a> {
+    fn at(host: &'a Host, catalogue: &'a Catalogue) -> Self {
+        let (near, places) = (Near::of(host), places::Places::of(catalogue));
+        Self { near, places, units: unit::Units::of(host) }
+    }
+
+    fn host(&self) -> &'a Host {
+        self.near.host()
+    }
+
+    fn catalogue(&self) -> &'a Catalogue {
+        self.places.catalogue
+    }
+}
 
 /// Bytes of a process's name that the kernel keeps (`TASK_COMM_LEN`, without the zero at the end).
 const COMM_BYTES: usize = 15;
@@ -27,8 +49,8 @@ pub(crate) fn read(host: &Host, catalogue: &Catalogue) -> Vec<SeenWriter> {
     let names: BTreeSet<&str> =
         catalogue.writers().iter().flat_map(|writer| &writer.programs).map(|name| comm(name)).collect();
     let processes = processes(host, &names);
-    let units = unit::Units::of(host);
-    let seen = |writer: &Writer| seen(host, catalogue, writer, &processes, &units);
+    let look = Look::at(host, catalogue);
+    let seen = |writer: &Writer| seen(&look, writer, &processes);
     catalogue.writers().iter().filter_map(seen).collect()
 }
 
@@ -74,13 +96,8 @@ pub(crate) fn unremembered(host: &Host, path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&file::read(&real).ok()?).into_owned())
 }
 
-fn seen(
-    host: &Host,
-    catalogue: &Catalogue,
-    writer: &Writer,
-    processes: &BTreeMap<String, u32>,
-    units: &unit::Units<'_>,
-) -> Option<SeenWriter> {
+fn seen(look: &Look<'_>, writer: &Writer, processes: &BTreeMap<String, u32>) -> Option<SeenWriter> {
+    let (host, units) = (look.host(), &look.units);
     let mut evidence = Vec::new();
     for program in &writer.programs {
         if let Some(pid) = processes.get(comm(program)) {
@@ -102,7 +119,7 @@ fn seen(
         let file = only_where.files.iter().find(|file| says(host, file, &only_where.says))?;
         evidence.push(format!("{file} says {}", only_where.says));
     }
-    let scope = scope::of(host, catalogue, writer, units);
+    let scope = scope::of(look, writer);
     // Of what is told by texts alone, a text that names no knob is no writer.
     if scope.knobs.as_ref().is_some_and(Vec::is_empty) {
         return None;

@@ -7,6 +7,7 @@ use planish_host::Near;
 use planish_model::{Catalogue, Knob, KnobId, place};
 use planish_sys::file::BYTES_MAX;
 
+use super::Look;
 use super::places::{Places, is_place};
 use crate::persisted::sysctl;
 
@@ -38,14 +39,8 @@ impl Named {
     }
 
     /// Adds what the commands of a file do. Whether that is something to a knob.
-    pub(super) fn add(
-        &mut self,
-        near: &Near<'_>,
-        places: &Places<'_>,
-        effects: &[Effect],
-        from: &str,
-    ) -> bool {
-        let (catalogue, mut done) = (places.catalogue, HashSet::new());
+    pub(super) fn add(&mut self, look: &Look<'_>, effects: &[Effect], from: &str) -> bool {
+        let (places, catalogue, mut done) = (&look.places, look.catalogue(), HashSet::new());
         let mut names_any = false;
         // A function that is called again does the same again.
         for effect in effects.iter().filter(|effect| done.insert(*effect)) {
@@ -60,7 +55,7 @@ impl Named {
                     let knobs = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
                     self.may_set(knobs, from)
                 }
-                What::Load(path) => self.loaded(near, places, path, is_sure, from),
+                What::Load(path) => self.loaded(look, path, is_sure, from),
                 What::Named(text) => self.may_set(mentioned(catalogue, text).into_iter(), from),
             };
         }
@@ -93,17 +88,10 @@ impl Named {
     }
 
     /// `sysctl -p FILE`: of lines for one key the last counts.
-    fn loaded(
-        &mut self,
-        near: &Near<'_>,
-        places: &Places<'_>,
-        path: &str,
-        is_sure: bool,
-        from: &[&str],
-    ) -> bool {
+    fn loaded(&mut self, look: &Look<'_>, path: &str, is_sure: bool, from: &[&str]) -> bool {
         let mut lines = Vec::new();
-        for file in files(near, path) {
-            let bytes = near.read_up_to(&file, BYTES_MAX).unwrap_or_default();
+        for file in files(&look.near, path) {
+            let bytes = look.near.read_up_to(&file, BYTES_MAX).unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);
             lines.extend(sysctl::parse(&text, &file).into_iter().map(|line| (line, file.clone())));
         }
@@ -114,7 +102,7 @@ impl Named {
             if last.get(line.path.as_str()) == Some(&at) {
                 let says = format!("{} = {}", line.path, line.value);
                 let from: Vec<&str> = from.iter().copied().chain([file.as_str()]).collect();
-                names_any |= self.written(places, &line.path, &says, is_sure, &from);
+                names_any |= self.written(&look.places, &line.path, &says, is_sure, &from);
             }
         }
         names_any

@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_formats::shell::effects;
 use planish_formats::tuned::{Asked, Line, Lines, main_option};
-use planish_host::{Host, Near};
-use planish_model::{Again, BootValue, Catalogue, KnobId, WriterAgain, place, threads};
+use planish_model::{Again, BootValue, KnobId, WriterAgain, place, threads};
 
 use super::named::{Named, meant, of_path, of_sysctl};
-use super::places::Places;
-use super::unremembered;
+use super::{Look, unremembered};
 use crate::persisted::sysctl;
 
 /// Where profiles lie, and what their options mean.
@@ -33,14 +31,14 @@ pub(super) struct Read {
 }
 
 /// Reads the active profiles.
-pub(super) fn read(host: &Host, catalogue: &Catalogue, row: &Row<'_>, active: &str) -> Read {
+pub(super) fn read(look: &Look<'_>, row: &Row<'_>, active: &str) -> Read {
     let paths = RefCell::new(BTreeMap::new());
     let files = |asked: Asked<'_>| {
         // Files of variables may hold anything, and values are told by words alone.
         let Asked::Profile(name) = asked else { return None };
         let mut all = row.folders.iter().map(|folder| format!("{folder}/{name}/{}", row.file));
         all.find_map(|path| {
-            let text = host.read(&path).ok()?;
+            let text = look.host().read(&path).ok()?;
             paths.borrow_mut().insert(name.to_owned(), path);
             Some(text)
         })
@@ -49,7 +47,7 @@ pub(super) fn read(host: &Host, catalogue: &Catalogue, row: &Row<'_>, active: &s
     let names: Vec<&str> = active.split_whitespace().collect();
     let all = Lines::read(&format!("[main]\ninclude={}\n", names.join(",")), Some(&files));
     let (named, others) = (Named::default(), BTreeMap::new());
-    let mut merged = Merged { host, catalogue, row, all: &all, paths: paths.take(), named, others };
+    let mut merged = Merged { look, row, all: &all, paths: paths.take(), named, others };
     let is_whole = merged.read();
     let again = row.again.map(|again| merged.again(again)).unwrap_or_default();
     Read { named: merged.named, is_whole: is_whole && !all.lacks_profile, again }
@@ -58,9 +56,8 @@ pub(super) fn read(host: &Host, catalogue: &Catalogue, row: &Row<'_>, active: &s
 /// Words by which `configparser` and `tuned.utils.commands` take a switch to be off.
 const OFF: [&str; 5] = ["0", "no", "n", "false", "off"];
 
-struct Merged<'a> {
-    host: &'a Host,
-    catalogue: &'a Catalogue,
+struct Merged<'a, 'h> {
+    look: &'a Look<'h>,
     row: &'a Row<'a>,
     all: &'a Lines,
     /// The file of each profile.
@@ -70,14 +67,14 @@ struct Merged<'a> {
     others: BTreeMap<KnobId, usize>,
 }
 
-impl Merged<'_> {
+impl Merged<'_, '_> {
     /// The lines that are written again, and where they are the last word. tuned goes through its sections in turn
     /// (`tuned/units/manager.py`), and each of `sysctl` writes its own keys and then the files (`plugin_sysctl.py`): of
     /// a knob that a section behind the last of them sets, the files are not the last word.
     fn again(&self, row: &WriterAgain) -> Again {
-        let main = unremembered(self.host, &row.file).unwrap_or_default();
+        let main = unremembered(self.look.host(), &row.file).unwrap_or_default();
         // A recording keeps it: what it says decides.
-        self.host.exists(&row.file);
+        self.look.host().exists(&row.file);
         let is_off = main_option(&main, &row.key).is_some_and(|word| OFF.contains(&&*word.to_lowercase()));
         let is_one = |line: &&Line| {
             let steering = self.all.steering(&line.section);
@@ -92,13 +89,13 @@ impl Merged<'_> {
         let last = sections.iter().filter(is_sure).filter_map(|section| self.begin_of(section)).max();
         let except = main_option(&main, &row.except).unwrap_or_default();
         let except: Vec<&str> = except.split([',', ';']).map(str::trim).collect();
-        let lines = sysctl::written_again(self.host, &except);
+        let lines = sysctl::written_again(self.look.host(), &except);
         let mut settles: BTreeSet<String> = lines.iter().map(|line| line.path.clone()).collect();
         for (knob, begin) in &self.others {
             if last.is_none_or(|last| last < *begin) {
-                let row = self.catalogue.knob(knob).ok();
+                let row = self.look.catalogue().knob(knob).ok();
                 let same = row.into_iter().flat_map(|row| row.twin.iter().chain(&row.alias)).chain([knob]);
-                let same: Vec<_> = same.filter_map(|id| self.catalogue.knob(id).ok()).collect();
+                let same: Vec<_> = same.filter_map(|id| self.look.catalogue().knob(id).ok()).collect();
                 settles.retain(|at| !same.iter().any(|row| place::captures(&row.path, at).is_some()));
             }
         }
@@ -150,11 +147,10 @@ impl Merged<'_> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let script = line.value.clone().unwrap_or_default().replace("${i:PROFILE_DIR}", folder);
         let script = self.all.expanded(&script).ok().filter(|script| !script.contains('$'));
-        let text = script.as_ref().and_then(|script| unremembered(self.host, script));
+        let text = script.as_ref().and_then(|script| unremembered(self.look.host(), script));
         let (Some(script), Some(text)) = (script, text) else { return false };
         let mut of_script = Named::default();
-        let places = Places::of(self.catalogue);
-        of_script.add(&Near::of(self.host), &places, &effects(&text, None), &script);
+        of_script.add(self.look, &effects(&text, None), &script);
         self.set_by_other(&line.section, of_script.knobs().iter());
         self.named.extend(of_script);
         true
@@ -178,7 +174,7 @@ impl Merged<'_> {
                 continue;
             }
             // Of several places of a knob, each profile may set others; of one the last counts.
-            let is_one = self.catalogue.knob(&knob).is_ok_and(|row| !row.has_holes());
+            let is_one = self.look.catalogue().knob(&knob).is_ok_and(|row| !row.has_holes());
             let sources = self.named.sources.entry(knob.clone()).or_default();
             let commands = self.named.commands.entry(knob).or_default();
             if is_one && sources.last().is_some_and(|last| *last != path) {
@@ -196,8 +192,8 @@ impl Merged<'_> {
     fn knobs(&self, kind: &str, key: &str, value: &str) -> Vec<KnobId> {
         match (kind, key) {
             (_, "type" | "replace" | "drop" | "priority" | "enabled") => Vec::new(),
-            ("sysctl", key) => of_sysctl(self.catalogue, key),
-            ("sysfs", path) => of_path(self.catalogue, path),
+            ("sysctl", key) => of_sysctl(self.look.catalogue(), key),
+            ("sysfs", path) => of_path(self.look.catalogue(), path),
             // Whatever a group is called, its expression says which threads are meant.
             ("scheduler" | "kthread", key) if key.starts_with("group.") => {
                 let named = threads::Group::parse(value).map(|group| group.knobs());
@@ -206,7 +202,7 @@ impl Merged<'_> {
             (kind, key) => {
                 let options = self.row.options;
                 let patterns = options.get(&format!("{kind}.{key}")).or_else(|| options.get(kind));
-                patterns.map(|patterns| meant(self.catalogue, patterns)).unwrap_or_default()
+                patterns.map(|patterns| meant(self.look.catalogue(), patterns)).unwrap_or_default()
             }
         }
     }

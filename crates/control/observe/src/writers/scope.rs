@@ -8,12 +8,11 @@ use std::path::PathBuf;
 use planish_formats::shell::{Ask, Effect, effects};
 use planish_formats::{texts as formats, unit};
 use planish_host::{Host, Near};
-use planish_model::{Again, Catalogue, KnobId, Writer, WriterScope, place};
+use planish_model::{Again, KnobId, Writer, WriterScope, place};
 
 use super::named::{Named, meant, of_sysctl};
-use super::places::Places;
 use super::unit::Units;
-use super::{profiles, unremembered};
+use super::{Look, profiles, unremembered};
 
 /// Bytes of a script that is looked into: those that set something up are shorter.
 const SCRIPT_BYTES_MAX: u64 = 256 << 10;
@@ -38,7 +37,8 @@ pub(super) struct Scope {
 }
 
 /// The knobs that a writer sets.
-pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Units<'_>) -> Scope {
+pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
+    let host = look.host();
     match &writer.scope {
         None => Scope::default(),
         Some(WriterScope::Profile { active, folders, file, options, again }) => {
@@ -49,7 +49,7 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
                 return Scope { knobs: Some(Vec::new()), ..Scope::default() };
             }
             let row = profiles::Row { folders, file, options, again: again.as_ref() };
-            let profiles::Read { named, is_whole, again } = profiles::read(host, catalogue, &row, &profile);
+            let profiles::Read { named, is_whole, again } = profiles::read(look, &row, &profile);
             let mut evidence = vec![format!("its profile is {profile} ({active})")];
             if again.is_sure && !again.lines.is_empty() {
                 evidence.push(
@@ -59,14 +59,14 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
             let knobs = is_whole.then(|| named.knobs());
             Scope { knobs, evidence, profile: Some(profile), named, again }
         }
-        Some(WriterScope::Names { folders, options }) => names(host, catalogue, folders, options),
+        Some(WriterScope::Names { folders, options }) => names(look, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
-            let near = Near::of(host);
+            let near = &look.near;
             let (scripts, given) = (RefCell::new(BTreeMap::new()), Cell::new(0));
             let ask = |path: &str, must_run: bool| {
                 let known = scripts.borrow().get(path).cloned();
                 let text = known.unwrap_or_else(|| {
-                    let text = script(&near, path);
+                    let text = script(near, path);
                     scripts.borrow_mut().insert(path.to_owned(), text.clone());
                     text
                 });
@@ -74,8 +74,8 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
                 given.set(given.get() + text.len());
                 (given.get() <= SCRIPTS_BYTES_MAX).then_some(text)
             };
-            let texts = files.iter().flat_map(|file| texts(host, file, *executable, units));
-            let mut scope = mentioned(&near, &Places::of(catalogue), texts, &ask);
+            let texts = files.iter().flat_map(|file| texts(host, file, *executable, &look.units));
+            let mut scope = mentioned(look, texts, &ask);
             if given.get() > SCRIPTS_BYTES_MAX {
                 let most = SCRIPTS_BYTES_MAX >> 20;
                 scope
@@ -88,12 +88,8 @@ pub(super) fn of(host: &Host, catalogue: &Catalogue, writer: &Writer, units: &Un
 }
 
 /// A file a parameter.
-fn names(
-    host: &Host,
-    catalogue: &Catalogue,
-    folders: &[String],
-    options: &BTreeMap<String, Vec<String>>,
-) -> Scope {
+fn names(look: &Look<'_>, folders: &[String], options: &BTreeMap<String, Vec<String>>) -> Scope {
+    let (host, catalogue) = (look.host(), look.catalogue());
     let Some((folder, names)) = folders.iter().find_map(|folder| {
         let names = host.list(folder);
         (!names.is_empty()).then_some((folder, names))
@@ -113,22 +109,17 @@ fn names(
 }
 
 /// Texts that write knobs as `sysctl` does, or by their path.
-fn mentioned(
-    near: &Near<'_>,
-    places: &Places<'_>,
-    texts: impl Iterator<Item = (String, String)>,
-    ask: Ask<'_>,
-) -> Scope {
+fn mentioned(look: &Look<'_>, texts: impl Iterator<Item = (String, String)>, ask: Ask<'_>) -> Scope {
     let mut named = Named::default();
     let (mut evidence, mut seen) = (Vec::new(), BTreeSet::new());
     for (path, text) in texts {
         // Red Hat's /etc/rc.local is a link to another of these files, and a script has one in each runlevel. Of the
         // file of a template each instance runs what its own drop-ins leave of it.
-        let real = near.host().real_path(&path).and_then(std::fs::canonicalize);
+        let real = look.host().real_path(&path).and_then(std::fs::canonicalize);
         if real.is_ok_and(|real| !seen.insert((real, text.clone()))) {
             continue;
         }
-        if named.add(near, places, &effects_in(&path, &text, Some(ask)), &path) {
+        if named.add(look, &effects_in(&path, &text, Some(ask)), &path) {
             let line = format!("{path} names knobs");
             evidence.retain(|known| *known != line);
             evidence.push(line);

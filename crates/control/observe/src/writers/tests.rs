@@ -159,18 +159,17 @@ fn what_many_scripts_write_is_looked_up_once() {
     write(root, "/proc/version", "Linux\n");
     let host = Host::open(root).expect("a tree");
     let catalogue = Catalogue::embedded().expect("sound");
-    let places = places::Places::of(&catalogue);
-    let near = planish_host::Near::of(&host);
-    let ask = |path: &str, _: bool| String::from_utf8(near.read_up_to(path, 1 << 20).ok()?).ok();
+    let look = Look::at(&host, &catalogue);
+    let ask = |path: &str, _: bool| String::from_utf8(look.near.read_up_to(path, 1 << 20).ok()?).ok();
     let mut told = 0;
     for at in 0..20 {
         let unit = format!("ExecStart=/usr/local/sbin/tune {at}\n");
         let effects = planish_formats::unit::effects(&unit, Some(&ask));
         told += effects.len();
         let mut named = named::Named::default();
-        assert!(named.add(&near, &places, &effects, "/etc/systemd/system/a.service"));
+        assert!(named.add(&look, &effects, "/etc/systemd/system/a.service"));
     }
-    assert_eq!(places.looked_up(), 1);
+    assert_eq!(look.places.looked_up(), 1);
     assert!(told < 20 * 600, "{told}");
 }
 
