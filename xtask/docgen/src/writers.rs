@@ -39,9 +39,12 @@ writes of one setting in a text the last counts. Of a unit its `WorkingDirectory
 `su USER -c`), or a unit that is kept from settings (`ProtectKernelTunables=`, `ReadOnlyPaths=`), *may* set them at
 most, and a script of a unit with `RootDirectory=` or `RootImage=` is another than that of its name here. A script of a
 shell that a text starts (`FILE`, `sh FILE`) or reads (`. FILE`) is followed and named with its line, from one to the
-next and up to 256 KiB each; of one for another interpreter what its lines name *may* be set. What a folder is run by
-(`run-parts`, `for f in FOLDER/*`), what a script is given as `$1`, and what a profile of tuned or a rule of udev
-starts, is not followed. Nothing is opened that is no file, as a device may begin to work by it, and nothing is looked
+next and up to 256 KiB each; of one for another interpreter what its lines name *may* be set. So is what stands behind
+`flock`, `systemd-run` and their like, and what `run-parts` runs: files with a name of letters, digits, `_` and `-`,
+while one of another name *may* be passed over. In another network (`ip netns exec`) settings of a network are others,
+and all the rest is the same; below a root of its own (`chroot`), what a rule of udev starts (`RUN`), and a profile that
+`tuned-adm profile` makes active, *may* set something. What a loop runs (`for f in FOLDER/*`), what a script is given as
+`$1`, and what a script of a profile of tuned starts, is not followed. Nothing is opened that is no file, as a device may begin to work by it, and nothing is looked
 at on a file system of the network, on one of a program (`fuse`) or behind an automount: that may wait. A byte that is
 no UTF-8 hides nothing. Of scripts of more than 8 MiB in sum the rest is not followed, which is told. A recording keeps
 no such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and

@@ -31,7 +31,8 @@ pub fn commands(command: &str) -> Vec<Command> {
 }
 
 /// The words of a command as udev takes it apart: quotes of both kinds hold one together.
-fn words(command: &str) -> Vec<String> {
+#[must_use]
+pub fn words(command: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.trim_start();
     while let Some(first) = rest.chars().next() {

@@ -17,7 +17,7 @@ mod glob;
 mod parse;
 mod write;
 
-pub use command::{Command, commands};
+pub use command::{Command, commands, words};
 pub use follow::{Action, Device, Effect, File, Holds, Known, Parent, Target, assigns_to, follow};
 pub use glob::{matches, means};
 pub use parse::{Operator, Part, Rule, rules};

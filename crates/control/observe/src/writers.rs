@@ -8,6 +8,7 @@
 mod named;
 mod places;
 mod profiles;
+mod rules;
 mod scope;
 pub(crate) mod unit;
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::lex::{Part, Word};
 use super::tree::{Command, Kind, List, Pipeline, Redirect, parse};
-use crate::shell::programs::{Program, is_of_another, program};
+use crate::shell::programs::{Place, Program, place_of, program};
 use follow::{Body, Spot};
 use paths::{below, of_key, plain};
 
@@ -32,6 +32,8 @@ pub enum What {
     Load(String),
     /// A text names something, and what comes of it is not known.
     Named(String),
+    /// These profiles of tuned may be made active.
+    Profile(String),
     /// Something may be written to the files of a name, which may be a pattern, anywhere below a folder.
     Below(String, String),
 }
@@ -49,9 +51,28 @@ pub struct Effect {
     pub from: String,
 }
 
-/// What gives the text of a file by its path, where there is one that can be read; where the file is to be run, only if
-/// it may be.
-pub type Ask<'a> = &'a dyn Fn(&str, bool) -> Option<String>;
+/// What gives the files that a text starts or reads.
+pub trait Files {
+    /// The text of one by its path, where there is one that can be read; where it is to be run, only if it may be.
+    fn text(&self, path: &str, must_run: bool) -> Option<String>;
+
+    /// The names in a folder, in the order in which they are run.
+    fn names(&self, folder: &str) -> Vec<String>;
+}
+
+/// Files that are no folder's.
+impl<F: Fn(&str, bool) -> Option<String>> Files for F {
+    fn text(&self, path: &str, must_run: bool) -> Option<String> {
+        self(path, must_run)
+    }
+
+    fn names(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Whoever gives them.
+pub type Ask<'a> = &'a dyn Files;
 
 /// Texts that one may be made of, one in another: no script of settings goes deeper.
 const DEPTH_MAX: usize = 8;
@@ -194,6 +215,10 @@ struct Finder<'a> {
     is_open: bool,
     /// What stands there may not be run.
     is_doubtful: bool,
+    /// It sees another network than the machine's.
+    has_other_network: bool,
+    /// The folder that is its root; empty for that of the machine.
+    root: String,
     depth: usize,
     /// How deep the text of this shell stands.
     ground: usize,
@@ -354,7 +379,7 @@ impl Finder<'_> {
     }
 
     fn done(&mut self, what: What, says: &str, is_sure: bool) {
-        let is_sure = is_sure && !self.is_doubtful;
+        let is_sure = is_sure && !self.is_doubtful && !(self.has_other_network && may_be_of_network(&what));
         let place = Some(&what).filter(|_| is_sure && !self.is_conditional).and_then(of_kernel);
         if let Some(place) = place {
             let is_over = |effect: &Effect| effect.is_sure && is_at(&effect.what, &place);
@@ -556,10 +581,22 @@ impl Finder<'_> {
             "exec" if fields.len() > 1 => self.over = Some("exit"),
             _ => {}
         }
-        let was = self.is_doubtful;
-        self.is_doubtful |= is_of_another(fields);
-        self.program(fields, says, before);
-        self.is_doubtful = was;
+        let Place { is_of_another, has_other_network, root } = place_of(fields);
+        let was = (self.is_doubtful, self.has_other_network);
+        // Which settings a root has mounted, nobody here knows.
+        self.is_doubtful |= is_of_another || root.is_some();
+        self.has_other_network |= has_other_network;
+        match root {
+            None => self.program(fields, says, before),
+            Some(root) => self.apart(|finder| {
+                let root = format!("{}{}", finder.root, plain(&below(finder.folder.as_deref(), &root)).0);
+                let was = std::mem::replace(&mut finder.root, root);
+                finder.folder = Some("/".to_owned());
+                finder.program(fields, says, before);
+                finder.root = was;
+            }),
+        }
+        (self.is_doubtful, self.has_other_network) = was;
     }
 
     fn program(&mut self, fields: &[String], says: &str, before: &str) {
@@ -571,6 +608,8 @@ impl Finder<'_> {
                 self.named(told());
                 self.follow(&name, way);
             }
+            Program::Parts { folder, is_sure } => self.parts(&folder, is_sure),
+            Program::Profile(names) => self.push(What::Profile(names), "", false),
             Program::Writes { files, copies } => {
                 let says = if copies { says } else { before };
                 files.iter().for_each(|file| self.written(file, says, true));
@@ -664,7 +703,7 @@ impl Finder<'_> {
             }
             for file in files {
                 self.is_open |= file.starts_with('*') || file == "-" || file == "/dev/stdin";
-                self.done(What::Load(file.to_owned()), "", !is_some);
+                self.done(What::Load(format!("{}{file}", self.root)), "", !is_some);
             }
             return;
         }
@@ -758,7 +797,7 @@ fn of_kernel(what: &What) -> Option<String> {
     let path = match what {
         What::File(path) => path.clone(),
         What::Key(key) => of_key(key),
-        What::Load(_) | What::Named(_) | What::Below(..) => return None,
+        What::Load(_) | What::Named(_) | What::Profile(_) | What::Below(..) => return None,
     };
     let is_one = !path.contains(['*', '?', '[']);
     (is_one && ["/proc/", "/sys/"].iter().any(|folder| path.starts_with(folder))).then_some(path)
@@ -769,8 +808,18 @@ fn is_at(what: &What, place: &str) -> bool {
     match what {
         What::File(path) => path == place,
         What::Key(key) => of_key(key) == place,
-        What::Load(_) | What::Named(_) | What::Below(..) => false,
+        What::Load(_) | What::Named(_) | What::Profile(_) | What::Below(..) => false,
     }
+}
+
+/// Whether something is written that may be another one in another network: there `/sys` is mounted anew, and has none
+/// of what is mounted below it here (`ip-netns(8)`).
+fn may_be_of_network(what: &What) -> bool {
+    const OTHERS: [&str; 4] = ["/proc/sys/", "/sys/kernel/mm/", "/sys/devices/system/", "/sys/block/"];
+    let is_open = |part: &str| part == "net" || part.contains(['*', '?', '[']);
+    !of_kernel(what).is_some_and(|path| {
+        OTHERS.iter().any(|folder| path.starts_with(folder)) && !path.split('/').any(is_open)
+    })
 }
 
 fn loaded(effect: &Effect) -> Option<String> {

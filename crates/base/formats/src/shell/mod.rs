@@ -5,6 +5,6 @@ mod lex;
 mod programs;
 mod tree;
 
-pub use effects::{Ask, Effect, Ran, Run, What, effects, effects_of};
+pub use effects::{Ask, Effect, Files, Ran, Run, What, effects, effects_of};
 pub use lex::{Broken, Document, Lexer, Part, Token, Word, is_name};
 pub use tree::{Chain, Command, Kind, List, Pipeline, Redirect, Script, parse};

@@ -10,6 +10,10 @@ pub(super) enum Program {
     File { name: String, way: Way },
     /// It writes files: what it was told (`cp`), or what it reads (`tee`).
     Writes { files: Vec<String>, copies: bool },
+    /// `run-parts`: the files of a folder are run, one after another; whether all that is known of which.
+    Parts { folder: String, is_sure: bool },
+    /// `tuned-adm profile`: these profiles are made the active ones.
+    Profile(String),
     /// `sysctl`, with its words.
     Sysctl(Vec<String>),
     /// A shell of its own; one that runs at a signal may not come to it.
@@ -29,6 +33,8 @@ pub(super) enum Program {
 pub(super) enum Way {
     /// It is run by its name.
     Run,
+    /// So it is by its path alone, and no shell takes up what does not say by what it is run.
+    Part,
     /// Another shell reads it.
     Shell,
     /// The shell itself does.
@@ -112,9 +118,10 @@ const READING: [&str; 72] = [
 ];
 
 /// Programs that run another one, whose name is the first word behind their options.
-const RUNNING: [&str; 21] = [
+const RUNNING: [&str; 22] = [
     "builtin",
     "busybox",
+    "chroot",
     "chrt",
     "command",
     "doas",
@@ -139,6 +146,7 @@ const RUNNING: [&str; 21] = [
 /// Options of one of those that a word follows.
 fn with_a_word(name: &str) -> &'static [&'static str] {
     match name {
+        "chroot" => &["--groups", "--userspec"],
         "doas" | "sudo" => &["-u", "-g", "--user", "--group"],
         "env" => &["-u", "-C"],
         "exec" => &["-a"],
@@ -192,14 +200,12 @@ fn bare(word: &str) -> &str {
 /// What a command does, by its first word and those that only change how it is run.
 pub(super) fn program(fields: &[String]) -> Program {
     let mut rest = fields;
-    while let Some((first, words)) = rest.split_first().filter(|(first, _)| RUNNING.contains(&bare(first))) {
-        let skipped = options_of(bare(first), words);
+    while let Some((first, words, skipped)) = in_front(rest) {
         if skipped == words.len() {
             // `exec > FILE`, `env`.
             return Program::Reads;
         }
-        if bare(first) == "flock" && skipped > 0 && ["-c", "--command"].contains(&words[skipped - 1].as_str())
-        {
+        if first == "flock" && skipped > 0 && ["-c", "--command"].contains(&words[skipped - 1].as_str()) {
             return Program::Shell { text: words[skipped].clone(), is_doubtful: false };
         }
         rest = &words[skipped..];
@@ -248,9 +254,72 @@ pub(super) fn program(fields: &[String]) -> Program {
         }
         "find" => found(words),
         "start-stop-daemon" => daemon(words),
+        "run-parts" => parts(words),
+        "tuned-adm" => tuned(words),
         name if READING.contains(&name) => Program::Reads,
         _ => Program::File { name: first.clone(), way: Way::Run },
     }
+}
+
+/// A program that only changes how another one is run, what it is given, and how many words of that are its own.
+fn in_front(fields: &[String]) -> Option<(&str, &[String], usize)> {
+    let (first, words) = fields.split_first()?;
+    let name = bare(first);
+    let own = match name {
+        "ip" => exec_of_ip(words)?,
+        name if RUNNING.contains(&name) => options_of(name, words),
+        _ => return None,
+    };
+    Some((name, words, own))
+}
+
+/// How many words of `ip netns exec NAME CMD` and `ip vrf exec NAME CMD` stand before the command (`ip-netns(8)`).
+fn exec_of_ip(words: &[String]) -> Option<usize> {
+    let options = words.iter().take_while(|word| word.starts_with('-')).count();
+    let [what, exec, ..] = &words[options..] else { return None };
+    let is_exec = ["netns", "vrf"].contains(&what.as_str()) && exec == "exec";
+    // In all of them none is named.
+    let is_all = words[..options].iter().any(|option| ["-a", "-all", "--all"].contains(&option.as_str()));
+    is_exec.then(|| (options + 2 + usize::from(!is_all)).min(words.len()))
+}
+
+/// What `run-parts` runs (`run-parts(8)` of Debian; Red Hat's and that of busybox take fewer options).
+fn parts(words: &[String]) -> Program {
+    let has = |names: &[&str]| words.iter().any(|word| names.iter().any(|name| word.starts_with(name)));
+    if has(&["--test", "--list", "--help", "--version", "-t", "-l", "-V"]) {
+        return Program::Reads;
+    }
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match word.as_str() {
+            "-a" | "-u" | "--arg" | "--umask" | "--regex" => _ = rest.next(),
+            word if word.starts_with('-') => {}
+            folder => {
+                let is_sure = !has(&["--regex", "--lsbsysinit"]);
+                return Program::Parts { folder: folder.to_owned(), is_sure };
+            }
+        }
+    }
+    Program::Reads
+}
+
+/// What `tuned-adm` makes active (`tuned-adm(8)`).
+fn tuned(words: &[String]) -> Program {
+    let mut rest = words.iter().map(String::as_str);
+    while let Some(word) = rest.next() {
+        match word {
+            "-t" | "--timeout" | "-l" | "--loglevel" => _ = rest.next(),
+            "profile" => {
+                let names: Vec<&str> = rest.filter(|word| !word.starts_with('-')).collect();
+                return if names.is_empty() { Program::Reads } else { Program::Profile(names.join(" ")) };
+            }
+            // By what it takes the machine for.
+            "auto_profile" => return Program::Unknown,
+            word if word.starts_with('-') => {}
+            _ => return Program::Reads,
+        }
+    }
+    Program::Reads
 }
 
 /// Whether a shell is told to run nothing of what it reads (`sh -n FILE`).
@@ -291,17 +360,31 @@ fn value_of(words: &[String], option: &str) -> Option<String> {
     })
 }
 
-/// Whether a command is run as another user than root, or where other settings are seen. What the kernel lets that
-/// user write is another question.
-pub(super) fn is_of_another(fields: &[String]) -> bool {
+/// Where a command is run, by those that only change that.
+#[derive(Default)]
+pub(super) struct Place {
+    /// As another user than root, or where other settings are seen. What the kernel lets that user write is another
+    /// question.
+    pub(super) is_of_another: bool,
+    /// Where another network is seen, and all the rest of this machine.
+    pub(super) has_other_network: bool,
+    /// Below a root of its own.
+    pub(super) root: Option<String>,
+}
+
+/// Where a command is run.
+pub(super) fn place_of(fields: &[String]) -> Place {
+    let mut place = Place::default();
     let is_root = |user: &str| ["root", "0", "#0"].contains(&user.split(':').next().unwrap_or_default());
     let mut rest = fields;
     while let Some((first, words)) = rest.split_first() {
         let skipped = match bare(first) {
             "start-stop-daemon" => words.iter().position(|word| word == "--").unwrap_or(words.len()),
             "su" | "runuser" => words.len(),
-            name if RUNNING.contains(&name) => options_of(name, words),
-            _ => return false,
+            _ => match in_front(rest) {
+                Some((.., own)) => own,
+                None => return place,
+            },
         };
         let own = &words[..skipped];
         let any = |options: &[&str]| options.iter().find_map(|option| value_of(own, option));
@@ -310,6 +393,7 @@ pub(super) fn is_of_another(fields: &[String]) -> bool {
             "start-stop-daemon" => any(&["-c", "--chuid"]),
             "systemd-run" => any(&["--uid"]),
             "unshare" => any(&["-S", "--setuid"]),
+            "chroot" => any(&["--userspec"]),
             "su" | "runuser" => user_of_su(own),
             _ => None,
         };
@@ -318,12 +402,21 @@ pub(super) fn is_of_another(fields: &[String]) -> bool {
             "unshare" => own.iter().any(|word| is_net_or_user(word)),
             _ => false,
         };
-        if is_apart || user.is_some_and(|user| !is_root(&user)) {
-            return true;
+        place.is_of_another |= is_apart || user.is_some_and(|user| !is_root(&user));
+        match bare(first) {
+            "ip" => place.has_other_network |= own.iter().any(|word| word == "netns"),
+            "chroot" => {
+                let root = own.last().cloned().unwrap_or_default();
+                let root = root.trim_end_matches('/');
+                if !root.is_empty() {
+                    place.root = Some(place.root.map_or(root.to_owned(), |above| format!("{above}/{root}")));
+                }
+            }
+            _ => {}
         }
         rest = &words[skipped..];
     }
-    false
+    place
 }
 
 /// Whether an option of `unshare` makes a network or users of its own.
@@ -397,13 +490,14 @@ fn found(words: &[String]) -> Program {
 /// How many words of a program that runs another one are its own.
 fn options_of(name: &str, words: &[String]) -> usize {
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    let takes_one = ["chrt", "flock", "taskset", "timeout"].contains(&name);
+    let takes_one = ["chroot", "chrt", "flock", "taskset", "timeout"].contains(&name);
     let mut at = 0;
     let mut has_one = false;
     while let Some(word) = words.get(at) {
         let is_option = word.starts_with('-') && word.len() > 1;
-        // A lock is a file, or the number of one that is open.
-        let is_own = takes_one && !has_one && (is_number(word) || name == "flock" && !is_option);
+        // A lock is a file, or the number of one that is open; a root is a folder.
+        let is_any = ["chroot", "flock"].contains(&name) && !is_option;
+        let is_own = takes_one && !has_one && (is_number(word) || is_any);
         has_one |= is_own;
         at += match () {
             () if word == "--" => return at + 1,

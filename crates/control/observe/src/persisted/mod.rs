@@ -22,7 +22,7 @@ mod holder;
 mod mounts;
 pub(crate) mod sysctl;
 mod tmpfiles;
-mod udev;
+pub(crate) mod udev;
 
 use std::collections::{BTreeMap, HashMap};
 

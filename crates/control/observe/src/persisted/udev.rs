@@ -16,7 +16,7 @@ use planish_udev::{Action, Command, Effect, File, Rule, Target, assigns_to, comm
 use self::device::{Any, Class, Seen};
 use super::{Setting, files};
 
-const FOLDERS: [&str; 4] =
+pub(crate) const FOLDERS: [&str; 4] =
     ["/etc/udev/rules.d", "/run/udev/rules.d", "/usr/lib/udev/rules.d", "/lib/udev/rules.d"];
 
 /// What rules come to.

@@ -7,8 +7,8 @@ use planish_host::Near;
 use planish_model::{Catalogue, Knob, KnobId, place};
 use planish_sys::file::BYTES_MAX;
 
-use super::Look;
 use super::places::{Places, is_place};
+use super::{Look, profiles};
 use crate::persisted::sysctl;
 
 /// What texts say of each knob.
@@ -56,6 +56,7 @@ impl Named {
                     self.may_set(knobs, from)
                 }
                 What::Load(path) => self.loaded(look, path, is_sure, from),
+                What::Profile(names) => self.may_set(profiles::made_active(look, names).into_iter(), from),
                 What::Named(text) => self.may_set(mentioned(catalogue, text).into_iter(), from),
             };
         }

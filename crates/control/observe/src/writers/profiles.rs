@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use planish_formats::shell::effects;
+use planish_formats::shell::{What, effects};
 use planish_formats::tuned::{Asked, Line, Lines, main_option};
-use planish_model::{Again, BootValue, KnobId, WriterAgain, place, threads};
+use planish_model::{Again, BootValue, Knob, KnobId, WriterAgain, WriterScope, place, threads};
 
 use super::named::{Named, meant, of_path, of_sysctl};
 use super::{Look, unremembered};
@@ -15,6 +15,8 @@ use crate::persisted::sysctl;
 pub(super) struct Row<'a> {
     pub(super) folders: &'a [String],
     pub(super) file: &'a str,
+    /// Whether a recording keeps them.
+    pub(super) is_kept: bool,
     pub(super) options: &'a BTreeMap<String, Vec<String>>,
     /// Whether files of the host are written again behind it.
     pub(super) again: Option<&'a WriterAgain>,
@@ -38,7 +40,10 @@ pub(super) fn read(look: &Look<'_>, row: &Row<'_>, active: &str) -> Read {
         let Asked::Profile(name) = asked else { return None };
         let mut all = row.folders.iter().map(|folder| format!("{folder}/{name}/{}", row.file));
         all.find_map(|path| {
-            let text = look.host().read(&path).ok()?;
+            let text = match row.is_kept {
+                true => look.host().read(&path).ok(),
+                false => unremembered(look.host(), &path),
+            }?;
             paths.borrow_mut().insert(name.to_owned(), path);
             Some(text)
         })
@@ -51,6 +56,20 @@ pub(super) fn read(look: &Look<'_>, row: &Row<'_>, active: &str) -> Read {
     let is_whole = merged.read();
     let again = row.again.map(|again| merged.again(again)).unwrap_or_default();
     Read { named: merged.named, is_whole: is_whole && !all.lacks_profile, again }
+}
+
+/// The knobs of profiles that a command makes active. A recording keeps none of them, nor the command.
+pub(super) fn made_active<'l>(look: &'l Look<'_>, names: &str) -> Vec<&'l Knob> {
+    let catalogue = look.catalogue();
+    let scopes = catalogue.writers().iter().filter_map(|writer| writer.scope.as_ref());
+    let rows = scopes.filter_map(|scope| match scope {
+        WriterScope::Profile { folders, file, options, .. } => {
+            Some(Row { folders, file, is_kept: false, options, again: None })
+        }
+        _ => None,
+    });
+    let knobs = rows.flat_map(|row| read(look, &row, names).named.knobs());
+    knobs.filter_map(|id| catalogue.knob(&id).ok()).collect()
 }
 
 /// Words by which `configparser` and `tuned.utils.commands` take a switch to be off.
@@ -149,8 +168,11 @@ impl Merged<'_, '_> {
         let script = self.all.expanded(&script).ok().filter(|script| !script.contains('$'));
         let text = script.as_ref().and_then(|script| unremembered(self.look.host(), script));
         let (Some(script), Some(text)) = (script, text) else { return false };
+        // Another profile that it makes active is looked at where that one is: it may be this one again.
+        let mut done = effects(&text, None);
+        done.retain(|effect| !matches!(effect.what, What::Profile(_)));
         let mut of_script = Named::default();
-        of_script.add(self.look, &effects(&text, None), &script);
+        of_script.add(self.look, &done, &script);
         self.set_by_other(&line.section, of_script.knobs().iter());
         self.named.extend(of_script);
         true

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use planish_formats::shell::{Ask, Effect, effects};
+use planish_formats::shell::{Ask, Effect, Files, effects};
 use planish_formats::{texts as formats, unit};
 use planish_host::{Host, Near};
 use planish_model::{Again, KnobId, Writer, WriterScope, place};
@@ -13,6 +13,7 @@ use planish_model::{Again, KnobId, Writer, WriterScope, place};
 use super::named::{Named, meant, of_sysctl};
 use super::unit::Units;
 use super::{Look, profiles, unremembered};
+use crate::persisted::udev::is_rule;
 
 /// Bytes of a script that is looked into: those that set something up are shorter.
 const SCRIPT_BYTES_MAX: u64 = 256 << 10;
@@ -48,7 +49,7 @@ pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
                 // It runs and sets nothing.
                 return Scope { knobs: Some(Vec::new()), ..Scope::default() };
             }
-            let row = profiles::Row { folders, file, options, again: again.as_ref() };
+            let row = profiles::Row { folders, file, is_kept: true, options, again: again.as_ref() };
             let profiles::Read { named, is_whole, again } = profiles::read(look, &row, &profile);
             let mut evidence = vec![format!("its profile is {profile} ({active})")];
             if again.is_sure && !again.lines.is_empty() {
@@ -61,22 +62,10 @@ pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
         }
         Some(WriterScope::Names { folders, options }) => names(look, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
-            let near = &look.near;
-            let (scripts, given) = (RefCell::new(BTreeMap::new()), Cell::new(0));
-            let ask = |path: &str, must_run: bool| {
-                let known = scripts.borrow().get(path).cloned();
-                let text = known.unwrap_or_else(|| {
-                    let text = script(near, path);
-                    scripts.borrow_mut().insert(path.to_owned(), text.clone());
-                    text
-                });
-                let text = text.filter(|_| !must_run || is_executable(near.path(path)))?;
-                given.set(given.get() + text.len());
-                (given.get() <= SCRIPTS_BYTES_MAX).then_some(text)
-            };
+            let scripts = Scripts::of(look, writer);
             let texts = files.iter().flat_map(|file| texts(host, file, *executable, &look.units));
-            let mut scope = mentioned(look, texts, &ask);
-            if given.get() > SCRIPTS_BYTES_MAX {
+            let mut scope = mentioned(look, texts, &scripts);
+            if scripts.given.get() > SCRIPTS_BYTES_MAX {
                 let most = SCRIPTS_BYTES_MAX >> 20;
                 scope
                     .evidence
@@ -84,6 +73,51 @@ pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
             }
             scope
         }
+    }
+}
+
+/// The scripts that the texts of a writer start or read.
+struct Scripts<'l> {
+    near: &'l Near<'l>,
+    /// Folders whose files another writer is told by.
+    of_others: Vec<&'l str>,
+    known: RefCell<BTreeMap<String, Option<String>>>,
+    given: Cell<usize>,
+}
+
+impl<'l> Scripts<'l> {
+    fn of(look: &'l Look<'_>, writer: &Writer) -> Self {
+        // Those that are there where this one is.
+        let is_beside = |other: &&Writer| other.id != writer.id && other.programs == writer.programs;
+        let others = look.catalogue().writers().iter().filter(is_beside);
+        let files = others.filter_map(|other| match &other.scope {
+            Some(WriterScope::Mentioned { files, executable: true }) => Some(files),
+            _ => None,
+        });
+        let of_others = files.flatten().filter_map(|file| file.strip_suffix("/{any}")).collect();
+        Self { near: &look.near, of_others, known: RefCell::default(), given: Cell::new(0) }
+    }
+}
+
+impl Files for Scripts<'_> {
+    fn text(&self, path: &str, must_run: bool) -> Option<String> {
+        let known = self.known.borrow().get(path).cloned();
+        let text = known.unwrap_or_else(|| {
+            let text = script(self.near, path);
+            self.known.borrow_mut().insert(path.to_owned(), text.clone());
+            text
+        });
+        let text = text.filter(|_| !must_run || is_executable(self.near.path(path)))?;
+        self.given.set(self.given.get() + text.len());
+        (self.given.get() <= SCRIPTS_BYTES_MAX).then_some(text)
+    }
+
+    /// Of a folder like `/etc/cron.daily` its own row tells, with what to do about it.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let is_told = self.of_others.contains(&folder);
+        let mut names = if is_told { Vec::new() } else { self.near.list(folder) };
+        names.sort();
+        names
     }
 }
 
@@ -134,6 +168,7 @@ fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(S
     let paths = match file.rsplit_once('/') {
         Some((folder, "{enabled}")) => return units.commands_in(folder),
         Some((folder, "{started}")) => init_scripts(host, folder),
+        Some((folder, "{rules}")) => super::rules::files(host, folder),
         Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
         _ => vec![file.to_owned()],
     };
@@ -146,6 +181,7 @@ fn effects_in(path: &str, text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let is_below = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
     match () {
         () if super::unit::FOLDERS.iter().any(|folder| path.starts_with(folder)) => unit::effects(text, ask),
+        () if is_rule(path) => super::rules::effects(text, ask),
         () if is_below(&["/etc/crontab", "/etc/cron.d/"]) => formats::effects_of_table(text, true, ask),
         () if is_below(&["/var/spool/cron/"]) => formats::effects_of_table(text, false, ask),
         () if is_below(&["/etc/sysfs.conf", "/etc/sysfs.d/"]) => formats::effects_of_sysfs(text),

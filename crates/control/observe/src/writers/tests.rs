@@ -404,3 +404,67 @@ fn what_another_section_sets_behind_those_of_sysctl_is_not_settled_by_files() {
     assert_eq!(settles(some), (false, true));
     assert_eq!(settles(&format!("{vm}{some}")), (false, false));
 }
+
+/// What each text starts by another program than a shell: the knobs that it will set, and those that it may.
+fn told_by(root: &Path, id: &str) -> (Vec<String>, Vec<String>) {
+    let seen = seen_in(root).into_iter().find(|writer| writer.id == id);
+    let ids = |knobs: &BTreeMap<KnobId, Vec<String>>| knobs.keys().map(ToString::to_string).collect();
+    seen.map_or_else(Default::default, |seen| (ids(&seen.sources), ids(&seen.maybe)))
+}
+
+#[test]
+fn the_files_of_a_folder_that_is_run_are_followed_and_those_of_another_row_are_told_there() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    executable(root, "/etc/rc.local", "#!/bin/sh\nrun-parts /etc/own.d\n");
+    executable(root, "/etc/own.d/10-tune", "#!/bin/sh\nsysctl -w vm.swappiness=60\n");
+    executable(root, "/etc/own.d/20.sh", "#!/bin/sh\nsysctl -w vm.stat_interval=9\n");
+    write(root, "/etc/own.d/30-no", "#!/bin/sh\nsysctl -w vm.dirty_ratio=9\n");
+    executable(root, "/etc/own.d/40-folder/x", "#!/bin/sh\nsysctl -w vm.dirty_ratio=9\n");
+    write(root, "/proc/818/comm", "cron\n");
+    write(
+        root,
+        "/etc/crontab",
+        "5 * * * * root cd / && run-parts /etc/cron.daily\n@reboot root run-parts /etc/own.d\n",
+    );
+    executable(root, "/etc/cron.daily/own", "#!/bin/sh\nsysctl -w vm.dirty_bytes=9\n");
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    for id in ["rc.local", "cron"] {
+        assert_eq!(told_by(root, id), (words(&["vm.swappiness"]), words(&["vm.stat_interval"])), "{id}");
+    }
+    assert_eq!(told_by(root, "cron.daily"), (words(&["vm.dirty_bytes"]), words(&[])));
+}
+
+#[test]
+fn what_a_rule_of_udev_starts_may_set_something() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let rules = "ACTION==\"add\", RUN+=\"/usr/local/sbin/tune %k\"\nRUN{builtin}+=\"kmod load vm.dirty_ratio\"\n\
+                 RUN+=\"own /proc/sys/vm/stat_interval\"\nRUN+=\"/bin/sh -c 'echo 1 > /proc/sys/vm/dirty_ratio'\"\n";
+    write(root, "/etc/udev/rules.d/60-own.rules", rules);
+    write(root, "/usr/lib/udev/rules.d/60-own.rules", "RUN+=\"/usr/local/sbin/other\"\n");
+    executable(root, "/usr/local/sbin/tune", "#!/bin/sh\nsysctl -w vm.swappiness=60\n");
+    executable(root, "/usr/local/sbin/other", "#!/bin/sh\nsysctl -w vm.dirty_bytes=60\n");
+    let (will, may) = told_by(root, "udev-programs");
+    assert_eq!((will, may), (vec![], vec!["vm.stat_interval".to_owned(), "vm.swappiness".to_owned()]));
+    let seen = seen_in(root).remove(0);
+    let files = ["/etc/udev/rules.d/60-own.rules", "/usr/local/sbin/tune:2"];
+    assert_eq!(seen.maybe[&KnobId::new("vm.swappiness")], files);
+    write(root, "/etc/udev/rules.d/60-own.rules", "");
+    assert_eq!(told_by(root, "udev-programs"), (vec![], vec![]), "it masks that of the package");
+}
+
+#[test]
+fn a_profile_of_tuned_that_a_boot_makes_active_may_set_what_it_says() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    executable(root, "/etc/rc.local", "#!/bin/sh\ntuned-adm profile mine\n");
+    let mine = "[main]\ninclude=base\n[sysctl]\nvm.swappiness=5\n[script]\nscript=${i:PROFILE_DIR}/x.sh\n";
+    write(root, "/etc/tuned/mine/tuned.conf", mine);
+    write(root, "/usr/lib/tuned/base/tuned.conf", "[vm]\ntransparent_hugepages=never\n");
+    write(root, "/etc/tuned/mine/x.sh", "#!/bin/sh\ntuned-adm profile mine\nsysctl -w vm.stat_interval=9\n");
+    let (will, may) = told_by(root, "rc.local");
+    assert_eq!((will, may.join(" ")), (vec![], "thp.enabled vm.stat_interval vm.swappiness".to_owned()));
+    executable(root, "/etc/rc.local", "#!/bin/sh\ntuned-adm profile none\ntuned-adm off\n");
+    assert_eq!(told_by(root, "rc.local"), (vec![], vec![]));
+}

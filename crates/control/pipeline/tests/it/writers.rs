@@ -72,6 +72,15 @@ fn shown_by_texts() -> Vec<Shown> {
             wanted: ("vm.swappiness", Want::Int(1)),
             told: ["/etc/cron.daily/own names knobs", "chmod a-x", ""],
         },
+        Shown {
+            id: "udev-programs",
+            files: &[
+                ("/etc/udev/rules.d/60-own.rules", "SUBSYSTEM==\"block\", RUN+=\"/usr/local/sbin/own %k\"\n"),
+                ("/usr/local/sbin/own", "#!/bin/sh\necho 60 > /proc/sys/vm/swappiness\n"),
+            ],
+            wanted: ("vm.swappiness", Want::Int(1)),
+            told: ["/etc/udev/rules.d/60-own.rules names knobs", "in /etc/udev/rules.d", ""],
+        },
     ]
 }
 
@@ -104,7 +113,8 @@ fn shown_by_packages() -> Vec<Shown> {
 }
 
 /// What runs at a boot, and is gone afterwards.
-const OF_BOOT: [&str; 6] = ["rc.local", "init-scripts", "units", "sysfsutils", "cpufrequtils", "cpupower"];
+const OF_BOOT: [&str; 7] =
+    ["rc.local", "init-scripts", "units", "udev-programs", "sysfsutils", "cpufrequtils", "cpupower"];
 
 fn shown() -> Vec<Shown> {
     let others = vec![
@@ -571,6 +581,41 @@ fn a_script_that_a_boot_starts_sets_what_its_lines_say() {
         because.starts_with("rc.local may set it") && because.ends_with(&format!("{TUNE}:3)")),
         "{because}"
     );
+}
+
+/// A program that only changes how, or where, another one is run, and one that runs what lies in a folder.
+#[test]
+fn what_another_program_starts_is_no_green_either() {
+    const TUNE: &str = "/etc/own.d/10-tune";
+    let script = "#!/bin/sh\necho 60 > /proc/sys/vm/swappiness\n";
+    for (command, may) in [
+        ("run-parts /etc/own.d", false),
+        ("ip netns exec blue /etc/own.d/10-tune", false),
+        ("chroot / /etc/own.d/10-tune", false),
+        ("chroot /etc /own.d/10-tune", true),
+        ("run-parts --regex '^1' /etc/own.d", true),
+    ] {
+        for (writer, file, text) in [
+            ("rc.local", RC_LOCAL, format!("#!/bin/sh\n{command}\n")),
+            ("units", UNIT, format!("[Service]\nExecStart={command}\n")),
+        ] {
+            let (exit, state, because) = persisted_on(&with_texts(&[(file, &text), (TUNE, script)]));
+            let (expected, verb) = match may {
+                true => ((Exit::Done, DriftState::Ok), "may"),
+                false => ((Exit::Findings, DriftState::OverwrittenAtBoot), "will"),
+            };
+            assert_eq!((exit, state), expected, "{text}: {because}");
+            let told = format!("{writer} {verb} set it at the next boot");
+            assert!(
+                because.starts_with(&told) && because.contains(&format!("{TUNE}:2")),
+                "{text}: {because}"
+            );
+        }
+    }
+    let net = [(RC_LOCAL, "#!/bin/sh\nip netns exec blue sysctl -w vm.swappiness=60 net.core.somaxconn=9\n")];
+    let source = profile("own", &[("net.core.somaxconn", Want::Int(9000))]);
+    let plan = planned(&with_texts(&net).session(), &source, &[]);
+    assert_eq!(plan.second_writers[0].maybe, ["/proc/sys/net/core/somaxconn"]);
 }
 
 /// A recording is a root of its own: a link of it leads to nothing of the machine that looks at it.

@@ -51,6 +51,8 @@ impl Finder<'_> {
             return;
         }
         self.calls += 1;
+        let was_doubtful = self.is_doubtful;
+        self.is_doubtful |= way == Way::Part && is_for_shell(&text).is_none();
         let at = Spot { file: path.clone(), line: 1, offset: Some(0) };
         self.files.push(path.clone());
         if way == Way::Source {
@@ -64,6 +66,21 @@ impl Finder<'_> {
             self.start(&text, way, at);
         }
         self.files.pop();
+        self.is_doubtful = was_doubtful;
+    }
+
+    /// Runs the files of a folder one after another, as `run-parts` does: those with a name of letters, digits, `_` and
+    /// `-`, and by that of Red Hat others, too.
+    pub(super) fn parts(&mut self, folder: &str, is_sure: bool) {
+        let folder = plain(&below(self.folder.as_deref(), folder)).0;
+        let Some(ask) = self.ask.filter(|_| folder.starts_with('/')) else { return };
+        let was = self.is_doubtful;
+        for name in ask.names(&format!("{}{folder}", self.root)) {
+            let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+            self.is_doubtful = was || !is_sure || !is_plain;
+            self.follow(&format!("{folder}/{name}"), Way::Part);
+        }
+        self.is_doubtful = was;
     }
 
     /// Has a shell of its own do what a text says. It is given our variables and our folder.
@@ -80,13 +97,15 @@ impl Finder<'_> {
             begin: self.begin,
             is_conditional: self.is_conditional,
             is_doubtful: self.is_doubtful,
+            has_other_network: self.has_other_network,
+            root: self.root.clone(),
             depth: self.depth,
             ground: self.depth,
             looks: self.looks.clone(),
             calls: self.calls,
             ..Finder::default()
         };
-        if way == Way::Run {
+        if matches!(way, Way::Run | Way::Part) {
             other.whole(text)
         } else {
             other.text(text)
@@ -109,7 +128,8 @@ impl Finder<'_> {
         let is_one = |path: &String| path.starts_with('/') && !path.contains(['*', '?', '[']);
         let mut paths = paths.into_iter().filter(|path| looks < LOOKS_MAX && is_one(path));
         paths.find_map(|path| {
-            let text = ask(&path, way == Way::Run)?;
+            let path = format!("{}{path}", self.root);
+            let text = ask.text(&path, matches!(way, Way::Run | Way::Part))?;
             Some((path, text))
         })
     }

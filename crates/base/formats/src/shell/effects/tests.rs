@@ -4,6 +4,10 @@ use super::*;
 
 /// Each effect in a word: `=` is written for sure, `?` may be.
 fn told(text: &str) -> Vec<String> {
+    told_of(text, None)
+}
+
+fn told_of(text: &str, ask: Option<Ask<'_>>) -> Vec<String> {
     let one = |effect: Effect| {
         let sign = if effect.is_sure { "=" } else { "?" };
         match effect.what {
@@ -11,10 +15,25 @@ fn told(text: &str) -> Vec<String> {
             What::Key(key) => format!("{sign}key {key} {}", effect.says),
             What::Load(path) => format!("{sign}load {path}"),
             What::Named(text) => format!("?{text}"),
+            What::Profile(names) => format!("?profile {names}"),
             What::Below(folder, name) => format!("?{folder}/**/{name}"),
         }
     };
-    effects(text, None).into_iter().map(one).collect()
+    effects(text, ask).into_iter().map(one).collect()
+}
+
+/// Files by their paths, all of which may be run.
+struct Lying<'a>(&'a [(&'a str, &'a str)]);
+
+impl Files for Lying<'_> {
+    fn text(&self, path: &str, _: bool) -> Option<String> {
+        self.0.iter().find(|(at, _)| *at == path).map(|(_, text)| (*text).to_owned())
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let names = self.0.iter().filter_map(|(at, _)| at.strip_prefix(folder)?.strip_prefix('/'));
+        names.map(str::to_owned).collect()
+    }
 }
 
 const P: &str = "/proc/sys/vm/swappiness";
@@ -415,5 +434,88 @@ proptest! {
     #[test]
     fn odd_text_is_passed_over(text in "[\\PC\n '\"$(){};|&<>=]{0,200}") {
         let _ = effects(&text, None);
+    }
+}
+
+/// Another network has settings of its own by the same names, and all others are those of the machine.
+#[test]
+fn what_is_run_in_another_network_sets_what_no_network_has() {
+    for (text, expected) in [
+        ("ip netns exec blue sysctl -w vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
+        ("/sbin/ip -all netns exec sysctl -w vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
+        ("ip netns exec blue sh -c 'echo 60 > P'", "=P echo 60"),
+        ("ip netns exec blue sysctl -w net.core.somaxconn=9", "?key net.core.somaxconn net.core.somaxconn=9"),
+        ("ip netns exec blue sh -c 'echo 9 > /sys/class/net/e/mtu'", "?/sys/class/net/e/mtu echo 9"),
+        ("ip netns exec blue sh -c 'echo 9 > /sys/fs/cgroup/x'", "?/sys/fs/cgroup/x echo 9"),
+        ("ip netns exec blue sysctl -p /x", "?load /x"),
+        ("ip vrf exec blue sysctl -w net.core.somaxconn=9", "=key net.core.somaxconn net.core.somaxconn=9"),
+        ("ip netns exec blue sudo -u ann sysctl -w vm.swappiness=60", "?key vm.swappiness vm.swappiness=60"),
+    ] {
+        assert_eq!(told(&text.replace('P', P)), [expected.replace('P', P)], "{text}");
+    }
+    assert_eq!(told("ip netns exec blue\nip netns add red"), ["?ip netns add red"]);
+    let script = Lying(&[("/opt/x", "#!/bin/sh\nsysctl -w net.core.somaxconn=9 vm.swappiness=60\n")]);
+    let found = told_of("ip netns exec blue /opt/x", Some(&script));
+    assert!(found.contains(&"?key net.core.somaxconn net.core.somaxconn=9".to_owned()), "{found:?}");
+    assert!(found.contains(&"=key vm.swappiness vm.swappiness=60".to_owned()), "{found:?}");
+}
+
+/// Nobody here knows what is mounted there.
+#[test]
+fn what_is_run_below_a_root_of_its_own_may_set_something() {
+    let files = Lying(&[
+        ("/opt/x", "#!/bin/sh\nsysctl -w a.b=1\n"),
+        ("/srv/jail/opt/x", "#!/bin/sh\nsysctl -w a.b=2; sysctl -p /etc/x\n"),
+    ]);
+    let may = ["?key a.b a.b=2", "?load /srv/jail/etc/x"].map(str::to_owned);
+    for text in [
+        "chroot /srv/jail /opt/x",
+        "chroot --userspec=root:root /srv/jail /bin/sh /opt/x",
+        "cd /srv; chroot jail sh -c 'cd opt; ./x'",
+        "chroot /srv chroot jail /opt/x",
+    ] {
+        let found = told_of(text, Some(&files));
+        assert!(may.iter().all(|line| found.contains(line)), "{text}: {found:?}");
+        assert!(!found.iter().any(|line| line.starts_with('=')), "{text}: {found:?}");
+    }
+    assert!(told_of("chroot / /opt/x", Some(&files)).contains(&"=key a.b a.b=1".to_owned()));
+    let behind = told_of("cd /opt; chroot /srv/jail true; ./x", Some(&files));
+    assert!(behind.contains(&"=key a.b a.b=1".to_owned()), "it comes back: {behind:?}");
+    assert_eq!(told("chroot /srv/jail"), [""; 0]);
+}
+
+#[test]
+fn the_files_of_a_folder_are_run_one_after_another() {
+    let files = Lying(&[
+        ("/etc/own.d/10-a", "#!/bin/sh\nsysctl -w a.b=1 c.d=1\n"),
+        ("/etc/own.d/20-b", "#!/bin/sh\nsysctl -w a.b=2\n"),
+        ("/etc/own.d/30.sh", "#!/bin/sh\nsysctl -w e.f=3\n"),
+        ("/etc/own.d/40-c", "sysctl -w g.h=4\n"),
+        ("/etc/own.d/50-d", "#!/usr/bin/perl\nsystem('sysctl -w i.j=5')\n"),
+    ]);
+    let keys = |text: &str| -> Vec<String> {
+        let keys = told_of(text, Some(&files)).into_iter().filter(|line| line[1..].starts_with("key "));
+        keys.map(|line| line.replace("key ", "")).collect()
+    };
+    let told = ["=c.d c.d=1", "=a.b a.b=2", "?e.f e.f=3", "?g.h g.h=4"];
+    assert_eq!(keys("run-parts /etc/own.d"), told);
+    assert_eq!(keys("cd /etc; run-parts --report -a start own.d"), told);
+    let all_may = |text: &str| keys(text).len() == 5 && keys(text).iter().all(|key| key.starts_with('?'));
+    assert!(all_may("run-parts --regex '^1' /etc/own.d") && all_may("sudo -u ann run-parts /etc/own.d"));
+    for text in ["run-parts --test /etc/own.d", "run-parts --list /etc/own.d", "run-parts", "run-parts $X"] {
+        assert_eq!(keys(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn a_profile_of_tuned_may_be_made_active() {
+    for (text, expected) in [
+        ("tuned-adm profile throughput-performance", "?profile throughput-performance"),
+        ("/usr/sbin/tuned-adm --async -t 5 profile a b", "?profile a b"),
+    ] {
+        assert_eq!(told(text), [expected], "{text}");
+    }
+    for text in ["tuned-adm profile", "tuned-adm active", "tuned-adm -l error list", "tuned-adm off"] {
+        assert_eq!(told(text), [""; 0], "{text}");
     }
 }
