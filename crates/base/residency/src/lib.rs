@@ -33,7 +33,7 @@ pub use map::{
 };
 pub use maps::{Area, Kind, parse_maps};
 pub use numa_maps::{Placement, parse_numa_maps};
-pub use process::{Process, ResidencyError, rollup, status};
+pub use process::{Process, ResidencyError, rollup, shown_as, status, status_text};
 pub use rows::{Backings, Part, Row, Segment};
 pub use smaps::{Backing, Region, Rollup, parse_rollup, parse_smaps};
 pub use stat::{Stat, parse_stat};

@@ -133,8 +133,18 @@ impl Process {
 
     fn read_folder(host: &Host, process: &str) -> Result<Self, ResidencyError> {
         let status = status_of(host, process)?;
+        let read = |process: &str| {
+            let path = format!("/proc/{process}/smaps");
+            host.read_lossy(&path).map_err(|error| failed(process, error))
+        };
+        let mut process = process.to_owned();
+        let mut text = read(&process)?;
+        if let Some(thread) = other_thread(host, &process).filter(|_| text.is_empty()) {
+            process = thread.to_string();
+            text = read(&process)?;
+        }
+        let process = process.as_str();
         let path = format!("/proc/{process}/smaps");
-        let text = host.read_lossy(&path).map_err(|error| failed(process, error))?;
         let regions = parse_smaps(&text).map_err(|line| ResidencyError::Odd { path, line })?;
         let path = format!("/proc/{process}/numa_maps");
         let placements = match host.read_lossy(&path) {
@@ -222,8 +232,15 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 
 /// The sums over all mappings of the process `pid`, at a fraction of the cost of [`Process::read`].
 pub fn rollup(host: &Host, pid: u32) -> Result<Rollup, ResidencyError> {
-    let path = format!("/proc/{pid}/smaps_rollup");
-    let text = host.read_lossy(&path).map_err(|error| failed(&pid.to_string(), error))?;
+    let read = |pid: u32| {
+        let path = format!("/proc/{pid}/smaps_rollup");
+        let text = host.read_lossy(&path).map_err(|error| failed(&pid.to_string(), error))?;
+        Ok((path, text))
+    };
+    let (path, text) = read(pid).or_else(|error| match error {
+        ResidencyError::NoProcess { .. } => read(other_thread(host, &pid.to_string()).ok_or(error)?),
+        error => Err(error),
+    })?;
     parse_rollup(&text).map_err(|line| ResidencyError::Odd { path, line })
 }
 
@@ -233,8 +250,53 @@ pub fn status(host: &Host, pid: u32) -> Result<Status, ResidencyError> {
 }
 
 fn status_of(host: &Host, process: &str) -> Result<Status, ResidencyError> {
-    let text = host.read_lossy(&format!("/proc/{process}/status")).map_err(|error| failed(process, error))?;
+    let text = status_text(host, process).map_err(|error| failed(process, error))?;
     Ok(parse_status(&text))
+}
+
+/// The text of `/proc/PID/status`; of a process whose first thread has ended what one of the others has, by the name of
+/// the process.
+///
+/// # Errors
+/// There is no such process.
+pub fn status_text(host: &Host, process: &str) -> Result<String, ReadError> {
+    let text = host.read_lossy(&format!("/proc/{process}/status"))?;
+    let Some(thread) = other_thread_of(host, process, &text) else { return Ok(text) };
+    let other = host.read_lossy(&format!("/proc/{thread}/status"))?;
+    let is_name = |line: &&str| line.starts_with("Name:");
+    let lines = text.lines().filter(is_name).chain(other.lines().filter(|line| !is_name(line)));
+    Ok(lines.map(|line| format!("{line}\n")).collect())
+}
+
+/// The number below which /proc shows the memory of a process: its own, or that of a thread where the first one has
+/// ended and others go on (`pthread_exit` in `main`). No listing of /proc has that, and it is there all the same.
+pub fn shown_as(host: &Host, pid: u32) -> u32 {
+    other_thread(host, &pid.to_string()).unwrap_or(pid)
+}
+
+fn other_thread(host: &Host, process: &str) -> Option<u32> {
+    let text = host.read_lossy(&format!("/proc/{process}/status")).ok()?;
+    other_thread_of(host, process, &text)
+}
+
+/// A thread that has not ended of a process whose first one has, by its status.
+fn other_thread_of(host: &Host, process: &str, status: &str) -> Option<u32> {
+    if !has_ended(status) {
+        return None;
+    }
+    let threads = host.list(&format!("/proc/{process}/task"));
+    let mut threads = threads.iter().filter(|thread| *thread != process);
+    let lives = |thread: &&String| {
+        let text = host.read_lossy(&format!("/proc/{thread}/status"));
+        text.is_ok_and(|text| !has_ended(&text))
+    };
+    threads.find(lives)?.parse().ok()
+}
+
+/// Whether a status is one of what waits for its parent to take note, or for the other threads to end.
+pub(crate) fn has_ended(status: &str) -> bool {
+    let state = status.lines().find_map(|line| line.strip_prefix("State:")).map(str::trim);
+    state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
 pub(crate) fn failed(process: &str, source: ReadError) -> ResidencyError {

@@ -18,7 +18,7 @@ use super::join::{Piece, join};
 use super::shared::Objects;
 use super::{AreaPages, SeenBy};
 use crate::maps::{Area, parse_maps};
-use crate::process::{Process, ResidencyError, failed};
+use crate::process::{Process, ResidencyError, failed, shown_as};
 use crate::rows::{Part, add_part};
 use crate::smaps::{Backing, Region};
 
@@ -32,6 +32,7 @@ pub(crate) fn read(
     eyes: &mut Eyes,
     objects: &mut Objects,
 ) -> Result<(Vec<AreaPages>, SeenBy), ResidencyError> {
+    let pid = shown_as(host, pid);
     if host.is_live() {
         match Walk::open(pid) {
             Ok(walk) => match walk.run(host, eyes, objects) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 
-use crate::process::{ResidencyError, failed};
+use crate::process::{ResidencyError, failed, has_ended};
 use crate::stat::{Stat, parse_stat};
 
 /// A service as people name it.
@@ -71,7 +71,7 @@ fn refuse_other_kinds(host: &Host, pid: u32) -> Result<(), ResidencyError> {
     }
     // The first thread may have ended, and the others go on.
     let is_alone = || host.list(&format!("/proc/{pid}/task")).len() <= 1;
-    match told("State:").is_some_and(|state| state.starts_with(['Z', 'X'])) && is_alone() {
+    match has_ended(&text) && is_alone() {
         true => Err(ResidencyError::Ended { pid }),
         false => Ok(()),
     }

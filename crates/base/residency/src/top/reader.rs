@@ -427,8 +427,15 @@ fn sums(host: &Host, pid: u32) -> Result<Rollup, ResidencyError> {
 
 /// The share of the pages that a process has mapped which is local to its threads; `None` where nodes are not told.
 fn local_share(host: &Host, pid: u32, nodes: &[(u32, CpuSet)]) -> Result<Option<f64>, ResidencyError> {
-    let path = format!("/proc/{pid}/numa_maps");
-    let text = host.read_lossy(&path).map_err(|error| crate::process::failed(&pid.to_string(), error))?;
+    let read = |pid: u32| {
+        let path = format!("/proc/{pid}/numa_maps");
+        let text = host.read_lossy(&path).map_err(|error| crate::process::failed(&pid.to_string(), error))?;
+        Ok((path, text))
+    };
+    let (mut path, mut text) = read(pid)?;
+    if text.is_empty() {
+        (path, text) = read(crate::process::shown_as(host, pid))?;
+    }
     let placements = parse_numa_maps(&text).map_err(|line| ResidencyError::Odd { path, line })?;
     let threads = threads::read(host, pid, nodes);
     let weights = threads::weights(threads.iter());

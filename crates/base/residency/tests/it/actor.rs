@@ -134,6 +134,7 @@ fn plays_a_role() {
             }
             format!("{:x}", start.addr())
         }
+        "headless" => headless(number()),
         "code" => code(),
         "odd" => oddly_named(),
         "sharing" => sharing(number(), number()),
@@ -154,6 +155,31 @@ fn plays_a_role() {
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read(&mut [0]);
     std::process::exit(0);
+}
+
+/// Fills `bytes` of private memory and forks a child whose first thread ends, as `pthread_exit` in `main` has it, while
+/// another one stands still; says where, and who. The child ends with this process.
+fn headless(bytes: usize) -> String {
+    let mapping = map_anonymous(bytes, options(false)).expect("there is memory");
+    fill(&mapping, 0..bytes);
+    let start = address(&mapping);
+    std::mem::forget(mapping);
+    // SAFETY: the child makes a thread, which the C library lets it; nothing that another thread held is asked for.
+    // The thread that ends leaves all that it has to the process: nothing of it is dropped.
+    let child = unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            std::thread::spawn(|| {
+                loop {
+                    libc::pause();
+                }
+            });
+            libc::syscall(libc::SYS_exit, 0);
+        }
+        child
+    };
+    format!("{start} {child}")
 }
 
 /// Maps memory that may be run, and writes an instruction; says where.

@@ -361,3 +361,30 @@ fn names_find_processes_and_threads_of_the_kernel_are_left_alone() {
     let error = Map::read(&host, &Who::Pid(*pid), false).unwrap_err();
     assert!(matches!(error, ResidencyError::LeftAlone { .. }), "{error}");
 }
+
+/// `pthread_exit` in `main`: /proc shows nothing of the first thread, and all of the others.
+#[test]
+fn a_process_whose_first_thread_has_ended_is_seen_by_another() {
+    let actor = Actor::start("headless 33554432");
+    let (start, pid) = actor.line.split_once(' ').expect("where, and who");
+    let (host, pid) = (Host::live(), pid.parse().expect("a process"));
+    let file = |name: &str| host.read_lossy(&format!("/proc/{pid}/{name}")).expect("it stands still");
+    let begun = Instant::now();
+    while !file("status").contains("State:\tZ") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", file("status"));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(file("maps"), "", "it is as the name of this test says");
+    let process = Process::read(&host, pid).expect("it lives");
+    let address = u64::from_str_radix(start, 16).expect("an address");
+    let region = process.region_at(address).expect("it is mapped");
+    assert!(region.resident_bytes >= 32 << 20, "{region:?}");
+    assert!(process.status.resident_bytes >= 32 << 20, "{:?}", process.status);
+    assert_eq!(process.status.name, file("comm").trim_end(), "the name of the process");
+    assert!(planish_residency::rollup(&host, pid).expect("it lives").resident_bytes >= 32 << 20);
+
+    let map = map_of(pid);
+    let area = area_at(&map, start);
+    assert!(area.parts.iter().map(|part| part.bytes).sum::<u64>() >= 32 << 20, "{area:?}");
+    assert_eq!(map.members[0].pid, pid);
+}

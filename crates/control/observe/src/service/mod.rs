@@ -14,7 +14,7 @@ use planish_host::Host;
 use planish_model::{
     FactValue, NodeBytes, Observation, SeenService, ServiceCpus, ServiceFaults, ServiceMemory, ServiceView,
 };
-use planish_residency::{Process, Status, parse_status, processes_named};
+use planish_residency::{Process, Status, parse_status, processes_named, shown_as, status_text};
 use planish_sys::{CpuSet, NodeSet};
 
 use crate::versions;
@@ -41,7 +41,7 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
         ServiceName::Pid(pid) => vec![pid],
         ServiceName::Name(name) => processes_named(host, name),
     };
-    let read = |pid: &u32| Some((*pid, host.read_lossy(&format!("/proc/{pid}/status")).ok()?));
+    let read = |pid: &u32| Some((*pid, status_text(host, &pid.to_string()).ok()?));
     let texts: Vec<(u32, String)> = pids.iter().filter_map(read).collect();
     let resident = |text: &str| {
         let status = parse_status(text);
@@ -52,19 +52,21 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
     let mut unread = Vec::new();
     let cpus = cpus(host, &status, &texts);
     let memory = memory(host, *pid, &status, &cpus, &mut unread);
-    let allocator = allocator(host, *pid, &mut unread);
-    let groups = groups::of(host, *pid);
-    let devices = devices::of(host, *pid, &cpus.nodes, &mut unread);
+    // What a first thread that has ended has no more, the others have.
+    let shown = shown_as(host, *pid);
+    let allocator = allocator(host, shown, &mut unread);
+    let groups = groups::of(host, shown);
+    let devices = devices::of(host, shown, &cpus.nodes, &mut unread);
     let view = ServiceView {
         name: status.name.clone(),
-        program: versions::program(host, *pid, &status.name),
-        version: host.read_link(&format!("/proc/{pid}/exe")).and_then(|path| versions::of_path(&path)),
+        program: versions::program(host, shown, &status.name),
+        version: host.read_link(&format!("/proc/{shown}/exe")).and_then(|path| versions::of_path(&path)),
         pid: *pid,
         processes: u32::try_from(texts.len()).unwrap_or(u32::MAX),
         threads: status.threads,
         groups: groups.iter().flat_map(groups::Group::told).collect(),
         memory,
-        limits: limits::of(&host.read(&format!("/proc/{pid}/limits")).unwrap_or_default()),
+        limits: limits::of(&host.read(&format!("/proc/{shown}/limits")).unwrap_or_default()),
         allocator,
         thp_allowed: thp_allowed(text),
         faults: faults(host, &texts),

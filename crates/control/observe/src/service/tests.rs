@@ -206,3 +206,33 @@ fn this_very_process_is_seen() {
     assert!(seen.view.memory.is_some_and(|memory| memory.base_bytes > 0 && memory.page_table_bytes > 0));
     assert!(seen.view.limits.iter().any(|limit| limit.name == "nofile"));
 }
+
+/// `pthread_exit` in `main`: the kernel shows of the first thread that it has ended, and its memory below another one.
+#[test]
+fn a_service_whose_first_thread_has_ended_is_seen_by_another() {
+    let tree_folder = tempfile::tempdir().expect("a folder");
+    let root = tree_folder.path();
+    tree(root);
+    let whole = seen(root, ServiceName::Pid(77)).expect("it runs").view;
+    for name in ["status", "smaps", "numa_maps", "cgroup", "limits"] {
+        let path = format!("/proc/77/{name}");
+        let text = Host::open(root).expect("a tree").read_lossy(&path).expect("it was written");
+        write(
+            root,
+            &format!("/proc/78/{name}"),
+            text.replace("Name:\tdb\n", "Name:\tworker\nState:\tS (sleeping)\n"),
+        );
+        write(root, &path, "");
+    }
+    write(root, "/proc/77/cgroup", "0::/\n");
+    write(
+        root,
+        "/proc/77/status",
+        "Name:\tdb\nState:\tZ (zombie)\nTgid:\t77\nThreads:\t2\nUid:\t0\t0\t0\t0\n",
+    );
+    write(root, "/proc/77/task/77/schedstat", "3000000000 1000000000 9\n");
+    write(root, "/proc/77/task/78/schedstat", "0 0 0\n");
+    for name in [ServiceName::Pid(77), ServiceName::Name("db")] {
+        assert_eq!(seen(root, name).expect("it runs").view, whole);
+    }
+}
