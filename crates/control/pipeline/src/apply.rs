@@ -78,7 +78,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     settle::sweep(&journal, session.host(), &*sink);
     let prepared = prepare::prepare(session, plan, options, &journal.ledger().entries, &*sink)?;
     let Prepared { persistence, is_in_force, files, steps, refusals } = prepared;
-    refusals.into_iter().next().map_or(Ok(()), Err)?;
+    PipelineError::first(refusals)?;
     if is_in_force || steps.is_empty() {
         return nothing_to_write(session, plan, options, persistence, &mut journal, &*sink);
     }
@@ -137,13 +137,14 @@ pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> 
     let entries = session.ledger()?.entries;
     unconfirmed::refuse(session, &entries, plan, &ApplyOptions::to_files())?;
     let persistence = Persistence::of(session, plan, &entries, &*sink)?;
-    for step in &persistence.steps {
-        if step.undo == Undo::File {
-            Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink)?;
-        }
-        intent::refuse_folder(session, &step.place)?;
-    }
-    Ok(())
+    let refused = |step: &EntryStep| {
+        let of_file = match step.undo {
+            Undo::File => Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink),
+            _ => Ok(()),
+        };
+        of_file.and_then(|()| intent::refuse_folder(session, &step.place)).err()
+    };
+    PipelineError::first(persistence.steps.iter().filter_map(refused).collect())
 }
 
 /// Whether exactly this plan is in force already: a plan file that is applied twice.

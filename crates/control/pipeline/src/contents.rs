@@ -267,7 +267,8 @@ impl Contents {
 
     /// What is said of a file that is not as planish left it, or that is a link to `link`.
     pub fn foreign(&self, path: &str, link: Option<String>) -> PipelineError {
-        PipelineError::ForeignFile { path: path.to_owned(), holders: self.holders.clone(), link }
+        let (path, holders) = (path.to_owned(), self.holders.clone());
+        PipelineError::ForeignFile { path, holders, link, others: Vec::new() }
     }
 }
 

@@ -169,7 +169,7 @@ pub enum PipelineError {
     #[error("the kernel refuses the action")]
     Deed(#[source] SinkError),
     /// A file of ours is not as planish left it.
-    #[error("{path} {}", foreign::what(holders, link.as_deref()))]
+    #[error("{path} {}{}", foreign::what(holders, link.as_deref()), foreign::and(others))]
     ForeignFile {
         /// The file.
         path: String,
@@ -177,6 +177,8 @@ pub enum PipelineError {
         holders: Vec<EntryId>,
         /// Where the link leads that has its name.
         link: Option<String>,
+        /// The others that an apply would come by, each told as if it were alone.
+        others: Vec<Self>,
     },
     /// What would go back is needed by something that stays.
     #[error(transparent)]
@@ -585,6 +587,18 @@ impl PipelineError {
         }
     }
 
+    /// The first of several refusals. Of files that are in the way all are told: who moves one away is not to learn of
+    /// the next one by the next apply.
+    pub(crate) fn first(refusals: Vec<Self>) -> Result<(), Self> {
+        let is_foreign = |error: &Self| matches!(error, Self::ForeignFile { .. });
+        let mut refusals = refusals.into_iter();
+        let Some(mut first) = refusals.next() else { return Ok(()) };
+        if let Self::ForeignFile { others, .. } = &mut first {
+            others.extend(refusals.filter(is_foreign));
+        }
+        Err(first)
+    }
+
     /// What to do about it, most likely cure first.
     #[must_use]
     pub fn hints(&self) -> Vec<String> {
@@ -616,7 +630,13 @@ impl PipelineError {
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => of_word(what),
-            Self::ForeignFile { path, holders, link } => foreign::way_out(path, holders, link.is_some()),
+            Self::ForeignFile { path, holders, link, others } => {
+                let own = foreign::way_out(path, holders, link.is_some());
+                // One undo may be the way out of several files.
+                let mut all: Vec<String> = [own].into_iter().chain(others.iter().flat_map(Self::hints)).collect();
+                all.dedup();
+                return all;
+            }
             Self::Linked { .. } => LINKED.to_owned(),
             Self::Act(_) => NOT_WRITABLE.to_owned(),
             Self::Lock(error) => of_lock(error),

@@ -67,7 +67,7 @@ pub fn refuse_moved(session: &Session, plan: &Plan) -> Result<(), PipelineError>
 pub fn persisted(session: &Session, plan: &Plan) -> Result<Persist, PipelineError> {
     session.sink()?;
     let Preview { persist, refusals } = preview(session, plan)?;
-    refusals.into_iter().next().map_or(Ok(persist), Err)
+    PipelineError::first(refusals).map(|()| persist)
 }
 
 /// To a user who may not read root's journal, a file that root's planish wrote looks like somebody else's.

@@ -2,7 +2,7 @@
 
 use planish_model::EntryId;
 
-use super::listed;
+use super::{PipelineError, listed};
 
 /// What a link leads to by which a file of that name is forbidden.
 const MASK: &str = "/dev/null";
@@ -23,6 +23,11 @@ pub(super) fn what(holders: &[EntryId], link: Option<&str>) -> String {
         None if holders.is_empty() => "exists, and no open entry of this journal wrote it".to_owned(),
         None => "is not as planish left it: someone edited or removed it".to_owned(),
     }
+}
+
+/// What is told of others behind the first.
+pub(super) fn and(others: &[PipelineError]) -> String {
+    others.iter().map(|other| format!("; {other}")).collect()
 }
 
 /// The cure of a file of ours that is not as planish left it, with the entries that have lines in it.

@@ -24,6 +24,35 @@ fn a_file_of_someone_else_is_refused_or_kept() {
     assert_eq!(tree.get(SYSCTL_FILE), "# edited\n");
 }
 
+/// A state folder that was thrown away leaves the files: who moves one away is not to learn of the next one by the next
+/// apply.
+#[test]
+fn all_files_that_a_lost_journal_leaves_in_the_way_are_told_at_once() {
+    let tree = debian();
+    apply(&tree.session(), &plan_of(&tree.session(), &wants()), &PERSIST).expect("applied");
+    std::fs::remove_dir_all(tree.root().join("var/lib/planish")).expect("a tree of ours");
+    let other = [("boot.rcupdate_rcu_normal_after_boot", Want::Int(1)), ("vm.swappiness", Want::Int(20))];
+    let plan = plan_of(&tree.session(), &profile("other", &other));
+    let before = tree.snapshot();
+    let error = apply(&tree.session(), &plan, &PERSIST).expect_err("whose they are nobody knows");
+    let asked = planish_pipeline::persisted(&tree.session(), &plan).expect_err("the same");
+    let trial = planish_pipeline::can_persist(&tree.session(), &plan).expect_err("the same");
+    let told = error.to_string();
+    assert_eq!(
+        (error.exit(), asked.to_string(), trial.to_string()),
+        (Exit::Refused, told.clone(), told.clone())
+    );
+    let files: Vec<&str> = told.split("; ").filter_map(|line| line.split(' ').next()).collect();
+    assert!(files.len() > 1 && files.contains(&SYSCTL_FILE), "{told}");
+    let hints = error.hints();
+    assert_eq!(hints.len(), files.len(), "{hints:?}");
+    for (file, hint) in files.iter().zip(&hints) {
+        assert!(told.contains(&format!("{file} exists, and no open entry")), "{told}");
+        assert!(hint.contains(&format!("mv -n {file} ")), "{hint}");
+    }
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+}
+
 /// Whoever closed a file to others has a reason: what is left of it stays so.
 #[test]
 fn a_file_with_a_line_of_someone_else_keeps_its_mode() {
