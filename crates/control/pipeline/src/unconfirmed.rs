@@ -104,7 +104,17 @@ pub(crate) fn refuse(
             values.chain(due.boot.iter().map(|step| &step.place))
         });
         let mut held = held.filter(|place| planned.contains(place));
-        if let Some(place) = held.next().or_else(|| due.into_iter().find(|place| in_files.contains(place))) {
+        if let Some(place) = held.next() {
+            // However short its own is: were that timer gone, nothing would take the value back.
+            let why = match options.confirm_seconds {
+                None => "",
+                Some(_) => {
+                    ", which only one entry at a time may try (a timer leaves what a newer entry has set)"
+                }
+            };
+            return Err(PipelineError::Unconfirmed { what: format!("{place}{why}"), unconfirmed });
+        }
+        if let Some(place) = due.into_iter().find(|place| in_files.contains(place)) {
             return Err(PipelineError::Unconfirmed { what: place.clone(), unconfirmed });
         }
     }

@@ -622,6 +622,15 @@ fn what_nobody_confirmed_is_neither_called_done_nor_persisted() {
             assert!(error.hints()[0].contains("planish confirm"), "{error}");
         }
     }
+    // However short its own timer is, and the refusal says why.
+    for persist in [false, true] {
+        let shorter = ApplyOptions { confirm_seconds: Some(30), persist, reason: None };
+        let error = apply(&session, &before, &shorter).expect_err("it is on trial");
+        assert!(
+            error.to_string().contains("only one entry at a time may try (a timer leaves what"),
+            "{error}"
+        );
+    }
     let checked = check(&session, None).expect("any user may");
     let told =
         planish_pipeline::Unconfirmed { entry, seconds_left: 3600, is_whole: true, is_abandoned: false };
