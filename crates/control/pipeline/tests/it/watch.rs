@@ -1,6 +1,7 @@
 //! The dead-man timer: a process of its own that undoes what nobody confirmed.
 
 use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,37 @@ fn watcher_process() {
     keep_watch(&session, EntryId(entry.parse().expect("a number"))).expect("watched");
 }
 
+/// A host whose watchers end with it: what they would take back is gone.
+struct Timed(Tree);
+
+impl std::ops::Deref for Timed {
+    type Target = Tree;
+
+    fn deref(&self) -> &Tree {
+        &self.0
+    }
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        for pid in watchers_of(self.0.root()) {
+            let pid = rustix::process::Pid::from_raw(pid).expect("a process");
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// It would wait on a host that is gone, for minutes.
+#[test]
+fn no_watcher_outlives_the_host_of_its_test() {
+    let tree = Timed(Tree::new());
+    apply_for(&tree, 600);
+    eventually("the watcher", || watchers(&tree) == 1);
+    let root = tree.root().to_owned();
+    drop(tree);
+    eventually("its end", || watchers_of(&root).is_empty());
+}
+
 fn apply_for(tree: &Tree, seconds: u64) {
     let session = watched(tree);
     let plan = plan_of(&session, &everything());
@@ -84,7 +116,7 @@ fn eventually(what: &str, condition: impl Fn() -> bool) {
 
 #[test]
 fn what_nobody_confirms_goes_by_itself() {
-    let tree = Tree::new();
+    let tree = Timed(Tree::new());
     let start = tree.snapshot();
     apply_for(&tree, 1);
     assert_eq!(tree.entries()[0].state, EntryState::Unconfirmed);
@@ -107,7 +139,7 @@ fn what_nobody_confirms_goes_by_itself() {
 
 #[test]
 fn what_an_undo_that_was_killed_left_goes_by_itself() {
-    let tree = Tree::new();
+    let tree = Timed(Tree::new());
     let start = tree.snapshot();
     apply_for(&tree, 2);
     let killed = fused(tree.options(), &Fuse::at(6, Moment::After));
@@ -121,7 +153,7 @@ fn what_an_undo_that_was_killed_left_goes_by_itself() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "harms the fixture")]
 fn a_journal_that_loses_a_byte_does_not_end_the_watch() {
-    let tree = Tree::new();
+    let tree = Timed(Tree::new());
     apply_for(&tree, 2);
     let journal = tree.root().join("var/lib/planish/journal.jsonl");
     let bytes = std::fs::read(&journal).expect("a journal");
@@ -142,7 +174,7 @@ fn what_the_kernel_refuses_at_the_deadline_is_tried_again() {
         "[[answer]]\nplace = \"{SWAPPINESS}\"\nerrno = \"EBUSY\"\n\
          [answer.errno_while]\nplace = \"{STAT_INTERVAL}\"\nvalue = \"77\"\n"
     );
-    let tree = Tree::answering(&busy);
+    let tree = Timed(Tree::answering(&busy));
     let session = watched(&tree);
     let source = profile("one", &[("vm.swappiness", Want::Int(10))]);
     let options = ApplyOptions { confirm_seconds: Some(1), ..ApplyOptions::default() };
@@ -166,7 +198,7 @@ fn what_the_kernel_refuses_at_the_deadline_is_tried_again() {
 
 #[test]
 fn what_is_confirmed_stays() {
-    let tree = Tree::new();
+    let tree = Timed(Tree::new());
     apply_for(&tree, 2);
     let session = tree.session();
     assert_eq!(confirm(&session).expect("in time").entries, [EntryId(1)]);
@@ -175,25 +207,31 @@ fn what_is_confirmed_stays() {
     assert_eq!((tree.get(SWAPPINESS).as_str(), tree.entries()[0].state), ("10\n", EntryState::Open));
 }
 
-/// The processes that watch over a host.
-#[expect(clippy::disallowed_methods, reason = "looks for processes of this test")]
+/// How many processes watch over a host.
 fn watchers(tree: &Tree) -> usize {
-    let wanted = tree.root().display().to_string();
-    let names = std::fs::read_dir("/proc").expect("procfs").filter_map(|name| Some(name.ok()?.path()));
-    let watches = |path: &std::path::PathBuf| {
-        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+    watchers_of(tree.root()).len()
+}
+
+/// The processes that watch over the host of a folder.
+#[expect(clippy::disallowed_methods, reason = "looks for processes of this test")]
+fn watchers_of(root: &Path) -> Vec<i32> {
+    let wanted = root.display().to_string();
+    let names = std::fs::read_dir("/proc").expect("procfs").flatten().map(|entry| entry.file_name());
+    let pids = names.filter_map(|name| name.to_str()?.parse().ok());
+    let watches = |pid: &i32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|&byte| byte == 0).any(|variable| {
             let text = String::from_utf8_lossy(variable);
             text.starts_with(WATCHES) && text.ends_with(&wanted)
         })
     };
-    names.filter(watches).count()
+    pids.filter(watches).collect()
 }
 
 /// Nothing takes it back by itself any more, and whoever relies on that has to know.
 #[test]
 fn a_timer_that_was_killed_is_told() {
-    let tree = Tree::new();
+    let tree = Timed(Tree::new());
     let told_at = |clock| {
         let session = Session::open(SessionOptions { clock: Some(clock), ..tree.options() }).expect("a host");
         let checked = check(&session, None).expect("a look");
@@ -220,7 +258,7 @@ fn a_timer_that_was_killed_is_told() {
 
 #[test]
 fn a_watcher_ends_soon_after_a_confirm() {
-    let tree = Tree::new();
+    let tree = Timed(Tree::new());
     apply_for(&tree, 90);
     eventually("the watcher", || watchers(&tree) == 1);
     // Long enough for it to have looked once, and stayed.

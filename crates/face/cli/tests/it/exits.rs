@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use planish_sys::lock::{LockFile, TryLock};
 
-use crate::planish::{Run, command, run};
+use crate::planish::{Run, Sandbox, command, run};
 use crate::recorded::{copy_tree, repository};
 
 /// A writable copy of a two-socket server and a state folder, with a profile of two knobs.
-pub fn sandbox() -> tempfile::TempDir {
-    let sandbox = tempfile::tempdir().expect("a temporary folder");
+pub fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
     copy_tree(&repository().join("hosts/metal-2s"), &sandbox.path().join("host"));
     let profiles = sandbox.path().join("state/etc/profiles");
     std::fs::create_dir_all(&profiles).expect("a folder");

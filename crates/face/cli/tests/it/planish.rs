@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -66,6 +67,60 @@ impl Drop for Sleeper {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// A folder of its own, whose dead-man timers end with it: nothing is left of it that one could take back.
+pub struct Sandbox(tempfile::TempDir);
+
+impl Sandbox {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        for pid in timers_of(self.path()) {
+            let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// The dead-man timers that were started from a folder, or for what lies in it.
+pub fn timers_of(folder: &Path) -> Vec<u32> {
+    let listed = std::fs::read_dir("/proc").expect("there are processes").flatten();
+    let pids = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_timer = |pid: &u32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = words.split(|byte| *byte == 0).map(OsStr::from_bytes);
+        let is_here = |path: &Path| path.starts_with(folder);
+        let here = std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|path| is_here(&path));
+        words.clone().any(|word| word == "watch-confirm")
+            && (here || words.any(|word| is_here(word.as_ref())))
+    };
+    pids.filter(is_timer).collect()
+}
+
+/// A timer that outlives its test would wait for nothing, for minutes.
+#[test]
+fn no_timer_outlives_the_folder_of_its_test() {
+    let sandbox = crate::exits::sandbox();
+    let applied = crate::exits::on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "600"]);
+    assert_eq!(applied.exit, 0, "{}", applied.stdout);
+    let folder = sandbox.path().to_owned();
+    assert_eq!(timers_of(&folder).len(), 1);
+    drop(sandbox);
+    let begun = std::time::Instant::now();
+    while !timers_of(&folder).is_empty() {
+        assert!(begun.elapsed().as_secs() < 60, "it is there still");
+        std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
 

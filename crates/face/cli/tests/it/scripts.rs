@@ -21,7 +21,7 @@ const CLOCK: u64 = 1_800_000_000;
 
 /// Runs one script and tells what happened.
 fn transcript(script: &str) -> String {
-    let sandbox = tempfile::tempdir().expect("a temporary folder");
+    let sandbox = planish::Sandbox::new();
     let mut told = String::new();
     for (number, line) in script.lines().enumerate() {
         let _ = writeln!(told, "{line}");
