@@ -133,8 +133,10 @@ impl Host {
         String::from_utf8(bytes).map_err(|_| ReadError::NotText { path: path.to_owned() })
     }
 
-    /// The text of a file that tells names: those of processes, of files that they map, of places where something is
-    /// mounted. Whoever gives such a name may take any bytes; those that are no UTF-8 are told as `\u{fffd}`.
+    /// The text of a file that others write, for looking at it: files of settings and scripts, whose readers take bytes
+    /// (systemd, udev, the kernel, shells), and names of processes, of files that they map, of places where something
+    /// is mounted. Bytes that are no UTF-8, in a comment as a rule, are told as `\u{fffd}` and hide nothing else. It is
+    /// not to be written back: what is edited is read by [`Self::read`], which refuses it.
     pub fn read_lossy(&self, path: &str) -> Result<String, ReadError> {
         let bytes = self.read_bytes(path)?;
         Ok(String::from_utf8(bytes)

@@ -29,7 +29,7 @@ impl Host {
         if let Some(id) = self.meta().and_then(|meta| meta.host_id.clone()) {
             return Some(id);
         }
-        let mounts = self.read("/proc/self/mountinfo").unwrap_or_default();
+        let mounts = self.read_lossy("/proc/self/mountinfo").unwrap_or_default();
         let is_transient = mounts.lines().any(|line| line.split(' ').nth(4) == Some("/etc/machine-id"));
         let id = self.machine_id().filter(|_| !is_transient);
         let name = || self.meta().map(|meta| short_hash(&["planish recorded", &meta.name]));

@@ -20,6 +20,7 @@ mod access;
 pub mod activity;
 pub mod answers;
 mod arguments;
+pub mod bytes;
 pub mod devices;
 mod error;
 mod host;

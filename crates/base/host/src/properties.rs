@@ -18,7 +18,7 @@ impl Host {
             true => format!("n{}", number("ifindex")?),
             false => format!("b{}", number("dev")?),
         };
-        let text = self.read(&format!("/run/udev/data/{id}")).ok()?;
+        let text = self.read_lossy(&format!("/run/udev/data/{id}")).ok()?;
         let property = |line: &str| {
             let (key, value) = line.strip_prefix("E:")?.split_once('=')?;
             Some((key.to_owned(), value.to_owned()))

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::access::Access;
 use crate::answers::{self, name_of_errno};
+use crate::bytes;
 use crate::error::{ReadError, RecordError};
 use crate::host::{Host, KEEP};
 use crate::kept;
@@ -226,7 +227,12 @@ impl Copy<'_> {
         };
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => self.redactor.redact(path, &text).into_bytes(),
-            Err(error) => error.into_bytes(),
+            // What is binary has nothing by which a line is known.
+            Err(odd) if odd.as_bytes().contains(&0) => odd.into_bytes(),
+            Err(odd) => {
+                let redacted = self.redactor.redact(path, &bytes::to_chars(odd.as_bytes()));
+                bytes::from_chars(&redacted).unwrap_or_else(|| redacted.into_bytes())
+            }
         };
         self.recorded.files += 1;
         self.recorded.bytes += bytes.len() as u64;
@@ -350,6 +356,33 @@ mod tests {
         assert_eq!(copy.read_link("/etc/sysctl.d/mask.conf").as_deref(), Some("/dev/null"));
         assert_eq!(copy.read_link("/etc/sysctl.d/99-s.conf").as_deref(), Some("../sysctl.conf"));
         assert_eq!(copy.read("/etc/sysctl.conf").unwrap(), "vm.swappiness = 1\n");
+    }
+
+    /// A text in another encoding holds as many secrets as one in UTF-8.
+    #[test]
+    fn a_byte_that_is_no_utf_8_keeps_nothing_from_being_redacted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, dest) = (folder.path().join("root"), folder.path().join("copy"));
+        let files: [(&str, &[u8]); 4] = [
+            ("proc/version", b"Linux version 6.12.0 x\n"),
+            (
+                "etc/fstab",
+                b"# Gr\xfc\xdfe\n/dev/sda1 / ext4 noatime 0 1\n//srv/x /home/ann cifs password=hunter2 0 0\n",
+            ),
+            ("etc/sysctl.d/x.conf", b"# Gr\xfc\xdfe\nvm.swappiness = 60\n"),
+            ("sys/raw", b"\xff\0\xfe"),
+        ];
+        for (path, bytes) in files {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), bytes).unwrap();
+        }
+        let host = Host::open(&root).unwrap();
+        files.iter().for_each(|(path, _)| drop(host.read_bytes(&format!("/{path}"))));
+        record(&host, &host.reads(), &dest, Redactions::default(), &[], meta()).unwrap();
+        let copied = |path: &str| fs::read(dest.join(path)).unwrap();
+        assert_eq!(String::from_utf8_lossy(&copied("etc/fstab")), "\nredacted / ext4 noatime 0 0\n\n");
+        assert_eq!(copied("etc/sysctl.d/x.conf"), files[2].1, "and nothing is lost of the others");
+        assert_eq!(copied("sys/raw"), files[3].1);
     }
 
     #[test]

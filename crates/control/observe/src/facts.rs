@@ -223,7 +223,7 @@ fn memory(facts: &mut Facts, host: &Host, shared: &Shared, observation: &Observa
     facts.bytes("swap.total_bytes", get("SwapTotal"));
     let share = used.zip(available).and_then(|(used, available)| percent(used, available));
     facts.number("swap.used_available_percent", share);
-    let swaps = host.read("/proc/swaps").unwrap_or_default();
+    let swaps = host.read_lossy("/proc/swaps").unwrap_or_default();
     let zram = tables::swaps(&swaps).iter().filter(|device| device.contains("zram")).count();
     facts.number("swap.zram_count", Some(zram as f64));
     facts.bytes("thp.anon_bytes", get("AnonHugePages"));

@@ -17,7 +17,7 @@ pub(crate) fn facts(host: &Host, shared: &Shared) -> HostFacts {
     let bytes = |name| memory.get(name).copied().unwrap_or(0);
     let cpuinfo = shared.cpuinfo.as_str();
     let (nodes, cpu_nodes) = nodes(host);
-    let (os, os_version) = os(&host.read("/etc/os-release").unwrap_or_default());
+    let (os, os_version) = os(&host.read_lossy("/etc/os-release").unwrap_or_default());
     HostFacts {
         host_id: host.host_id(),
         boot_id: host.boot_id(),
@@ -213,7 +213,7 @@ fn container(host: &Host) -> Option<String> {
     if let Some(file) = marker.into_iter().find(|file| host.exists(file)) {
         return Some(format!("{file} is there"));
     }
-    let groups = host.read("/proc/1/cgroup").unwrap_or_default();
+    let groups = host.read_lossy("/proc/1/cgroup").unwrap_or_default();
     let runtime =
         ["docker", "kubepods", "libpod", "lxc", "containerd"].into_iter().find(|name| groups.contains(name));
     runtime.map(|name| format!("process 1 is in a cgroup of {name}"))

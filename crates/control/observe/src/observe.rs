@@ -28,7 +28,7 @@ impl Shared {
             kernel: kernel_called(host, &release),
             release,
             meminfo: text("/proc/meminfo"),
-            cmdline: text("/proc/cmdline"),
+            cmdline: host.read_lossy("/proc/cmdline").unwrap_or_default(),
             // The kernel asks every CPU for its frequency to make it.
             cpuinfo: text("/proc/cpuinfo"),
         }

@@ -73,7 +73,8 @@ pub(crate) fn add_in_force(host: &Host, catalogue: &Catalogue, observation: &mut
 /// The CPUs of the parts that have a limit: what a file of ours gives comes at the next reload, if it is not there yet.
 pub(crate) fn limits(host: &Host) -> BTreeMap<String, Cpus> {
     let limit = |name: String| {
-        let ours = host.read(&format!("/etc/systemd/system/{name}.d/zz-planish-allowed-cpus.conf")).ok();
+        let ours =
+            host.read_lossy(&format!("/etc/systemd/system/{name}.d/zz-planish-allowed-cpus.conf")).ok();
         let ours = ours.and_then(|text| Cpus::parse(&ValueType::cpus_of_a_unit().normal(&text)));
         let cpus = ours.or_else(|| Cpus::parse(&in_force(host, &name)?.0)).filter(|cpus| !cpus.is_empty())?;
         Some((name, cpus))
@@ -86,7 +87,8 @@ pub(crate) fn pinned(host: &Host) -> Vec<PinnedService> {
     let service = |name: String| {
         let unit = format!("{name}.service");
         let (cpus, source) = units::pins(host, &unit)?;
-        let ours = host.read(&format!("/etc/systemd/system/{unit}.d/zz-planish.conf")).unwrap_or_default();
+        let ours =
+            host.read_lossy(&format!("/etc/systemd/system/{unit}.d/zz-planish.conf")).unwrap_or_default();
         let placed = ours.contains("CPUAffinity");
         Some(PinnedService { cpus, slice: units::slice(host, &unit), unit, placed, source })
     };
@@ -138,10 +140,10 @@ pub fn limits_left<'a>(host: &Host, places: impl Iterator<Item = &'a str>, obser
 
 /// Where we run ourselves: the part, and the CPUs that the kernel lets us run on. Nobody runs on a recording.
 pub(crate) fn session(host: &Host) -> Option<Session> {
-    let groups = host.read("/proc/self/cgroup").ok()?;
+    let groups = host.read_lossy("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let part = path.split('/').next().filter(|part| PARTS.contains(part))?;
-    let status = host.read("/proc/self/status").ok()?;
+    let status = host.read_lossy("/proc/self/status").ok()?;
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(Session { part: part.to_owned(), cpus: Cpus::parse(allowed.trim())? })
 }

@@ -125,7 +125,7 @@ fn given(
 ) -> Option<(String, String)> {
     let mut found = None;
     for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
-        let text = host.read(&path).unwrap_or_default();
+        let text = host.read_lossy(&path).unwrap_or_default();
         if let Some((line, value)) = last(&text, section(unit), directive) {
             // An empty value takes back what was said before.
             found = (!value.is_empty()).then(|| (value, format!("{path}:{line}")));
@@ -139,7 +139,9 @@ fn given(
 pub(crate) fn all(host: &Host, unit: &str, directive: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for path in files_of(host, unit) {
-        for (line, value) in assignments(&host.read(&path).unwrap_or_default(), section(unit), directive) {
+        for (line, value) in
+            assignments(&host.read_lossy(&path).unwrap_or_default(), section(unit), directive)
+        {
             if value.is_empty() {
                 found.clear();
             } else {
@@ -166,7 +168,7 @@ fn given_cpus(
 ) -> Option<(String, String)> {
     let mut found: Option<(Cpus, String)> = None;
     for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
-        let text = host.read(&path).unwrap_or_default();
+        let text = host.read_lossy(&path).unwrap_or_default();
         for (line, value) in assignments(&text, section(unit), directive) {
             let list = listed(&value);
             let before = found.take().map(|(cpus, _)| cpus).unwrap_or_default();
@@ -331,7 +333,7 @@ pub fn later(host: &Host, place: &str, directives: &[String]) -> Vec<UnitLine> {
     };
     let mut found = Vec::new();
     for path in behind {
-        let text = host.read(&path).unwrap_or_default();
+        let text = host.read_lossy(&path).unwrap_or_default();
         for (directive, line, value) in lines(&text, section) {
             if directives.contains(&directive) {
                 found.push(UnitLine { directive, value, source: format!("{path}:{line}") });
@@ -380,7 +382,7 @@ fn of_manager(host: &Host, directive: &str) -> Option<(String, String)> {
     let drop_ins: Vec<&str> = drop_ins.iter().map(String::as_str).collect();
     let mut found = None;
     for path in main.into_iter().chain(files(host, &drop_ins, ".conf")) {
-        let text = host.read(&path).unwrap_or_default();
+        let text = host.read_lossy(&path).unwrap_or_default();
         if let Some((line, value)) = last(&text, "[Manager]", directive) {
             found = (!value.is_empty()).then(|| (value, format!("{path}:{line}")));
         }
@@ -535,6 +537,22 @@ mod tests {
         assert_eq!(read, wanted);
         assert_eq!(instances(&host), ["a-b@1", "a-b@2"], "of the others there is no template");
         assert_eq!(slice(&host, "a-b@1.service"), "system-a\\x2db.slice");
+    }
+
+    #[test]
+    fn a_byte_that_is_no_utf_8_hides_no_setting_of_a_unit() {
+        let odd = |text: &str| [&b"# Gr\xfc\xdfe\n"[..], text.as_bytes()].concat();
+        let (unit, of_all) = ("/etc/systemd/system/a.service", "/etc/systemd/system.conf");
+        let (_folder, host) = crate::testing::host(&[
+            ("/run/systemd/system/.keep", Vec::new()),
+            (unit, odd("[Service]\nCPUAffinity=2\nAllowedCPUs=2-3\n")),
+            (of_all, odd("[Manager]\nCPUAffinity=1\n")),
+        ]);
+        assert_eq!(pins(&host, "a.service").expect("pinned").1, format!("{unit}:3"));
+        assert_eq!(pins_of_all(&host).expect("pinned").1, format!("{of_all}:3"));
+        let given = given_cpus(&host, "a.service", "AllowedCPUs", |_| true);
+        assert_eq!(given, Some(("2-3".to_owned(), format!("{unit}:4"))));
+        assert_eq!(all(&host, "a.service", "CPUAffinity"), [("2".to_owned(), format!("{unit}:3"))]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub fn installed(host: &Host, packages: &[String]) -> Vec<ProgramVersion> {
     if packages.is_empty() {
         return Vec::new();
     }
-    let text = host.read(DPKG).unwrap_or_default();
+    let text = host.read_lossy(DPKG).unwrap_or_default();
     text.split("\n\n").filter_map(|paragraph| of_package(paragraph, packages)).collect()
 }
 

@@ -9,7 +9,7 @@ use planish_model::{Access, Catalogue, FactValue, KnobId, Observation};
 const CPUS: u32 = 256;
 
 #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
-fn write(root: &Path, path: &str, text: &str) {
+fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
     let path = root.join(path.trim_start_matches('/'));
     std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
     std::fs::write(path, text).expect("a file");
@@ -203,4 +203,36 @@ fn cpus_that_the_kernel_did_not_isolate_are_not_told_as_given() {
             assert_eq!(told(&format!("nohz_full={given}"), nothing), ignored(given), "{nothing}");
         }
     }
+}
+
+/// systemd, udev and the kernel read bytes: a comment in another encoding is none of their business.
+#[test]
+fn a_byte_that_is_no_utf_8_hides_no_line_of_a_file() {
+    let (swappiness, disk) = ("/proc/sys/vm/swappiness", "/sys/block/sda/queue/read_ahead_kb");
+    let rule = format!("ACTION==\"add|change\", KERNEL==\"sda\", ATTR{{queue/read_ahead_kb}}=\"{}\"", 64);
+    for (file, place, line, value) in [
+        ("/etc/sysctl.d/95-x.conf", swappiness, "vm.swappiness = 61".to_owned(), "61"),
+        ("/etc/sysctl.conf", swappiness, "vm.swappiness = 62".to_owned(), "62"),
+        ("/etc/tmpfiles.d/x.conf", swappiness, format!("w {swappiness} - - - - 63"), "63"),
+        ("/etc/udev/rules.d/60-x.rules", disk, rule, "64"),
+    ] {
+        let tree = tempfile::tempdir().expect("a folder");
+        write(tree.path(), "/proc/version", "Linux\n");
+        write(tree.path(), swappiness, "60\n");
+        write(tree.path(), disk, "128\n");
+        write(tree.path(), "/sys/block/sda/dev", "8:0\n");
+        write(tree.path(), file, [&b"# Gr\xfc\xdfe\n"[..], line.as_bytes(), b"\n"].concat());
+        let observation = observe(tree.path());
+        let found =
+            observation.persisted.get(place).map(|found| (found.value.as_str(), found.source.as_str()));
+        assert_eq!(found, Some((value, format!("{file}:2").as_str())), "{file}");
+    }
+    // What lies in /run may be there at the next boot.
+    let tree = tempfile::tempdir().expect("a folder");
+    write(tree.path(), "/proc/version", "Linux\n");
+    write(tree.path(), swappiness, "60\n");
+    write(tree.path(), "/run/sysctl.d/x.conf", b"# \xfc\nvm.swappiness = 61\n");
+    let observation = observe(tree.path());
+    let may = observation.undecided.get(swappiness).and_then(|values| values.first());
+    assert_eq!(may.map(|value| value.source.as_str()), Some("/run/sysctl.d/x.conf:2"));
 }

@@ -141,7 +141,7 @@ fn has_left(entry: &Entry, path: &str) -> bool {
 
 /// What says in a file that an entry gave the arguments of a line: in the line, or in a comment anywhere.
 fn tag_of(session: &Session, entry: EntryId, path: &str, line: usize) -> Option<String> {
-    let text = session.host().read(path).ok()?;
+    let text = session.host().read_lossy(path).ok()?;
     let is_of_line = |tag: &Tag<'_>| tag.line == line || is_tag(tag.text);
     let tag = tags(&text).find(|tag| tag.entry == entry.0 && is_of_line(tag));
     tag.map(|tag| tag.text.to_owned())
@@ -169,7 +169,7 @@ pub(crate) fn strange_tags(
     let is_known = |id: EntryId| entries.iter().filter(gave_any).any(|entry| entry.id == id);
     let mut strange: BTreeMap<EntryId, Vec<String>> = BTreeMap::new();
     for path in &edited(session, loader) {
-        let text = session.host().read(path).unwrap_or_default();
+        let text = session.host().read_lossy(path).unwrap_or_default();
         for tag in tags(&text).filter(|tag| !is_known(EntryId(tag.entry))) {
             strange.entry(EntryId(tag.entry)).or_default().push(format!("{path}:{}", tag.line));
         }

@@ -238,7 +238,7 @@ fn step(write: &OnceWrite, sink: &dyn Sink) -> Result<EntryStep, PipelineError> 
 
 /// Every trial boot that is neither confirmed nor undone, oldest first, and how far it is.
 pub(crate) fn trial_boots(session: &Session, entries: &[Entry]) -> Vec<TrialBoot> {
-    let cmdline = session.host().read("/proc/cmdline").unwrap_or_default();
+    let cmdline = session.host().read_lossy("/proc/cmdline").unwrap_or_default();
     let boot_id = session.host().boot_id();
     let boots = entries.iter().filter(|entry| entry.is_open()).filter_map(|entry| {
         let name = entry.trial_boot()?;

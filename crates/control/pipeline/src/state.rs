@@ -217,7 +217,8 @@ fn own_files(folders: &Folders, folder: &Path) -> Vec<(PathBuf, OwnFile)> {
 /// The user, and under sudo who called it: `root (sudo ann)`.
 pub(crate) fn who(host: &Host) -> String {
     let uid = rustix::process::getuid().as_raw();
-    let users = if host.is_live() { host.read("/etc/passwd") } else { Host::live().read("/etc/passwd") };
+    let users =
+        if host.is_live() { host.read_lossy("/etc/passwd") } else { Host::live().read_lossy("/etc/passwd") };
     let user = users.ok().and_then(|users| user_name(&users, uid)).unwrap_or_else(|| format!("uid {uid}"));
     match env::var("SUDO_USER") {
         Ok(caller) if !caller.is_empty() && caller != user => format!("{user} (sudo {caller})"),

@@ -97,7 +97,7 @@ fn original(entries: &[Entry], place: &str) -> Option<String> {
 
 /// Arguments that the boot loader no longer gives, and that the running kernel was given.
 pub(crate) fn arguments(session: &Session, entry: &Entry, back: &[Outcome]) -> Option<String> {
-    let running = session.host().read("/proc/cmdline").unwrap_or_default();
+    let running = session.host().read_lossy("/proc/cmdline").unwrap_or_default();
     let is_given = |argument: &&str| running.split_whitespace().any(|given| given == *argument);
     let mut given: Vec<&str> = Vec::new();
     for step in entry.steps.iter().filter(|step| is_out(step, back)) {

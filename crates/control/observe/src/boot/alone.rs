@@ -25,7 +25,7 @@ const SCRIPTS: &str = "/etc/grub.d";
 #[must_use]
 pub fn menu_alone(host: &Host, files: &BootFiles) -> Vec<(String, String)> {
     let Some(menu) = files.generator.map(planish_model::Generator::output) else { return Vec::new() };
-    let Ok(text) = host.read(menu) else { return Vec::new() };
+    let Ok(text) = host.read_lossy(menu) else { return Vec::new() };
     let mut names = if files.own.is_some() { host.list(DROP_INS) } else { Vec::new() };
     names.retain(|name| name.ends_with(".cfg"));
     names.sort();
@@ -33,7 +33,7 @@ pub fn menu_alone(host: &Host, files: &BootFiles) -> Vec<(String, String)> {
     let mut shell = Shell::default();
     let mut sources = String::new();
     for path in std::iter::once(DEFAULTS.to_owned()).chain(drop_ins) {
-        let text = host.read(&path).unwrap_or_default();
+        let text = host.read_lossy(&path).unwrap_or_default();
         shell.source(&text, &path);
         let told = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         told.for_each(|line| sources += &format!("{line}\n"));

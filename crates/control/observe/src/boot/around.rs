@@ -24,7 +24,7 @@ pub fn around_variable(host: &Host, loader: &BootLoader) -> Vec<Around> {
     let Some(block) = files.edited.iter().find(|file| file.format == BootFormat::GrubEnv) else {
         return Vec::new();
     };
-    let block = host.read(&block.path).unwrap_or_default();
+    let block = host.read_lossy(&block.path).unwrap_or_default();
     let found = entries::read(host, grub::ENTRIES).unwrap_or_default();
     entries::normal(&found).filter_map(|found| of_entry(found, &block)).collect()
 }

@@ -44,7 +44,7 @@ fn words<'a>(host: &Host, block: &str, line: impl IntoIterator<Item = (&'a str, 
 
 /// What GRUB puts for a variable, and where that is said.
 fn variable(host: &Host, block: &str, name: &str) -> Option<(String, String)> {
-    let text = host.read(block).unwrap_or_default();
+    let text = host.read_lossy(block).unwrap_or_default();
     if let Some((value, line)) = env_value(&text, name) {
         return Some((value.to_owned(), format!("{block}:{line} ({name})")));
     }

@@ -134,7 +134,7 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
     // Distributions add the reading of drop-ins to GRUB's script; others would pass over ours in silence.
     let script = ["grub-mkconfig", "grub2-mkconfig"].into_iter().find_map(program);
     let reads_drop_ins = script
-        .and_then(|script| host.read(&script).ok())
+        .and_then(|script| host.read_lossy(&script).ok())
         .is_some_and(|script| script.contains("default/grub.d"));
     let (own, edited) = if reads_drop_ins {
         match drop_ins(host) {
@@ -257,7 +257,7 @@ pub fn with_ours(host: &Host, own: &str, text: &str) -> WithOurs {
     read.retain(|(path, _)| path != own);
     read.push((own.to_owned(), text.to_owned()));
     read.sort();
-    let defaults = host.read(DEFAULTS).unwrap_or_default();
+    let defaults = host.read_lossy(DEFAULTS).unwrap_or_default();
     read.insert(0, (DEFAULTS.to_owned(), defaults));
     let behind = read.iter().skip_while(|(path, _)| path != own).skip(1);
     let mut shell = Shell::default();

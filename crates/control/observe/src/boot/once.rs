@@ -61,7 +61,9 @@ pub fn look(host: &Host, loader: &BootLoader, arguments: &str) -> Result<OnceBoo
 #[must_use]
 pub fn seen(host: &Host, format: OnceFormat, path: &str) -> Option<String> {
     match format {
-        OnceFormat::Block => host.read(path).ok().and_then(|block| once::armed(&block).map(str::to_owned)),
+        OnceFormat::Block => {
+            host.read_lossy(path).ok().and_then(|block| once::armed(&block).map(str::to_owned))
+        }
         OnceFormat::Firmware => text_of(host, path),
         OnceFormat::Menu | OnceFormat::Entry => None,
     }
@@ -72,7 +74,7 @@ pub fn seen(host: &Host, format: OnceFormat, path: &str) -> Option<String> {
 pub fn default_entry(host: &Host, loader: &BootLoader) -> Option<DefaultEntry> {
     let BootLoader::Known(files) = loader else { return None };
     let of_file = |found: &entries::Found| {
-        let (title, line) = once::default_in_entry(&host.read(&found.path).ok()?)?;
+        let (title, line) = once::default_in_entry(&host.read_lossy(&found.path).ok()?)?;
         Some(DefaultEntry { title, path: found.path.clone(), line })
     };
     if !files.name.starts_with("GRUB") {
@@ -83,8 +85,8 @@ pub fn default_entry(host: &Host, loader: &BootLoader) -> Option<DefaultEntry> {
         return of_file(named.or_else(|| entries::by_systemd(&found, None))?);
     }
     let menu = grub::MENUS.into_iter().find(|path| host.exists(path))?;
-    let text = host.read(menu).ok()?;
-    let block = host.read(&grub::block_beside(host, menu)).unwrap_or_default();
+    let text = host.read_lossy(menu).ok()?;
+    let block = host.read_lossy(&grub::block_beside(host, menu)).unwrap_or_default();
     let saved = planish_boot::env_value(&block, "saved_entry").map(|(value, _)| value);
     if !planish_boot::generated::reads_entries(&text) {
         let (title, line) = once::default_in_menu(&text, saved)?;
@@ -116,7 +118,7 @@ pub fn carried_over(host: &Host) -> Vec<CarriedOver> {
     paths.retain(|path| !path.ends_with(&format!("/{FILE_ID}.conf")));
     let mut found = Vec::new();
     for path in paths {
-        let text = host.read(&path).unwrap_or_default();
+        let text = host.read_lossy(&path).unwrap_or_default();
         // A comment gives nothing to any boot. GRUB's environment block has no other than its head and its padding.
         let is_read = |line: &&str| !line.trim_start().starts_with('#');
         for (index, line) in text.lines().enumerate().filter(|(_, line)| is_read(line)) {
@@ -157,7 +159,7 @@ fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceR
         return Err(refused(format!("{env} has GRUB boot `{name}` next"), &cure));
     }
     let custom = menu.replace("grub.cfg", "custom.cfg");
-    if host.read(&custom).is_ok_and(|text| once::has_entry(&text)) {
+    if host.read_lossy(&custom).is_ok_and(|text| once::has_entry(&text)) {
         return Err(refused(format!("{custom} has an entry of a trial boot"), "take that part out of it"));
     }
     let saved = planish_boot::env_value(&block, "saved_entry").map(|(value, _)| value);
@@ -332,7 +334,7 @@ fn with_systemd_boot(host: &Host, arguments: &str) -> Result<OnceBoot, OnceRefus
 /// # Errors
 /// As [`default_of_systemd`].
 pub(super) fn wanted_of_systemd(host: &Host, root: &str) -> Result<Option<String>, OnceRefusal> {
-    let config = host.read(&format!("{root}/loader/loader.conf")).unwrap_or_default();
+    let config = host.read_lossy(&format!("{root}/loader/loader.conf")).unwrap_or_default();
     let in_file = planish_boot::fields(&config).find(|(_, key, _)| *key == "default");
     default_of_systemd(host, in_file.map(|(_, _, value)| value.to_owned()))
 }

@@ -53,7 +53,7 @@ pub(super) fn compute(facts: &mut Facts, host: &Host, memory_bytes: u64) {
         shared_memory(facts, &mounts, memory_bytes);
         trim(facts, host, &mounts);
     }
-    let swaps = host.read("/proc/swaps").unwrap_or_default();
+    let swaps = host.read_lossy("/proc/swaps").unwrap_or_default();
     facts.text("swap.devices", named(&tables::swaps(&swaps)));
     realtime(facts, host);
     let msr = host.read("/sys/module/msr/parameters/allow_writes").ok();

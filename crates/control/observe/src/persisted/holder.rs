@@ -9,8 +9,8 @@ use super::Setting;
 
 /// What the unit will hold.
 pub(crate) fn settings(host: &Host) -> Vec<Setting> {
-    let Ok(text) = host.read(UNIT_FILE) else { return Vec::new() };
-    if !host.read(PULLED_IN).is_ok_and(|text| text.lines().any(|line| line == WANTED)) {
+    let Ok(text) = host.read_lossy(UNIT_FILE) else { return Vec::new() };
+    if !host.read_lossy(PULLED_IN).is_ok_and(|text| text.lines().any(|line| line == WANTED)) {
         return Vec::new();
     }
     let lines = text.lines().enumerate().filter(|(_, line)| line.starts_with("ExecStart="));

@@ -383,7 +383,7 @@ fn kept<'a>(folders: &[&'a str]) -> Vec<&'a str> {
 /// Files of /run that count now, with their text.
 fn of_run(host: &Host, folders: &[&str], extension: &str) -> Vec<(String, String)> {
     let names = files(host, folders, extension).into_iter().filter(|name| name.starts_with("/run/"));
-    names.filter_map(|name| host.read(&name).ok().map(|text| (name, text))).collect()
+    names.filter_map(|name| host.read_lossy(&name).ok().map(|text| (name, text))).collect()
 }
 
 /// Configuration files of a kind in the order in which they are applied: sorted by name over all folders, and

@@ -59,7 +59,7 @@ fn sources(host: &Host, table: &str, point: &str) -> Vec<Options> {
     let folders: Vec<String> = FOLDERS.iter().map(|folder| format!("{folder}/{unit}.d")).collect();
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
     let is_local = |path: &String| path.starts_with("/etc/") || path.starts_with("/run/");
-    let in_unit = |path: &String| in_unit(&host.read(path).unwrap_or_default(), path);
+    let in_unit = |path: &String| in_unit(&host.read_lossy(path).unwrap_or_default(), path);
     let before = own.iter().filter(|path| !is_local(path)).filter_map(in_unit);
     let after = own.iter().filter(|path| is_local(path)).filter_map(in_unit);
     let mut all: Vec<Options> = before.chain(line).chain(after).collect();

@@ -86,7 +86,7 @@ fn sources(host: &Host, is_systemd: bool, folders: &[&str]) -> Vec<(String, Stri
         names.retain(|name| host.canonical(name) != last);
         names.push(LAST.to_owned());
     }
-    names.into_iter().filter_map(|name| host.read(&name).ok().map(|text| (name, text))).collect()
+    names.into_iter().filter_map(|name| host.read_lossy(&name).ok().map(|text| (name, text))).collect()
 }
 
 /// The order in which systemd applies lines: each key once, where its value was first given.

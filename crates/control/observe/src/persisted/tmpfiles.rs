@@ -22,7 +22,7 @@ pub(crate) fn settings(host: &Host) -> Vec<Setting> {
     let mut seen = HashSet::new();
     let mut settings = Vec::new();
     for file in files(host, &super::kept(&FOLDERS), ".conf") {
-        let Ok(text) = host.read(&file) else { continue };
+        let Ok(text) = host.read_lossy(&file) else { continue };
         settings.extend(parse(&text, &file).into_iter().filter(|setting| seen.insert(setting.path.clone())));
     }
     settings

@@ -147,7 +147,7 @@ impl Places {
 /// they ask for.
 fn relevant(host: &Host, places: &Places) -> Vec<File> {
     let read = |name: String| {
-        let text = host.read(&name).ok()?;
+        let text = host.read_lossy(&name).ok()?;
         Some(File { rules: planish_udev::rules(&text), name })
     };
     let mut files: Vec<File> = files(host, &FOLDERS, ".rules").into_iter().filter_map(read).collect();

@@ -41,7 +41,7 @@ pub(super) fn read(look: &Look<'_>, row: &Row<'_>, active: &str) -> Read {
         let mut all = row.folders.iter().map(|folder| format!("{folder}/{name}/{}", row.file));
         all.find_map(|path| {
             let text = match row.is_kept {
-                true => look.host().read(&path).ok(),
+                true => look.host().read_lossy(&path).ok(),
                 false => unremembered(look.host(), &path),
             }?;
             paths.borrow_mut().insert(name.to_owned(), path);

@@ -43,7 +43,7 @@ pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
     match &writer.scope {
         None => Scope::default(),
         Some(WriterScope::Profile { active, folders, file, options, again }) => {
-            let Ok(text) = host.read(active) else { return Scope::default() };
+            let Ok(text) = host.read_lossy(active) else { return Scope::default() };
             let profile = text.split_whitespace().collect::<Vec<_>>().join(" ");
             if profile.is_empty() {
                 // It runs and sets nothing.

@@ -150,6 +150,26 @@ fn a_byte_that_is_no_utf_8_hides_no_script() {
 
 /// Of the work, not of the time: each unit starts functions that write the same files, and files of their own.
 #[test]
+fn a_byte_that_is_no_utf_8_hides_neither_a_profile_nor_arguments() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let odd = |text: &str| [&b"# Gr\xfc\xdfe\n"[..], text.as_bytes()].concat();
+    write(root, "/run/tuned/tuned.pid", "812\n");
+    write(root, "/etc/tuned/active_profile", "mine\n");
+    write(root, "/etc/tuned/mine/tuned.conf", odd("[sysctl]\nvm.swappiness = 5\n"));
+    write(root, "/run/systemd/system/.keep", "");
+    let unit = "[Service]\nEnvironmentFile=-/etc/default/irqbalance\nExecStart=/usr/sbin/irqbalance $IRQBALANCE_ARGS\n";
+    write(root, "/lib/systemd/system/irqbalance.service", odd(unit));
+    write(root, "/etc/default/irqbalance", odd("IRQBALANCE_ARGS=--deepestcache=2\n"));
+    write(root, "/etc/systemd/system/multi-user.target.wants/irqbalance.service", "");
+    let seen = seen_in(root);
+    let of = |id: &str| seen.iter().find(|writer| writer.id == id).expect("seen");
+    assert_eq!(knobs(of("tuned")), ["vm.swappiness"]);
+    let arguments = of("irqbalance").arguments.as_ref().expect("its unit takes some");
+    assert_eq!(arguments.value, "--deepestcache=2");
+}
+
+#[test]
 fn what_many_scripts_write_is_looked_up_once() {
     let tree = tempfile::tempdir().expect("a folder");
     let root = tree.path();

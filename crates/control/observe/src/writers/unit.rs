@@ -71,12 +71,13 @@ impl<'a> Units<'a> {
     /// Where the program of a unit takes its arguments from: the last file of variables, and the variable on its
     /// command line. `None` where it takes none.
     pub(super) fn arguments(&self, unit: &str) -> Option<WriterArguments> {
-        let files = self.files(unit, &|path| self.host.read(path).ok());
+        let files = self.files(unit, &|path| self.host.read_lossy(path).ok());
         let texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
         let (file, variable) = source(&texts.join("\n"))?;
         // A recording keeps those of the usual folders, without what is not asked for. Elsewhere anything may lie.
         let is_usual = ["/etc/default/", "/etc/sysconfig/"].iter().any(|folder| file.starts_with(folder));
-        let text = if is_usual { self.host.read(&file).ok() } else { super::unremembered(self.host, &file) };
+        let text =
+            if is_usual { self.host.read_lossy(&file).ok() } else { super::unremembered(self.host, &file) };
         let value = text.and_then(|text| value(&text, &variable)).unwrap_or_default();
         Some(WriterArguments { file, variable, value })
     }

@@ -132,7 +132,7 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
         };
         let host = if live { Host::live() } else { open()? };
         let mut values = values(&planish_observe::observe(&host, &catalogue));
-        values.extend(arguments(&host.read("/proc/cmdline").unwrap_or_default(), &catalogue));
+        values.extend(arguments(&host.read_lossy("/proc/cmdline").unwrap_or_default(), &catalogue));
         Ok::<_, Failure>(values)
     };
     let (left, right) = (observe(&args.left)?, observe(&args.right)?);

@@ -148,7 +148,7 @@ const TUNED: [&str; 4] = ["/etc/tuned/profiles", "/etc/tuned", "/usr/lib/tuned/p
 
 /// The text of a file that a profile of tuned asks for.
 fn included(file: &Path, asked: Asked<'_>, session: &Session) -> Option<String> {
-    let on_host = |path: &str| session.host().read(path).ok();
+    let on_host = |path: &str| session.host().read_lossy(path).ok();
     match asked {
         Asked::Profile(name) => {
             let beside = file.parent().map(|folder| folder.join("..").join(name).join("tuned.conf"));
