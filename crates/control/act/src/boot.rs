@@ -9,6 +9,7 @@ use planish_model::{
 };
 
 use crate::error::SinkError;
+use crate::in_chars::{InChars, step_in_chars, told_of_chars};
 use crate::once;
 use crate::perform::kind_of;
 use crate::sink::Sink;
@@ -110,7 +111,8 @@ pub fn mend(place: &str, entries: &[Entry], sink: &dyn Sink) -> Result<bool, Sin
     }
     let torn = writes.iter().find(|(with, without, _)| planish_boot::is_env_torn(&now, with, without));
     let Some((with, without, step)) = torn else { return Ok(false) };
-    sink.edit_file(place, if step.outcome.is_some() { with } else { without })?;
+    let text = if step.outcome.is_some() { with } else { without };
+    sink.edit_file(place, text.as_bytes())?;
     Ok(true)
 }
 
@@ -187,6 +189,14 @@ pub fn remove(step: &EntryStep, id: EntryId, known: &[Entry], force: bool, sink:
     if let Some(format) = OnceFormat::of_knob(step.knob.as_str()) {
         return once::remove(format, step, force, sink);
     }
+    match InChars::of(&step.place, sink) {
+        Some(sink) => told_of_chars(take_out(&step_in_chars(step), id, known, force, &sink)),
+        None => take_out(step, id, known, force, sink),
+    }
+}
+
+/// The same of a file in either form.
+fn take_out(step: &EntryStep, id: EntryId, known: &[Entry], force: bool, sink: &dyn Sink) -> Outcome {
     let mut outcome = Outcome::new(step.knob.clone(), &step.place, OutcomeKind::Done);
     if step.outcome.as_ref().is_some_and(|done| done.outcome == OutcomeKind::Satisfied) {
         return Outcome { outcome: OutcomeKind::Satisfied, ..outcome };
@@ -266,7 +276,7 @@ fn without_others(format: Format, text: &str, (place, id): (&str, EntryId), know
 
 /// Writes the file of an outcome, and looks at it; what comes of that where the text is not there.
 fn write(outcome: &Outcome, text: &str, sink: &dyn Sink) -> Option<Outcome> {
-    if let Err(error) = sink.edit_file(&outcome.place, text) {
+    if let Err(error) = sink.edit_file(&outcome.place, text.as_bytes()) {
         return Some(refused(outcome.clone(), &error));
     }
     match sink.read_file(&outcome.place) {

@@ -68,7 +68,7 @@ pub fn replace(wanted: &Replacement<'_>, force: bool, sink: &dyn Sink) -> Outcom
         });
         return outcome;
     }
-    if let Err(error) = sink.replace_file(wanted.path, wanted.content) {
+    if let Err(error) = sink.replace_file(wanted.path, wanted.content.map(str::as_bytes)) {
         return refused(outcome, &error);
     }
     if wanted.content.is_none()

@@ -19,6 +19,7 @@ mod error;
 pub mod files;
 pub mod groups;
 mod holders;
+pub mod in_chars;
 mod looking_sink;
 mod model_sink;
 mod once;

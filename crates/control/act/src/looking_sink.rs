@@ -41,7 +41,7 @@ impl Sink for LookingSink<'_> {
         refused(Operation::Write, place)
     }
 
-    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+    fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
         read_own(self.host.folder().unwrap_or(Path::new("/")), path)
     }
 
@@ -49,7 +49,7 @@ impl Sink for LookingSink<'_> {
         own_link(self.host.folder().unwrap_or(Path::new("/")), path)
     }
 
-    fn replace_file(&self, path: &str, _: Option<&str>) -> Result<(), SinkError> {
+    fn replace_file(&self, path: &str, _: Option<&[u8]>) -> Result<(), SinkError> {
         refused(Operation::Replace, path)
     }
 
@@ -57,7 +57,7 @@ impl Sink for LookingSink<'_> {
         refused(Operation::Replace, path)
     }
 
-    fn edit_file(&self, path: &str, _: &str) -> Result<(), SinkError> {
+    fn edit_file(&self, path: &str, _: &[u8]) -> Result<(), SinkError> {
         refused(Operation::Replace, path)
     }
 
@@ -114,8 +114,8 @@ mod tests {
         let refused = [
             sink.write(place, "5"),
             sink.replace_file(conf, None),
-            sink.replace_file("/etc/sysctl.d/y.conf", Some("b = 2\n")),
-            sink.edit_file(conf, "b = 2\n"),
+            sink.replace_file("/etc/sysctl.d/y.conf", Some(b"b = 2\n")),
+            sink.edit_file(conf, b"b = 2\n"),
             sink.sweep(conf, false),
             sink.remove_folder("/etc/sysctl.d"),
             sink.generate(Generator::UpdateGrub).map(drop),

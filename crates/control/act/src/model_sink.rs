@@ -200,7 +200,7 @@ impl Sink for ModelSink<'_> {
         Err(failed(refused.into()))
     }
 
-    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+    fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
         read_own(self.folder, path)
     }
 
@@ -208,7 +208,7 @@ impl Sink for ModelSink<'_> {
         own_link(self.folder, path)
     }
 
-    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+    fn replace_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), SinkError> {
         let is_there = || self.link(path).is_ok_and(|link| link.is_some()) || self.host.exists(path);
         if content.is_some() || is_there() {
             self.refuse_read_only(path)?;
@@ -220,7 +220,7 @@ impl Sink for ModelSink<'_> {
         remove_own_folder(self.folder, path)
     }
 
-    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+    fn edit_file(&self, path: &str, content: &[u8]) -> Result<(), SinkError> {
         self.refuse_read_only(path)?;
         let real = self.host.real_path(path);
         edit(&real.map_err(|error| SinkError::new(Operation::Replace, path, error))?, path, content)
@@ -356,9 +356,9 @@ spreads = "/sys/node{n}/pool"
             ("/sys/total", "1"),
         ];
         for (path, text) in files {
-            replace_own(root.path(), path, Some(&format!("{text}\n"))).expect("a folder");
+            replace_own(root.path(), path, Some(format!("{text}\n").as_bytes())).expect("a folder");
         }
-        replace_own(root.path(), "/meta.toml", Some(&[planish_skip::MACHINE, META].concat()))
+        replace_own(root.path(), "/meta.toml", Some([planish_skip::MACHINE, META].concat().as_bytes()))
             .expect("a folder");
         root
     }
@@ -437,7 +437,7 @@ spreads = "/sys/node{n}/pool"
     fn a_recording_that_is_no_fixture_is_refused() {
         let root = tree();
         let closed = [planish_skip::MACHINE, META].concat().replace("writable = true", "writable = false");
-        replace_own(root.path(), "/meta.toml", Some(&closed)).expect("a folder");
+        replace_own(root.path(), "/meta.toml", Some(closed.as_bytes())).expect("a folder");
         let host = Host::open(root.path()).expect("a host");
         assert!(matches!(ModelSink::new(&host), Err(ActError::NotWritable { .. })));
     }

@@ -119,8 +119,8 @@ fn write(step: &EntryStep, text: Option<&str>, sink: &dyn Sink) -> Result<(), Fa
     edit::in_bounds(path).map_err(Failure::Host)?;
     let was_there = step.original().is_some();
     match text {
-        Some(text) if was_there => sink.edit_file(path, text),
-        text => sink.replace_file(path, text),
+        Some(text) if was_there => sink.edit_file(path, text.as_bytes()),
+        text => sink.replace_file(path, text.map(str::as_bytes)),
     }
     .map_err(Failure::Host)?;
     let now = sink.read_file(path).map_err(Failure::Host)?;

@@ -4,9 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::time::Duration;
 
-use planish_host::{Host, in_root};
+use planish_host::{Host, bytes, in_root};
 use planish_model::{Generator, Holder};
 use planish_sys::file;
 use rustix::io::Errno;
@@ -43,7 +44,28 @@ pub trait Sink {
     ///
     /// # Errors
     /// The file and what the kernel says.
-    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError>;
+    fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError>;
+
+    /// The same as text.
+    ///
+    /// # Errors
+    /// As [`Self::read_bytes`], and [`io::ErrorKind::InvalidData`] with the line of the byte that is no UTF-8: what is
+    /// read here may be written back. Lines of ours are taken out of such
+    /// a file by [`crate::in_chars`].
+    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+        let text = |bytes: Vec<u8>| {
+            String::from_utf8(bytes).map_err(|odd| SinkError::new(Operation::Read, path, not_utf_8(&odd)))
+        };
+        self.read_bytes(path)?.map(text).transpose()
+    }
+
+    /// The same for looking at it: what is no UTF-8 is told as `\u{fffd}`, and is not to be written back.
+    ///
+    /// # Errors
+    /// As [`Self::read_bytes`].
+    fn look_at_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+        Ok(self.read_bytes(path)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
 
     /// Where the symbolic link with the name of a file of ours leads, as it says; `None` for a file, and for nothing.
     /// We write no links there, so that one is somebody else's whatever it leads to: to /dev/null it is the way to
@@ -57,7 +79,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// The file and what the kernel says; then its old content is still there.
-    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError>;
+    fn replace_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), SinkError>;
 
     /// Removes a folder that we made, when it is empty. One that holds something stays, one that is gone is gone.
     ///
@@ -70,7 +92,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// The file and what the kernel says; then its old content is still there.
-    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError>;
+    fn edit_file(&self, path: &str, content: &[u8]) -> Result<(), SinkError>;
 
     /// Removes what a kill left beside a file that was being replaced: one of ours, or one of others that `is_edited`,
     /// which has no name there that somebody else might give a file. The file itself is not looked at.
@@ -156,7 +178,7 @@ impl Sink for LiveSink {
         if written == line.len() { Ok(()) } else { Err(failed(io::Error::from(io::ErrorKind::WriteZero))) }
     }
 
-    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
+    fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
         read_own(Path::new("/"), path)
     }
 
@@ -164,7 +186,7 @@ impl Sink for LiveSink {
         own_link(Path::new("/"), path)
     }
 
-    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+    fn replace_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), SinkError> {
         replace_own(Path::new("/"), path, content)?;
         edit::write_out(path)
     }
@@ -173,7 +195,7 @@ impl Sink for LiveSink {
         remove_own_folder(Path::new("/"), path)
     }
 
-    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+    fn edit_file(&self, path: &str, content: &[u8]) -> Result<(), SinkError> {
         edit::edit(Path::new(path), path, content)?;
         edit::write_out(path)
     }
@@ -242,9 +264,15 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// Why a file is not read as text that may be written again. Whoever mends it looks for the line.
+fn not_utf_8(odd: &FromUtf8Error) -> io::Error {
+    let told = format!("it is not text in UTF-8: {}", bytes::odd_byte(odd));
+    io::Error::new(io::ErrorKind::InvalidData, told)
+}
+
 /// Reads a file of ours below a root.
-pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<String>, SinkError> {
-    match in_root(root, path).and_then(|real| file::read_text(&real)) {
+pub(crate) fn read_own(root: &Path, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
+    match in_root(root, path).and_then(|real| file::read(&real)) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(SinkError::new(Operation::Read, path, error)),
@@ -269,7 +297,7 @@ pub(crate) fn own_link(root: &Path, path: &str) -> Result<Option<String>, SinkEr
 ///
 /// The new file has a fixed name, which the host-wide lock keeps to one writer: what a kill leaves of it goes with
 /// the next replacement or removal.
-pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&[u8]>) -> Result<(), SinkError> {
     let (folder, name) = path.rsplit_once('/').expect("our files have a folder and a name");
     // The folder may lie behind links; a link with the name of our file is what the rename replaces.
     let folder = in_root(root, folder).map_err(|error| SinkError::new(Operation::Replace, path, error))?;
@@ -283,7 +311,7 @@ pub(crate) fn replace_own(root: &Path, path: &str, content: Option<&str>) -> Res
         };
         make_folders(&folder)?;
         let mut file = OpenOptions::new().write(true).create_new(true).open(&fresh)?;
-        file.write_all(content.as_bytes())?;
+        file.write_all(content)?;
         // Lines of others may stand in it, and who may read them is theirs to say.
         if let Some(old) = fs::symlink_metadata(&target).ok().filter(fs::Metadata::is_file) {
             return edit::take_place(&file, &fresh, &target, &old);
@@ -383,11 +411,11 @@ mod tests {
             let real = root.path().join(path.trim_start_matches('/'));
             fs::metadata(real).expect("there").permissions().mode() & 0o7777
         };
-        replace_own(root.path(), path, Some("a = 1\n")).expect("ours");
+        replace_own(root.path(), path, Some(b"a = 1\n")).expect("ours");
         assert_eq!(mode(), 0o644);
         let real = root.path().join(path.trim_start_matches('/'));
         fs::set_permissions(real, fs::Permissions::from_mode(0o600)).expect("ours");
-        replace_own(root.path(), path, Some("theirs = 1\n")).expect("ours");
+        replace_own(root.path(), path, Some(b"theirs = 1\n")).expect("ours");
         assert_eq!(mode(), 0o600);
     }
 
@@ -420,14 +448,14 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let path = "/etc/sysctl.d/90-planish.conf";
         assert_eq!(read_own(root.path(), path).expect("readable"), None);
-        replace_own(root.path(), path, Some("a = 1\n")).expect("ours");
-        replace_own(root.path(), path, Some("b = 2\n")).expect("ours");
-        assert_eq!(read_own(root.path(), path).expect("readable").as_deref(), Some("b = 2\n"));
+        replace_own(root.path(), path, Some(b"a = 1\n")).expect("ours");
+        replace_own(root.path(), path, Some(b"b = 2\n")).expect("ours");
+        assert_eq!(read_own(root.path(), path).expect("readable").as_deref(), Some(&b"b = 2\n"[..]));
         replace_own(root.path(), path, None).expect("ours");
         replace_own(root.path(), path, None).expect("already gone is fine");
         let killed = root.path().join("etc/sysctl.d/.90-planish.conf.new");
         fs::write(&killed, "half a fi").expect("ours");
-        replace_own(root.path(), path, Some("c = 3\n")).expect("what a kill left is no hindrance");
+        replace_own(root.path(), path, Some(b"c = 3\n")).expect("what a kill left is no hindrance");
         fs::write(&killed, "half a fi").expect("ours");
         replace_own(root.path(), path, None).expect("ours");
         let emptied = fs::remove_dir(root.path().join("etc/sysctl.d"));
@@ -443,14 +471,14 @@ mod tests {
         fs::create_dir(root.path().join("etc")).expect("ours");
         symlink(outside.path(), root.path().join("etc/sysctl.d")).expect("ours");
         let path = "/etc/sysctl.d/90-planish.conf";
-        replace_own(root.path(), path, Some("a = 1\n")).expect("inside");
-        assert_eq!(read_own(root.path(), path).expect("inside").as_deref(), Some("a = 1\n"));
+        replace_own(root.path(), path, Some(b"a = 1\n")).expect("inside");
+        assert_eq!(read_own(root.path(), path).expect("inside").as_deref(), Some(&b"a = 1\n"[..]));
         assert_eq!(fs::read_dir(outside.path()).expect("ours").count(), 0, "nothing was written outside");
         let inside = root.path().join(outside.path().strip_prefix("/").expect("absolute"));
         assert!(inside.join("90-planish.conf").exists());
         symlink("/etc/passwd", root.path().join("etc/link.conf")).expect("ours");
         assert_eq!(read_own(root.path(), "/etc/link.conf").expect("inside"), None, "the tree has no passwd");
-        replace_own(root.path(), "/etc/link.conf", Some("b = 2\n")).expect("the link is replaced");
+        replace_own(root.path(), "/etc/link.conf", Some(b"b = 2\n")).expect("the link is replaced");
         assert!(!root.path().join("etc/passwd").exists());
         replace_own(root.path(), path, None).expect("inside");
         assert!(!inside.join("90-planish.conf").exists());

@@ -78,18 +78,18 @@ impl Sink for Kernel {
         Ok(())
     }
 
-    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
-        Ok(self.places.borrow().get(path).cloned())
+    fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
+        Ok(self.places.borrow().get(path).cloned().map(String::into_bytes))
     }
 
     fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
         Ok(self.links.borrow().get(path).cloned())
     }
 
-    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+    fn replace_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), SinkError> {
         self.links.borrow_mut().remove(path);
         match content {
-            Some(content) => self.put(path, content),
+            Some(content) => self.put(path, str::from_utf8(content).expect("text")),
             None => drop(self.places.borrow_mut().remove(path)),
         }
         Ok(())
@@ -99,9 +99,9 @@ impl Sink for Kernel {
         Ok(())
     }
 
-    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+    fn edit_file(&self, path: &str, content: &[u8]) -> Result<(), SinkError> {
         self.read(path)?;
-        self.put(path, content);
+        self.put(path, str::from_utf8(content).expect("text"));
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl Sink for Kernel {
     }
 
     fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
-        self.replace_file(path, name)
+        self.replace_file(path, name.map(str::as_bytes))
     }
 
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use planish_act::in_chars::{InChars, text_in_chars, told_of_chars};
 use planish_act::{Sink, boot, files};
 use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
 
@@ -202,9 +203,28 @@ impl Contents {
         outcome
     }
 
-    /// Takes the lines of the entry out of its file. What others wrote into it stays; a line that they changed is
-    /// theirs, and so is a file that has nothing of ours. Force overwrites both.
+    /// Takes the lines of the entry out of its file. What others wrote into it stays, in whatever encoding; a line that
+    /// they changed is theirs, and so is a file that has nothing of ours. Force overwrites both.
     pub fn remove(&self, step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
+        let Some(sink) = InChars::of(&step.place, sink) else { return self.take_out(step, force, sink) };
+        let outcome = self.in_chars().take_out(step, force, &sink);
+        told_of_chars(outcome)
+    }
+
+    /// The same contents for a file that is looked at byte by byte.
+    fn in_chars(&self) -> Self {
+        let text = |text: &Option<String>| text.as_deref().map(text_in_chars);
+        Self {
+            with: text(&self.with),
+            without: text(&self.without),
+            written: self.written.iter().map(text).collect(),
+            folders: self.folders.clone(),
+            holders: self.holders.clone(),
+        }
+    }
+
+    /// What [`Self::remove`] does with a file in either form.
+    fn take_out(&self, step: &EntryStep, force: bool, sink: &dyn Sink) -> Outcome {
         let (knob, path, folders) = (&step.knob, &step.place, &self.folders);
         let edited = self.edited(step, sink).filter(|(_, merged)| !force || merged.changed.is_empty());
         let (known, content) = match &edited {
@@ -252,8 +272,9 @@ impl Contents {
     /// Refuses a file that someone else wrote, edited or removed, and a link of its name, whatever it leads to.
     pub fn refuse_foreign(&self, path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
         self.refuse_link(path, sink)?;
-        let now = sink.read_file(path).map_err(PipelineError::Before)?;
-        if self.known().contains(&now.as_deref()) {
+        // One in another encoding than UTF-8 has bytes of somebody else's.
+        let now = sink.read_bytes(path).map_err(PipelineError::Before)?;
+        if self.known().iter().any(|known| known.map(str::as_bytes) == now.as_deref()) {
             return Ok(());
         }
         Err(self.foreign(path, None))

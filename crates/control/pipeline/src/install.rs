@@ -288,8 +288,8 @@ fn steps(
         let contents = Contents::of(EntryId(0), &step, entries);
         if let Some((id, earlier)) = earlier {
             contents.refuse_link(&path, sink)?;
-            let now = sink.read_file(&path).map_err(PipelineError::Before)?;
-            if earlier.wanted != step.wanted || now != contents::alone(&step) {
+            let now = sink.read_bytes(&path).map_err(PipelineError::Before)?;
+            if earlier.wanted != step.wanted || now != contents::alone(&step).map(String::into_bytes) {
                 return Err(PipelineError::Installed { entry: id, path });
             }
             continue;

@@ -97,8 +97,12 @@ pub(crate) fn due_file(
 
 /// One file before its write and after it.
 fn file(step: &EntryStep, entries: &[Entry], sink: &dyn Sink) -> Result<PersistFile, PipelineError> {
-    let now = sink.read_file(&step.place).map_err(PipelineError::Before)?;
-    changed(step, now.as_deref(), entries)
+    // A file of the boot loader is edited; one of ours is replaced as a whole, or refused as somebody else's.
+    let now = match step.undo {
+        Undo::Edit => sink.read_file(&step.place),
+        _ => sink.look_at_file(&step.place),
+    };
+    changed(step, now.map_err(PipelineError::Before)?.as_deref(), entries)
 }
 
 /// What stands for the number of the entry in the tag of its arguments: which it will be is known at the write, and a

@@ -41,7 +41,7 @@ fn not_plain(metadata: &Metadata) -> &'static str {
 /// and write into the blocks of the old file (`save_env`), which are somebody else's by then. Written in place, there
 /// is no other file to be found. The write is one, of two sectors: a kill cannot come between them, a power cut can,
 /// and the next command knows such a mixture by what it is made of ([`crate::boot::mend`]).
-fn edit_in_place(real: &Path, content: &str) -> io::Result<()> {
+fn edit_in_place(real: &Path, content: &[u8]) -> io::Result<()> {
     let metadata = fs::symlink_metadata(real)?;
     if !metadata.is_file() {
         return Err(io::Error::other(not_plain(&metadata)));
@@ -50,7 +50,7 @@ fn edit_in_place(real: &Path, content: &str) -> io::Result<()> {
         return Err(io::Error::other("its size must stay: GRUB cannot make it longer"));
     }
     let mut file = OpenOptions::new().write(true).open(real)?;
-    let written = file.write(content.as_bytes())?;
+    let written = file.write(content)?;
     if written != content.len() {
         return Err(io::ErrorKind::WriteZero.into());
     }
@@ -60,7 +60,7 @@ fn edit_in_place(real: &Path, content: &str) -> io::Result<()> {
 /// Replaces the content of a file that is there, and keeps its mode, its owner and its label: a new file beside it,
 /// synced, then one rename. A file system without owners or labels keeps none. GRUB's environment block is the one that
 /// is written where it lies.
-pub(crate) fn edit(real: &Path, path: &str, content: &str) -> Result<(), SinkError> {
+pub(crate) fn edit(real: &Path, path: &str, content: &[u8]) -> Result<(), SinkError> {
     in_bounds(path)?;
     if path.ends_with("/grubenv") {
         return edit_in_place(real, content).map_err(|error| SinkError::new(Operation::Replace, path, error));
@@ -73,7 +73,7 @@ pub(crate) fn edit(real: &Path, path: &str, content: &str) -> Result<(), SinkErr
         }
         let _ = fs::remove_file(&fresh);
         let mut file = OpenOptions::new().write(true).create_new(true).open(&fresh)?;
-        file.write_all(content.as_bytes())?;
+        file.write_all(content)?;
         take_place(&file, &fresh, real, &metadata)
     };
     edited().map_err(|error| {
@@ -192,11 +192,11 @@ mod tests {
         fs::write(&real, "before").expect("ours");
         fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).expect("ours");
         fs::write(beside(&real), "half a fi").expect("ours");
-        edit(&real, path, "after").expect("it is there");
+        edit(&real, path, b"after").expect("it is there");
         assert_eq!(fs::read_to_string(&real).expect("ours"), "after");
         assert_eq!(fs::metadata(&real).expect("ours").mode() & 0o7777, 0o600);
         assert!(!beside(&real).exists());
-        let gone = edit(&root.path().join("none"), path, "x").expect_err("never made");
+        let gone = edit(&root.path().join("none"), path, b"x").expect_err("never made");
         assert_eq!(gone.refusal, Refusal::Vanished);
     }
 
@@ -209,18 +209,21 @@ mod tests {
             |last: &str| format!("# GRUB Environment Block\n{last}\n{}", "#".repeat(1024 - 26 - last.len()));
         fs::write(&real, text("a=1")).expect("ours");
         let before = fs::metadata(&real).expect("ours").ino();
-        edit(&real, path, &text("next_entry=planish-trial")).expect("it is there");
+        edit(&real, path, text("next_entry=planish-trial").as_bytes()).expect("it is there");
         assert_eq!(fs::read_to_string(&real).expect("ours"), text("next_entry=planish-trial"));
         assert_eq!(fs::metadata(&real).expect("ours").ino(), before, "GRUB may know it by its blocks");
         for wrong in ["", "short", &(text("a=1") + "#")] {
-            let error = edit(&real, path, wrong).expect_err("another size");
+            let error = edit(&real, path, wrong.as_bytes()).expect_err("another size");
             assert!(error.in_full().contains("size must stay"), "{}", error.in_full());
         }
         assert_eq!(fs::read_to_string(&real).expect("ours"), text("next_entry=planish-trial"));
-        let gone = edit(&root.path().join("none"), path, "x").expect_err("never made");
+        let gone = edit(&root.path().join("none"), path, b"x").expect_err("never made");
         assert_eq!(gone.refusal, Refusal::Vanished);
         std::os::unix::fs::symlink("grubenv", root.path().join("link")).expect("ours");
-        assert!(edit(&root.path().join("link"), path, &text("a=1")).is_err(), "a link leads elsewhere");
+        assert!(
+            edit(&root.path().join("link"), path, text("a=1").as_bytes()).is_err(),
+            "a link leads elsewhere"
+        );
     }
 
     #[test]

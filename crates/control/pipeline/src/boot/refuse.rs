@@ -46,7 +46,7 @@ fn overruled(
     sink: &dyn Sink,
 ) -> Result<(), PipelineError> {
     let arguments = asked.arguments;
-    let text = sink.read_file(own).map_err(PipelineError::Before)?.unwrap_or_default();
+    let text = sink.look_at_file(own).map_err(PipelineError::Before)?.unwrap_or_default();
     let text = asked.without_lines(&text) + &planish_boot::drop_in_line(arguments);
     let sources = planish_observe::with_ours(session.host(), own, &text);
     let (_, name) = own.rsplit_once('/').unwrap_or_default();

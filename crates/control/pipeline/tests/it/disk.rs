@@ -144,19 +144,19 @@ impl Sink for Busy<'_> {
         }
         Ok(())
     }
-    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
-        self.inner.read_file(path)
+    fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
+        self.inner.read_bytes(path)
     }
     fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.link(path)
     }
-    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+    fn replace_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), SinkError> {
         self.inner.replace_file(path, content)
     }
     fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
         self.inner.remove_folder(path)
     }
-    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+    fn edit_file(&self, path: &str, content: &[u8]) -> Result<(), SinkError> {
         self.inner.edit_file(path, content)
     }
     fn sweep(&self, path: &str, is_edited: bool) -> Result<(), SinkError> {

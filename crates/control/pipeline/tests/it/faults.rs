@@ -296,22 +296,19 @@ struct FusedSink<'a> {
 
 impl FusedSink<'_> {
     /// What lies beside a file of the host while it is being replaced.
-    fn half_beside(&self, path: &str, ending: &str, content: &str) {
+    fn half_beside(&self, path: &str, ending: &str, content: &[u8]) {
         let (folder, name) = path.rsplit_once('/').expect("a file has a folder");
         let folder = self.root.join(folder.trim_start_matches('/'));
         if folder.is_dir() {
-            put(&folder.join(format!(".{name}.{ending}")), &content.as_bytes()[..content.len() / 2]);
+            put(&folder.join(format!(".{name}.{ending}")), &content[..content.len() / 2]);
         }
     }
 
     /// GRUB's environment block of which the first sector is new.
-    fn half_of_block(&self, path: &str, content: &str) {
-        let old = self.inner.read_file(path).expect("readable").expect("it is there");
+    fn half_of_block(&self, path: &str, content: &[u8]) {
+        let old = self.inner.read_bytes(path).expect("readable").expect("it is there");
         assert_eq!(old.len(), content.len(), "GRUB cannot make it longer");
-        put(
-            &self.root.join(path.trim_start_matches('/')),
-            format!("{}{}", &content[..512], &old[512..]).as_bytes(),
-        );
+        put(&self.root.join(path.trim_start_matches('/')), &[&content[..512], &old[512..]].concat());
     }
 }
 
@@ -323,13 +320,13 @@ impl Sink for FusedSink<'_> {
         self.fuse.refuses(Operation::Write, place)?;
         self.fuse.pass_as(Kind::of_value(place), || self.inner.write(place, value), || ())
     }
-    fn read_file(&self, path: &str) -> Result<Option<String>, SinkError> {
-        self.inner.read_file(path)
+    fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
+        self.inner.read_bytes(path)
     }
     fn link(&self, path: &str) -> Result<Option<String>, SinkError> {
         self.inner.link(path)
     }
-    fn replace_file(&self, path: &str, content: Option<&str>) -> Result<(), SinkError> {
+    fn replace_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
         let half = || content.into_iter().for_each(|content| self.half_beside(path, "new", content));
         self.fuse.pass_as(Kind::of_file(path), || self.inner.replace_file(path, content), half)
@@ -338,7 +335,7 @@ impl Sink for FusedSink<'_> {
         self.fuse.refuses(Operation::Replace, path)?;
         self.fuse.pass(|| self.inner.remove_folder(path), || ())
     }
-    fn edit_file(&self, path: &str, content: &str) -> Result<(), SinkError> {
+    fn edit_file(&self, path: &str, content: &[u8]) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
         let half = || match path.ends_with("/grubenv") {
             true => self.half_of_block(path, content),
@@ -361,7 +358,7 @@ impl Sink for FusedSink<'_> {
         // The program writes beside the menu, and beside that.
         let half = || {
             for ending in ["planish-new", "planish-new.new"] {
-                self.half_beside(generator.output(), ending, "menuentry 'a' {");
+                self.half_beside(generator.output(), ending, b"menuentry 'a' {");
             }
         };
         self.fuse.pass_as(Kind::Boot, || self.inner.generate(generator), half)

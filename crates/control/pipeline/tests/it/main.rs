@@ -3,6 +3,7 @@
 mod arms;
 mod beside;
 mod boot;
+mod bytes;
 mod caches;
 mod cards;
 mod crash;

@@ -180,7 +180,7 @@ impl Tree {
     }
 
     #[expect(clippy::disallowed_methods, reason = "makes the fixture")]
-    pub fn put(&self, path: &str, text: &str) {
+    pub fn put(&self, path: &str, text: impl AsRef<[u8]>) {
         let real = self.real(path);
         fs::create_dir_all(real.parent().expect("below the root")).expect("ours");
         fs::write(real, text).expect("ours");
@@ -190,6 +190,12 @@ impl Tree {
     #[expect(clippy::disallowed_methods, reason = "looks at the fixture from outside")]
     pub fn get(&self, path: &str) -> String {
         fs::read_to_string(self.real(path)).unwrap_or_default()
+    }
+
+    /// The content of a file that is there.
+    #[expect(clippy::disallowed_methods, reason = "looks at the fixture from outside")]
+    pub fn bytes(&self, path: &str) -> Vec<u8> {
+        fs::read(self.real(path)).expect("it is there")
     }
 
     pub fn make_executable(&self, path: &str) {
@@ -404,7 +410,8 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
                 collect(root, &path, files);
             }
         } else {
-            files.insert(name, fs::read_to_string(&path).expect("text"));
+            let bytes = fs::read(&path).expect("readable");
+            files.insert(name, String::from_utf8_lossy(&bytes).into_owned());
         }
     }
 }
