@@ -33,10 +33,12 @@ pub enum ReadError {
         source: io::Error,
     },
     /// It is not UTF-8.
-    #[error("{path} is not text")]
+    #[error("{path} is not text in UTF-8: {byte}")]
     NotText {
         /// Path on the host.
         path: String,
+        /// The first byte that is none, and its line.
+        byte: String,
     },
 }
 

@@ -11,6 +11,7 @@ use planish_sys::file;
 
 use crate::access::{self, Access};
 use crate::answers::{Answers, errno_by_name};
+use crate::bytes;
 use crate::devices::Devices;
 use crate::error::{OpenError, ReadError};
 use crate::meta::{Description, Meta, Origin};
@@ -130,7 +131,8 @@ impl Host {
     /// The text of the file at `path`, as the kernel gives it.
     pub fn read(&self, path: &str) -> Result<String, ReadError> {
         let bytes = self.read_bytes(path)?;
-        String::from_utf8(bytes).map_err(|_| ReadError::NotText { path: path.to_owned() })
+        String::from_utf8(bytes)
+            .map_err(|odd| ReadError::NotText { path: path.to_owned(), byte: bytes::odd_byte(&odd) })
     }
 
     /// The text of a file that others write, for looking at it: files of settings and scripts, whose readers take bytes

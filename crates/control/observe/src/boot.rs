@@ -80,8 +80,21 @@ impl Boot {
     }
 
     fn unreadable(path: &str, error: &ReadError) -> Self {
-        let why = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-        Self::unknown(format!("cannot read {path}: {why}"), "ask as root: sudo planish ...")
+        let reason = match std::error::Error::source(error) {
+            Some(why) => format!("cannot read {path}: {why}"),
+            None => error.to_string(),
+        };
+        Self::unknown(reason, &cure_of(error))
+    }
+}
+
+/// The cure of a file of a boot loader that cannot be read.
+fn cure_of(error: &ReadError) -> String {
+    match error {
+        ReadError::NotText { path, .. } => {
+            format!("have that line in UTF-8, or without the byte: {path} is text for whoever changes it")
+        }
+        _ => "ask as root: sudo planish ...".to_owned(),
     }
 }
 

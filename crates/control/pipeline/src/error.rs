@@ -661,7 +661,7 @@ impl PipelineError {
             | Self::NotAProfile { .. } => self.of_source(),
             Self::Catalogue(error) => error.cure(),
             Self::Decide(error) => error.cure(),
-            Self::Before(_) => "make the plan again: planish plan PROFILE".to_owned(),
+            Self::Before(error) => foreign::of_unread(error),
             Self::Deed(_) => "see what this kernel has: planish knobs".to_owned(),
             Self::ServiceMaps { source, .. } => of_maps(source).to_owned(),
             Self::NoDataFolder { .. } => "psql -Atc 'SHOW data_directory' tells that of a server".to_owned(),

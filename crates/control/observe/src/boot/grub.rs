@@ -127,15 +127,17 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
     let Some(generator) = Generator::ALL.into_iter().find(makes) else {
         return Boot::unknown(format!("no program here makes {menu}"), BY_HAND);
     };
-    let mut read = match host.read(DEFAULTS) {
-        Ok(text) => vec![(DEFAULTS.to_owned(), text)],
-        Err(error) => return Boot::unreadable(DEFAULTS, &error),
-    };
     // Distributions add the reading of drop-ins to GRUB's script; others would pass over ours in silence.
     let script = ["grub-mkconfig", "grub2-mkconfig"].into_iter().find_map(program);
     let reads_drop_ins = script
         .and_then(|script| host.read_lossy(&script).ok())
         .is_some_and(|script| script.contains("default/grub.d"));
+    // Beside drop-ins it is looked at, as they are; alone it is what is changed.
+    let defaults = if reads_drop_ins { host.read_lossy(DEFAULTS) } else { host.read(DEFAULTS) };
+    let mut read = match defaults {
+        Ok(text) => vec![(DEFAULTS.to_owned(), text)],
+        Err(error) => return Boot::unreadable(DEFAULTS, &error),
+    };
     let (own, edited) = if reads_drop_ins {
         match drop_ins(host) {
             Ok(found) => read.extend(found),

@@ -7,12 +7,12 @@
 use planish_boot::Entry;
 use planish_boot::once::{self, Copy, FILE_ID};
 use planish_boot::order;
-use planish_host::Host;
+use planish_host::{Host, ReadError};
 use planish_model::{
     BootLoader, CarriedOver, DefaultEntry, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, marked, place,
 };
 
-use super::{BY_HAND, CMDLINES, ROOTS, entries, folder_of_entries, grub, has_systemd_boot};
+use super::{BY_HAND, CMDLINES, ROOTS, cure_of, entries, folder_of_entries, grub, has_systemd_boot};
 
 /// Variables of systemd-boot: <https://systemd.io/BOOT_LOADER_INTERFACE>.
 const VARIABLES: &str = "/sys/firmware/efi/efivars";
@@ -137,8 +137,8 @@ pub fn carried_over(host: &Host) -> Vec<CarriedOver> {
 }
 
 fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceRefusal> {
-    let text =
-        host.read(menu).map_err(|error| refused(error.to_string(), "ask as root: sudo planish ..."))?;
+    let unread = |error: ReadError| refused(error.to_string(), &cure_of(&error));
+    let text = host.read(menu).map_err(unread)?;
     if !once::takes_next_entry(&text) {
         let reason =
             format!("{menu} does not take `next_entry` out before it boots it, so that it would stay");
@@ -152,7 +152,7 @@ fn with_grub(host: &Host, menu: &str, arguments: &str) -> Result<OnceBoot, OnceR
     is_writable_by_grub(host, &env)?;
     let block = match host.read(&env) {
         Err(error) if error.is_absent() => String::new(),
-        read => read.map_err(|error| refused(error.to_string(), "ask as root: sudo planish ..."))?,
+        read => read.map_err(unread)?,
     };
     if let Some(name) = once::armed(&block) {
         let cure = format!("take it out first: grub-editenv {env} unset next_entry");
@@ -369,7 +369,7 @@ fn told(host: &Host, name: &str) -> Result<Option<String>, OnceRefusal> {
     let path = variable(name);
     match host.read_bytes(&path) {
         Err(error) if error.is_absent() => Ok(None),
-        Err(error) => Err(refused(error.to_string(), "ask as root: sudo planish ...")),
+        Err(error) => Err(refused(error.to_string(), &cure_of(&error))),
         Ok(_) => match text_of(host, &path) {
             Some(text) => Ok(Some(text)),
             None => Err(refused(format!("{path} is set, and its text is not understood"), FOR_EVER)),

@@ -1,6 +1,9 @@
 //! What is said of files and journals that are not as planish left them, or not of this host, and the way out.
 
-use planish_model::EntryId;
+use std::io::ErrorKind;
+
+use planish_act::SinkError;
+use planish_model::{EntryId, place};
 
 use super::{PipelineError, listed};
 
@@ -68,6 +71,18 @@ pub fn move_aside(path: &str) -> String {
 pub(super) fn are(entries: &[EntryId]) -> String {
     let is = if entries.len() == 1 { "is entry" } else { "are entries" };
     format!("{is} {}", listed(entries))
+}
+
+/// The cure of what cannot be read before the first write: the place went, or a file is in another encoding.
+pub(super) fn of_unread(error: &SinkError) -> String {
+    let is_odd = error.source.kind() == ErrorKind::InvalidData;
+    if is_odd && !place::is_of_the_kernel(&error.place) {
+        return format!(
+            "have that line in UTF-8, or without the byte: {} is text for whoever changes it",
+            error.place
+        );
+    }
+    "make the plan again: planish plan PROFILE".to_owned()
 }
 
 /// The cure of a file of a boot loader that was edited since it was shown.

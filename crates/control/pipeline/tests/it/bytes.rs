@@ -4,7 +4,7 @@
 use planish_model::{EntryId, Exit, OutcomeKind, Want};
 use planish_pipeline::{PipelineError, Target, apply, undo};
 
-use crate::boot::{DEFAULTS, ENTRY, Named, OWN, debian, persist, rocky, suse, wants};
+use crate::boot::{DEFAULTS, ENTRY, KERNEL_CMDLINE, Named, OWN, debian, persist, rocky, suse, wants};
 use crate::tree::*;
 
 /// A comment in Latin-1, and a line whose value is so.
@@ -86,6 +86,31 @@ fn a_changed_line_beside_such_bytes_is_theirs_until_it_is_forced() {
     assert_eq!(tree.bytes(SYSCTL_FILE), [b"# \xff alone\n", THEIRS].concat());
     assert_eq!(undone(&tree, Target::Entry(EntryId(1)), true), Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// A file that is edited is refused as long as it is no text, with the line; beside drop-ins it is none that is.
+#[test]
+fn a_file_of_the_boot_loader_that_is_no_utf_8_is_refused_with_its_line_and_a_cure() {
+    for (make, path) in [(suse as fn() -> Tree, DEFAULTS), (rocky, DEFAULTS), (rocky, KERNEL_CMDLINE)] {
+        let tree = make();
+        add(&tree, path, b"\n# Gr\xfc\xdfe\n", false);
+        let line = tree.bytes(path).split(|byte| *byte == b'\n').count() - 1;
+        let error = crate::boot::refused(&tree, &wants());
+        let told = planish_act::in_full(&error);
+        assert!(told.contains(path), "{told}");
+        assert!(told.contains(&format!("is not text in UTF-8: its line {line} has the byte 0xfc")), "{told}");
+        let hints = error.hints().concat();
+        let cure =
+            format!("have that line in UTF-8, or without the byte: {path} is text for whoever changes it");
+        assert!(hints.starts_with(&cure), "{hints}");
+    }
+    let tree = debian();
+    add(&tree, DEFAULTS, b"\n# Gr\xfc\xdfe\n", false);
+    let before = tree.bytes(DEFAULTS);
+    persist(&tree, &wants());
+    assert!(tree.get(OWN).contains("skew_tick=1"));
+    assert_eq!(undone(&tree, Target::Newest, false), Exit::Done);
+    assert_eq!(tree.bytes(DEFAULTS), before);
 }
 
 /// Arguments in files of a boot loader that got such a comment since.
