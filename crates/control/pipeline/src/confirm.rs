@@ -287,7 +287,7 @@ fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Writ
         };
         let refusal = refusal(step, &outcome, || {
             let link = sink.link(&step.place).ok().flatten();
-            Contents::of(entry.id, step, entries).foreign(&step.place, link)
+            Contents::of(entry.id, step, entries).foreign(&step.place, link, sink)
         });
         // A menu that cannot be made fails when its file is written already.
         if refusal.is_none() || sink.read_file(&step.place).ok() != before {

@@ -9,7 +9,7 @@ use planish_act::in_chars::{InChars, text_in_chars, told_of_chars};
 use planish_act::{Sink, boot, files};
 use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
 
-use crate::error::PipelineError;
+use crate::error::{PipelineError, foreign::way_out};
 use crate::merged::{Merged, merge};
 use crate::session::Session;
 
@@ -277,19 +277,21 @@ impl Contents {
         if self.known().iter().any(|known| known.map(str::as_bytes) == now.as_deref()) {
             return Ok(());
         }
-        Err(self.foreign(path, None))
+        Err(self.foreign(path, None, sink))
     }
 
     /// Refuses a link with the name of the file: planish writes none.
     pub fn refuse_link(&self, path: &str, sink: &dyn Sink) -> Result<(), PipelineError> {
         let link = sink.link(path).map_err(PipelineError::Before)?;
-        link.map_or(Ok(()), |target| Err(self.foreign(path, Some(target))))
+        link.map_or(Ok(()), |target| Err(self.foreign(path, Some(target), sink)))
     }
 
     /// What is said of a file that is not as planish left it, or that is a link to `link`.
-    pub fn foreign(&self, path: &str, link: Option<String>) -> PipelineError {
+    pub fn foreign(&self, path: &str, link: Option<String>, sink: &dyn Sink) -> PipelineError {
+        let is_none = |path: &str| matches!((sink.link(path), sink.read_bytes(path)), (Ok(None), Ok(None)));
+        let cure = way_out(path, &self.holders, link.is_some(), &|path| !is_none(path));
         let (path, holders) = (path.to_owned(), self.holders.clone());
-        PipelineError::ForeignFile { path, holders, link, others: Vec::new() }
+        PipelineError::ForeignFile { path, holders, link, cure, others: Vec::new() }
     }
 }
 

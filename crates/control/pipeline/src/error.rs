@@ -19,7 +19,7 @@ use crate::calendar;
 use crate::unborne::Unborne;
 use crate::unconfirmed::Unconfirmed;
 
-mod foreign;
+pub(crate) mod foreign;
 
 pub use foreign::move_aside;
 
@@ -177,6 +177,8 @@ pub enum PipelineError {
         holders: Vec<EntryId>,
         /// Where the link leads that has its name.
         link: Option<String>,
+        /// What to do about it.
+        cure: String,
         /// The others that an apply would come by, each told as if it were alone.
         others: Vec<Self>,
     },
@@ -630,10 +632,9 @@ impl PipelineError {
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => of_word(what),
-            Self::ForeignFile { path, holders, link, others } => {
-                let own = foreign::way_out(path, holders, link.is_some());
+            Self::ForeignFile { cure, others, .. } => {
                 // One undo may be the way out of several files.
-                let mut all: Vec<String> = [own].into_iter().chain(others.iter().flat_map(Self::hints)).collect();
+                let mut all: Vec<String> = [cure.clone()].into_iter().chain(others.iter().flat_map(Self::hints)).collect();
                 all.dedup();
                 return all;
             }
@@ -800,12 +801,13 @@ mod tests {
             known: vec!["series".to_owned()],
             other: None,
         };
-        let service = || "x".to_owned();
-        let place = || "/proc/sys/vm/swappiness".to_owned();
+        let (service, place) = (|| "x".to_owned(), || "/proc/sys/vm/swappiness".to_owned());
         let foreign = |of: &[EntryId]| PipelineError::ForeignFile {
             path: place(),
             holders: of.to_vec(),
             link: (of.len() == 1).then(service),
+            cure: service(),
+            others: Vec::new(),
         };
         let half_way =
             |restored| PipelineError::JournalHalfWay { entry: EntryId(1), restored, source: full() };

@@ -34,15 +34,21 @@ pub(super) fn and(others: &[PipelineError]) -> String {
 }
 
 /// The cure of a file of ours that is not as planish left it, with the entries that have lines in it.
-pub(super) fn way_out(path: &str, holders: &[EntryId], is_link: bool) -> String {
+pub(crate) fn way_out(
+    path: &str,
+    holders: &[EntryId],
+    is_link: bool,
+    is_there: &dyn Fn(&str) -> bool,
+) -> String {
+    let mine = free_name(&format!("{path}.mine"), is_there);
     match holders {
         // The undo keeps the link, and so leaves nothing that stands for a file of ours.
         [.., newest] if is_link => format!(
             "put the file back in its place; or take what it held back, which leaves the link: planish undo {newest}, \
-             and then move the link away: mv {path} {path}.mine"
+             and then move the link away: mv {path} {mine}"
         ),
-        [] if is_link => format!("move it away first: mv {path} {path}.mine"),
-        [] => format!("move it away first: {}", move_aside(path)),
+        [] if is_link => format!("move it away first: mv {path} {mine}"),
+        [] => format!("move it away first: {}", move_aside(path, is_there)),
         [.., newest] => {
             let older = if holders.len() > 1 { " and older ones" } else { "" };
             format!("it holds lines of entry {newest}{older}: take them back first: planish undo {newest}")
@@ -52,19 +58,44 @@ pub(super) fn way_out(path: &str, holders: &[EntryId], is_link: bool) -> String 
 
 /// The command that moves a file away which others wrote lines into and which is in the way of one of ours. In a folder
 /// of files that are read one after the other what they wrote counts under another name too, as far as ours and others
-/// between, which are read later, do not say otherwise. A file of that name may be there from the last time: `-n`
-/// leaves it, whose lines are in force, and the file to be moved stays in the way.
+/// between, which are read later, do not say otherwise. A file of that name may be there from the last time, and its
+/// lines are in force: the name is one that is free, behind those of before, whose lines are older; in tmpfiles.d, where
+/// the first line counts, it is before them. `-n` leaves what was made there meanwhile.
 #[must_use]
-pub fn move_aside(path: &str) -> String {
-    match path.rsplit_once('/') {
-        Some((folder, name)) if folder.ends_with(".d") => {
-            format!(
-                "mv -n {path} {folder}/50-was-{name} (which keeps in force what others wrote, save where a later file \
-                 says otherwise; to {name}.mine ends that)"
-            )
-        }
-        _ => format!("mv -n {path} {path}.mine"),
+pub fn move_aside(path: &str, is_there: &dyn Fn(&str) -> bool) -> String {
+    let aside = path.rsplit_once('/').filter(|(folder, _)| folder.ends_with(".d"));
+    if let Some((folder, name)) = aside
+        && let Some(number) = free_number(folder, name, is_there)
+    {
+        return format!(
+            "mv -n {path} {folder}/{number}-was-{name} (which keeps in force what others wrote, save where a later file \
+             says otherwise; to {} ends that)",
+            free_name(&format!("{name}.mine"), &|name| is_there(&format!("{folder}/{name}")))
+        );
     }
+    format!("mv -n {path} {}", free_name(&format!("{path}.mine"), is_there))
+}
+
+/// The number that the first file has which is moved aside.
+const ASIDE: u8 = 50;
+
+/// The number before the name of a file that is moved aside; `None` where no name of two digits is free that is read
+/// on the right side of those of before, and before ours.
+fn free_number(folder: &str, name: &str, is_there: &dyn Fn(&str) -> bool) -> Option<u8> {
+    let is_taken = |number: &u8| is_there(&format!("{folder}/{number}-was-{name}"));
+    if folder.ends_with("/tmpfiles.d") {
+        let first = (10..=ASIDE).find(is_taken).map_or(ASIDE, |first| first - 1);
+        return Some(first).filter(|number| *number >= 10);
+    }
+    let last = (ASIDE..90).rfind(is_taken).map_or(ASIDE, |last| last + 1);
+    Some(last).filter(|number| *number < 90)
+}
+
+/// A name that is free, by a number at its end where it has to be.
+fn free_name(name: &str, is_there: &dyn Fn(&str) -> bool) -> String {
+    let numbered = (2..100).map(|number| format!("{name}{number}"));
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !is_there(name));
+    free.unwrap_or_else(|| format!("{name}.more"))
 }
 
 /// The entries that something is said of.

@@ -100,6 +100,55 @@ fn a_file_of_ours_that_someone_edited_or_removed_is_refused_with_a_way_out() {
     }
 }
 
+/// Moved away once, it is in the way of the next time: the name is another one, and what was written later counts.
+#[test]
+fn a_file_that_is_moved_aside_gets_a_name_that_is_free_and_stays_in_force() {
+    let aside = |folder: &str, number: u32| format!("/etc/{folder}/{number}-was-90-planish.conf");
+    let cure = |tree: &Tree| {
+        let plan = plan_of(&tree.session(), &everything());
+        apply(&tree.session(), &plan, &PERSIST).expect_err("theirs").hints().concat()
+    };
+    let moved = |tree: &Tree, file: &str| {
+        let hint = cure(tree);
+        let command = hint.strip_prefix("move it away first: mv -n ").unwrap_or_else(|| panic!("{hint}"));
+        let (from, rest) = command.split_once(' ').expect("two names");
+        let (to, rest) = rest.split_once(" (").expect("what it does");
+        assert_eq!(from, file);
+        assert!(tree.root().join(&to[1..]).symlink_metadata().is_err(), "{to} is free");
+        tree.put(to, tree.get(from));
+        tree.remove(from);
+        (to.to_owned(), rest.to_owned())
+    };
+    let tree = Tree::new();
+    for (number, value) in [(50, "51"), (51, "52"), (52, "53")] {
+        tree.put(SYSCTL_FILE, format!("vm.stat_interval = {value}\n"));
+        assert_eq!(moved(&tree, SYSCTL_FILE).0, aside("sysctl.d", number));
+        let want = profile("one", &[("vm.stat_interval", Want::Int(1))]);
+        let checked = check(&tree.session(), Some(&want)).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.place == STAT_INTERVAL).expect("a row");
+        let next = row.next_boot.as_ref().map(|next| next.value.as_str());
+        assert_eq!(next, Some(value), "the last one counts");
+    }
+    // A gap, a link that leads nowhere, and the other name.
+    tree.remove(&aside("sysctl.d", 51));
+    tree.put(SYSCTL_FILE, "# theirs\n");
+    tree.put("/etc/sysctl.d/90-planish.conf.mine", "# mine\n");
+    let link = tree.root().join(&aside("sysctl.d", 53)[1..]);
+    std::os::unix::fs::symlink("/nowhere", link).expect("ours");
+    let (to, rest) = moved(&tree, SYSCTL_FILE);
+    assert_eq!(to, aside("sysctl.d", 54));
+    assert!(rest.ends_with("to 90-planish.conf.mine2 ends that)"), "{rest}");
+    // Of tmpfiles.d the first line counts.
+    for number in [50, 49, 48] {
+        tree.put(TMPFILES_FILE, format!("# theirs, {number}\n"));
+        assert_eq!(moved(&tree, TMPFILES_FILE).0, aside("tmpfiles.d", number));
+    }
+    // Where none is free that is read before ours, it goes out of force.
+    tree.put(&aside("sysctl.d", 89), "# theirs\n");
+    tree.put(SYSCTL_FILE, "# theirs\n");
+    assert_eq!(cure(&tree), format!("move it away first: mv -n {SYSCTL_FILE} {SYSCTL_FILE}.mine2"));
+}
+
 const GRUB_FILE: &str = "/etc/default/grub.d/90-planish.cfg";
 
 /// A file of ours with lines of others beside ours, above them, and behind them without an end.

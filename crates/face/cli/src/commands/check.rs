@@ -297,7 +297,9 @@ fn not_of_this_journal(mut answer: Answer, checked: &Checked, session: &Session,
         });
     }
     for (file, whose) in &checked.strange_files {
-        answer = answer.note(strange_file(file, *whose));
+        let host = session.host();
+        let is_there = |path: &str| host.read_link(path).is_some() || host.exists(path);
+        answer = answer.note(strange_file(file, *whose, &is_there));
     }
     for (entry, lines) in &checked.strange_tags {
         answer = answer.note(strange_tag(*entry, lines));
@@ -310,12 +312,12 @@ const OF_NO_ENTRY: &str =
     "of no entry of this journal: an apply with another --state wrote it, or with a journal that is gone";
 
 /// Whose a file of planish is that no open entry has lines in, and what takes it away.
-fn strange_file(file: &str, whose: Stranger) -> String {
+fn strange_file(file: &str, whose: Stranger, is_there: &dyn Fn(&str) -> bool) -> String {
     match whose {
         Stranger::Rest(entry) => format!(
             "what others put into {file} is read at each boot: the undo of entry {entry} took out what was planish's \
              and left it; before the next apply: {}",
-            pipeline::move_aside(file)
+            pipeline::move_aside(file, is_there)
         ),
         // Force would take what they wrote along.
         Stranger::Changed(entry) => format!(
