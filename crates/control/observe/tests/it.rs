@@ -9,7 +9,7 @@ use planish_model::{Access, Catalogue, FactValue, KnobId, Observation};
 const CPUS: u32 = 256;
 
 #[expect(clippy::disallowed_methods, reason = "the test writes the tree that it reads")]
-fn write(root: &Path, path: &str, text: impl AsRef<[u8]>) {
+fn write(root: &Path, path: &str, text: &(impl AsRef<[u8]> + ?Sized)) {
     let path = root.join(path.trim_start_matches('/'));
     std::fs::create_dir_all(path.parent().expect("absolute")).expect("a folder");
     std::fs::write(path, text).expect("a file");
@@ -221,7 +221,7 @@ fn a_byte_that_is_no_utf_8_hides_no_line_of_a_file() {
         write(tree.path(), swappiness, "60\n");
         write(tree.path(), disk, "128\n");
         write(tree.path(), "/sys/block/sda/dev", "8:0\n");
-        write(tree.path(), file, [&b"# Gr\xfc\xdfe\n"[..], line.as_bytes(), b"\n"].concat());
+        write(tree.path(), file, &[&b"# Gr\xfc\xdfe\n"[..], line.as_bytes(), b"\n"].concat());
         let observation = observe(tree.path());
         let found =
             observation.persisted.get(place).map(|found| (found.value.as_str(), found.source.as_str()));

@@ -13,7 +13,7 @@ const THEIRS: &[u8] = b"# Gr\xfc\xdfe\nkernel.theirs = \xe9\n";
 /// Behind, or before, what is in a file.
 fn add(tree: &Tree, path: &str, bytes: &[u8], is_before: bool) {
     let now = tree.bytes(path);
-    tree.put(path, if is_before { [bytes, &now].concat() } else { [&now, bytes].concat() });
+    tree.put(path, &if is_before { [bytes, &now].concat() } else { [&now, bytes].concat() });
 }
 
 fn undone(tree: &Tree, target: Target, force: bool) -> Exit {
@@ -63,7 +63,7 @@ fn lines_of_an_older_entry_stay_beside_bytes_that_are_no_utf_8() {
         error.hints().concat().starts_with(&format!("move it away first: mv -n {SYSCTL_FILE} ")),
         "{error}"
     );
-    tree.put("/etc/sysctl.d/50-was-90-planish.conf", tree.bytes(SYSCTL_FILE));
+    tree.put("/etc/sysctl.d/50-was-90-planish.conf", &tree.bytes(SYSCTL_FILE));
     tree.remove(SYSCTL_FILE);
     apply(&tree.session(), &plan_of(&tree.session(), &want(11)), &PERSIST).expect("nothing is in the way");
 }
@@ -74,14 +74,14 @@ fn a_changed_line_beside_such_bytes_is_theirs_until_it_is_forced() {
     let start = tree.snapshot();
     let source = profile("one", &[("vm.swappiness", Want::Int(10)), ("vm.stat_interval", Want::Int(9))]);
     apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
-    tree.put(SYSCTL_FILE, tree.get(SYSCTL_FILE).replace("swappiness = 10", "swappiness = 12"));
+    tree.put(SYSCTL_FILE, &tree.get(SYSCTL_FILE).replace("swappiness = 10", "swappiness = 12"));
     add(&tree, SYSCTL_FILE, THEIRS, false);
     assert_eq!(undone(&tree, Target::Newest, false), Exit::Findings);
     assert_eq!(tree.bytes(SYSCTL_FILE), [b"vm.swappiness = 12\n", THEIRS].concat());
 
     let tree = Tree::new();
     apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
-    tree.put(SYSCTL_FILE, [b"# \xff alone\n", THEIRS].concat());
+    tree.put(SYSCTL_FILE, &[b"# \xff alone\n", THEIRS].concat());
     assert_eq!(undone(&tree, Target::Newest, false), Exit::Findings, "theirs as a whole");
     assert_eq!(tree.bytes(SYSCTL_FILE), [b"# \xff alone\n", THEIRS].concat());
     assert_eq!(undone(&tree, Target::Entry(EntryId(1)), true), Exit::Done);

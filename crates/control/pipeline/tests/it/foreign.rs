@@ -115,13 +115,13 @@ fn a_file_that_is_moved_aside_gets_a_name_that_is_free_and_stays_in_force() {
         let (to, rest) = rest.split_once(" (").expect("what it does");
         assert_eq!(from, file);
         assert!(tree.root().join(&to[1..]).symlink_metadata().is_err(), "{to} is free");
-        tree.put(to, tree.get(from));
+        tree.put(to, &tree.get(from));
         tree.remove(from);
         (to.to_owned(), rest.to_owned())
     };
     let tree = Tree::new();
     for (number, value) in [(50, "51"), (51, "52"), (52, "53")] {
-        tree.put(SYSCTL_FILE, format!("vm.stat_interval = {value}\n"));
+        tree.put(SYSCTL_FILE, &format!("vm.stat_interval = {value}\n"));
         assert_eq!(moved(&tree, SYSCTL_FILE).0, aside("sysctl.d", number));
         let want = profile("one", &[("vm.stat_interval", Want::Int(1))]);
         let checked = check(&tree.session(), Some(&want)).expect("checked");
@@ -140,7 +140,7 @@ fn a_file_that_is_moved_aside_gets_a_name_that_is_free_and_stays_in_force() {
     assert!(rest.ends_with("to 90-planish.conf.mine2 ends that)"), "{rest}");
     // Of tmpfiles.d the first line counts.
     for number in [50, 49, 48] {
-        tree.put(TMPFILES_FILE, format!("# theirs, {number}\n"));
+        tree.put(TMPFILES_FILE, &format!("# theirs, {number}\n"));
         assert_eq!(moved(&tree, TMPFILES_FILE).0, aside("tmpfiles.d", number));
     }
     // Where none is free that is read before ours, it goes out of force.

@@ -180,7 +180,7 @@ impl Tree {
     }
 
     #[expect(clippy::disallowed_methods, reason = "makes the fixture")]
-    pub fn put(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub fn put(&self, path: &str, text: &(impl AsRef<[u8]> + ?Sized)) {
         let real = self.real(path);
         fs::create_dir_all(real.parent().expect("below the root")).expect("ours");
         fs::write(real, text).expect("ours");
