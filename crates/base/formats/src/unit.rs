@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::shell::{Ask, Effect, Ran, Run, What, effects_of};
 
 /// Keys beside the commands that decide what those write, or write themselves.
-pub const DECIDING: [&str; 13] = [
+pub const DECIDING: [&str; 20] = [
     "WorkingDirectory",
     "Environment",
     "EnvironmentFile",
@@ -17,7 +17,14 @@ pub const DECIDING: [&str; 13] = [
     "ReadOnlyPaths",
     "ReadOnlyDirectories",
     "InaccessiblePaths",
+    "InaccessibleDirectories",
+    "BindPaths",
+    "BindReadOnlyPaths",
+    "TemporaryFileSystem",
+    "PrivateUsers",
+    "ProcSubset",
     "RootDirectory",
+    "RootDirectoryStartOnly",
     "RootImage",
 ];
 
@@ -30,8 +37,9 @@ struct Kept {
     is_walled: bool,
     /// They see other files than those of the host.
     is_jailed: bool,
-    /// Only the main command is kept from anything.
+    /// Only the main command is kept from anything, or only it sees other files.
     only_start: bool,
+    only_start_jailed: bool,
 }
 
 impl Kept {
@@ -45,12 +53,21 @@ impl Kept {
                 "User" => user = value,
                 "DynamicUser" => is_dynamic = is_on(value),
                 "PermissionsStartOnly" => kept.only_start = is_on(value),
+                "RootDirectoryStartOnly" => kept.only_start_jailed = is_on(value),
                 "ProtectKernelTunables" => is_protected = is_on(value),
+                // Whatever they put in a place, a script or a setting may be another than that of its name here.
+                "BindPaths" | "BindReadOnlyPaths" | "TemporaryFileSystem" => {
+                    walls.insert(key.to_owned(), !value.is_empty());
+                }
+                "PrivateUsers" => {
+                    _ = walls.insert(key.to_owned(), !["no", "n", "0", "false", "f", "off"].contains(&value))
+                }
+                "ProcSubset" => _ = walls.insert(key.to_owned(), value == "pid"),
                 "RootDirectory" | "RootImage" => {
                     let root = value.trim_start_matches(['-', '/']);
                     jails.insert(key, !root.is_empty());
                 }
-                "ReadOnlyPaths" | "ReadOnlyDirectories" | "InaccessiblePaths" => {
+                "ReadOnlyPaths" | "ReadOnlyDirectories" | "InaccessiblePaths" | "InaccessibleDirectories" => {
                     let is_wall = walls.entry(key.replace("Directories", "Paths")).or_insert(false);
                     *is_wall =
                         !value.is_empty() && (*is_wall || value.split_whitespace().any(holds_settings));
@@ -64,12 +81,19 @@ impl Kept {
         kept
     }
 
-    /// Whether a command is kept from nothing: signs in front of one give it the rights of root.
+    /// Whether a command sees other files than those of the host.
+    fn jails(&self, key: &str) -> bool {
+        self.is_jailed && (key == "ExecStart" || !self.only_start_jailed)
+    }
+
+    /// Whether a command is kept from nothing: signs in front of one give it the rights of root. Two of them (`!!`) do
+    /// so on a kernel alone that has no ambient capabilities, which no kernel here is.
     fn lets(&self, key: &str, value: &str) -> bool {
         let signs = value.len() - value.trim_start_matches(['@', '-', ':', '+', '!', '|']).len();
         let signs = &value[..signs];
         let is_free = self.only_start && key != "ExecStart" || signs.contains('+');
-        !self.is_jailed && (is_free || !self.is_walled && (!self.is_other || signs.contains('!')))
+        let is_root = !self.is_other || signs.matches('!').count() == 1;
+        !self.jails(key) && (is_free || !self.is_walled && is_root)
     }
 }
 
@@ -92,8 +116,6 @@ pub fn effects(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
     let folder = folder.filter(|folder| folder.starts_with('/')).map(str::to_owned);
     let variables = environment(lines().filter(|(key, _)| *key == "Environment").map(|(_, value)| value));
     let kept = Kept::of(lines());
-    // The scripts of a folder that is its root are others than those of this name here.
-    let ask = ask.filter(|_| !kept.is_jailed);
     // A file may say otherwise.
     let is_told = last("EnvironmentFile").is_none_or(str::is_empty);
     let mut effects = effects_of(
@@ -102,7 +124,12 @@ pub fn effects(text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
             let filled = put_in(value, &variables);
             let is_sure = is_sure && (is_told || filled == value) && kept.lets(key, value);
             let (folder, variables) = (folder.clone(), variables.clone());
-            let run = move |what| Run { what, is_sure, folder: folder.clone(), variables: variables.clone() };
+            // The scripts of a folder that is its root are others than those of this name here.
+            let is_blind = kept.jails(key);
+            let run = move |what| {
+                let (folder, variables) = (folder.clone(), variables.clone());
+                Run { what, is_sure, is_blind, folder, variables }
+            };
             commands(&filled).into_iter().map(run)
         }),
         ask,
@@ -315,6 +342,19 @@ mod tests {
             ("User=root\nExecStart=/opt/x", vec![true]),
             ("User=nobody\nExecStart=+/opt/x", vec![true]),
             ("User=nobody\nExecStart=-!/opt/x", vec![true]),
+            ("User=nobody\nExecStart=!!/opt/x", vec![false]),
+            ("ExecStart=!!/opt/x", vec![true]),
+            ("BindReadOnlyPaths=/proc/sys\nExecStart=/opt/x", vec![false]),
+            ("BindPaths=/srv/opt:/opt\nExecStart=/opt/x", vec![false]),
+            ("BindPaths=/srv/opt:/opt\nBindPaths=\nExecStart=/opt/x", vec![true]),
+            ("TemporaryFileSystem=/opt:ro\nExecStart=/opt/x", vec![false]),
+            ("TemporaryFileSystem=/opt:ro\nExecStart=+/opt/x", vec![true]),
+            ("PrivateUsers=yes\nExecStart=/opt/x", vec![false]),
+            (
+                "RootDirectory=/srv/jail\nRootDirectoryStartOnly=yes\nExecStartPre=/opt/x\nExecStart=/opt/x",
+                vec![true],
+            ),
+            ("RootDirectory=/srv/jail\nExecStartPre=/opt/x\nExecStart=/opt/x", vec![]),
             (
                 "User=nobody\nPermissionsStartOnly=yes\nExecStartPre=/opt/x\nExecStart=/opt/x",
                 vec![true, false],

@@ -15,11 +15,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::lex::{Part, Word};
-use super::tree::{Command, Kind, List, Pipeline, Redirect, parse};
-use crate::shell::programs::{Place, Program, place_of, program};
+use super::lex::{Document, Part, Word};
+use super::tree::{Command, Kind, List, Pipeline, Redirect, Script, parse};
+use crate::shell::programs::{Program, Way};
+use crate::shell::wrappers::{Place, Started, started};
 use follow::{Body, Spot};
 use paths::{below, of_key, plain};
+use values::{Filled, Variable, here};
 
 /// What becomes of a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +60,14 @@ pub trait Files {
 
     /// The names in a folder, in the order in which they are run.
     fn names(&self, folder: &str) -> Vec<String>;
+
+    /// Whether so much more may be looked at, in words, of a file; it is an empty one for the text itself.
+    fn may_go_on(&self, _: &str, _: usize) -> bool {
+        true
+    }
+
+    /// What a file starts, reads or puts in behind some bound is not followed.
+    fn left_out(&self, _: &str) {}
 }
 
 /// Files that are no folder's.
@@ -77,20 +87,17 @@ pub type Ask<'a> = &'a dyn Files;
 /// Texts that one may be made of, one in another: no script of settings goes deeper.
 const DEPTH_MAX: usize = 8;
 
-/// What one word may come to: more is not followed.
-const VALUES_MAX: usize = 64;
-
 /// Variables that are looked up in one text: those that are made of each other must not take all the time.
 const LOOKS_MAX: usize = 10_000;
 
 /// Functions that are run in one text: those that call each other must not take all the time.
-const CALLS_MAX: usize = 200;
+const CALLS_MAX: usize = 2000;
+
+/// Bytes of a text that count as a word: those of comments cost least, and something.
+const BYTES_OF_A_WORD: usize = 64;
 
 /// Bytes of a function that count as one more.
 const CALL_BYTES: usize = 4096;
-
-/// Bytes of a word with its variables put in.
-const VALUE_MAX: usize = 4096;
 
 /// What a script of a shell does. One for another interpreter may do anything with what it names.
 #[must_use]
@@ -115,6 +122,8 @@ pub struct Run {
     pub what: Ran,
     /// Whether it is run at all.
     pub is_sure: bool,
+    /// Whether it sees other files than those that are asked for.
+    pub is_blind: bool,
     /// The folder that it is run in, where that is told.
     pub folder: Option<String>,
     /// Variables that it is given.
@@ -125,7 +134,7 @@ impl Run {
     /// One that nothing more is told of.
     #[must_use]
     pub fn new(what: Ran, is_sure: bool) -> Self {
-        Self { what, is_sure, folder: None, variables: Vec::new() }
+        Self { what, is_sure, is_blind: false, folder: None, variables: Vec::new() }
     }
 }
 
@@ -137,46 +146,6 @@ pub enum Ran {
     Script(String),
     /// What nobody here can read.
     Untold(String),
-}
-
-/// What a variable was set to anywhere in a text.
-#[derive(Clone, Default)]
-struct Variable {
-    values: Vec<Vec<Part>>,
-    /// How many commands set it.
-    times: usize,
-    /// One of them sets it to what only a shell can tell.
-    is_open: bool,
-}
-
-impl Variable {
-    /// Adds what it may be. Loops of one text count by the same name to the same end.
-    fn may_be(&mut self, parts: &[Part]) {
-        if self.values.len() < VALUES_MAX && !self.values.iter().any(|known| known == parts) {
-            self.values.push(parts.to_vec());
-        }
-    }
-}
-
-/// A word with its variables put in.
-struct Filled {
-    values: Vec<String>,
-    /// Whether these are all that it can be, and it is each of them.
-    is_sure: bool,
-}
-
-impl Filled {
-    /// What only a shell can tell.
-    fn unknown() -> Self {
-        Self { values: vec!["*".to_owned()], is_sure: true }
-    }
-
-    /// Whether it may be a key with one value or another: which key is told all the same.
-    fn is_one_key(&self) -> bool {
-        let mut keys = self.values.iter().map(|value| value.split_once('=').map(|(key, _)| key));
-        let first = keys.next().flatten();
-        first.is_some() && keys.all(|key| key == first)
-    }
 }
 
 #[derive(Default)]
@@ -226,6 +195,22 @@ struct Finder<'a> {
     looks: std::cell::Cell<usize>,
     /// How often a function was run.
     calls: usize,
+    /// Here-documents of the text that is looked at.
+    documents: Vec<String>,
+    /// What the command reads that is looked at, where that is told.
+    input: Option<Input>,
+    /// A command is looked at that may be none.
+    is_guess: bool,
+    /// It sees other files than those that are asked for.
+    is_blind: bool,
+    /// No more is looked at.
+    is_spent: bool,
+}
+
+/// What a command reads.
+enum Input {
+    File(String),
+    Text(String),
 }
 
 impl Finder<'_> {
@@ -250,6 +235,7 @@ impl Finder<'_> {
     /// Does what one of several commands does, which is a process of its own.
     fn run(&mut self, command: Run) {
         (self.is_doubtful, self.folder) = (!command.is_sure, command.folder);
+        self.is_blind = command.is_blind;
         self.begin = self.effects.len();
         for (name, value) in command.variables {
             let values = vec![vec![Part::Text { text: value, quoted: true }]];
@@ -271,11 +257,16 @@ impl Finder<'_> {
 
     fn text(&mut self, text: &str) {
         if self.depth == DEPTH_MAX {
+            self.left_out();
             return self.named(text.to_owned());
+        }
+        if !self.spend(1 + text.len() / BYTES_OF_A_WORD) {
+            return;
         }
         self.depth += 1;
         let text = text.replace("\r\n", "\n");
         let script = parse(&text);
+        let documents = std::mem::replace(&mut self.documents, documents_of(&script));
         self.gather(&script.list);
         self.list(&script.list);
         self.over = None;
@@ -290,6 +281,7 @@ impl Finder<'_> {
             // A shell runs nothing of it, unless it reads more than is read here.
             self.lines_of_others(&text.lines().skip(broken.line - 1).collect::<Vec<_>>().join("\n"));
         }
+        self.documents = documents;
         self.depth -= 1;
     }
 
@@ -321,13 +313,21 @@ impl Finder<'_> {
     fn call(&mut self, name: &str) {
         self.called.insert(name.to_owned());
         let body = self.bodies.iter().rfind(|body| body.name == name).cloned();
-        let is_within = self.running.len() >= DEPTH_MAX || self.running.iter().any(|other| other == name);
-        let Some(body) = body.filter(|_| !is_within && self.calls < CALLS_MAX) else { return };
+        let Some(body) = body.filter(|_| !self.running.iter().any(|other| other == name)) else { return };
+        if self.running.len() >= DEPTH_MAX || self.calls >= CALLS_MAX {
+            return self.left_out();
+        }
+        if !self.spend(1 + body.text.len() / BYTES_OF_A_WORD) {
+            return;
+        }
         self.calls += 1 + body.text.len() / CALL_BYTES;
         self.running.push(name.to_owned());
         let at = std::mem::replace(&mut self.at, body.at);
         let was_open = self.is_open;
-        self.list(&parse(&body.text).list);
+        let script = parse(&body.text);
+        let documents = std::mem::replace(&mut self.documents, documents_of(&script));
+        self.list(&script.list);
+        self.documents = documents;
         // Of a library that writes where it is told, what it is told is named by its caller.
         self.is_open = was_open || self.is_open && self.at.file == at.file;
         self.at = at;
@@ -353,6 +353,19 @@ impl Finder<'_> {
             if !line.trim_start().starts_with('#') {
                 self.named(line.to_owned());
             }
+        }
+    }
+
+    /// Takes so much more to be looked at, unless that would be too much.
+    fn spend(&mut self, work: usize) -> bool {
+        self.is_spent |= self.ask.is_some_and(|ask| !ask.may_go_on(&self.at.file, work));
+        !self.is_spent
+    }
+
+    /// Tells that something is not followed from here on.
+    fn left_out(&self) {
+        if let Some(ask) = self.ask {
+            ask.left_out(&self.at.file);
         }
     }
 
@@ -405,6 +418,7 @@ impl Finder<'_> {
 
     /// What variables and functions a text has, wherever they stand.
     fn gather(&mut self, list: &List<'_>) {
+        let mut is_all = true;
         for command in commands_of(list) {
             match &command.kind {
                 Kind::Simple { assigned, words } => {
@@ -415,7 +429,7 @@ impl Finder<'_> {
                     for (name, value) in assigned.iter().chain(more).filter_map(Word::assigned) {
                         let variable = self.variables.entry(name.to_owned()).or_default();
                         variable.times += 1;
-                        variable.may_be(&value.parts);
+                        is_all &= variable.may_be(&value.parts);
                     }
                     for word in words.iter().filter(|_| reads).skip(1) {
                         self.variables.entry(word.raw.to_owned()).or_default().is_open = true;
@@ -426,7 +440,9 @@ impl Finder<'_> {
                     variable.times += 1;
                     match words {
                         Some((words, _)) => {
-                            words.iter().for_each(|word| variable.may_be(&here(&word.parts)));
+                            for word in words {
+                                is_all &= variable.may_be(&here(&word.parts));
+                            }
                         }
                         None => variable.is_open = true,
                     }
@@ -439,10 +455,16 @@ impl Finder<'_> {
                 _ => lists_in(command).into_iter().for_each(|list| self.gather(list)),
             }
         }
+        if !is_all {
+            self.left_out();
+        }
     }
 
     fn list(&mut self, list: &List<'_>) {
         for chain in &list.items {
+            if self.is_spent {
+                return;
+            }
             match chain.in_background {
                 true => {
                     self.apart(|finder| finder.perhaps(|finder| finder.chain(chain)));
@@ -526,6 +548,9 @@ impl Finder<'_> {
         command: &Command<'_>,
         before: &str,
     ) -> String {
+        if !self.spend(1 + assigned.len() + words.len()) {
+            return String::new();
+        }
         self.outputs(assigned.iter().chain(words));
         self.reads.extend(assigned.iter().map(|word| word.raw.to_owned()));
         let filled: Vec<Filled> = words.iter().map(|word| self.filled(&word.parts, 0)).collect();
@@ -535,10 +560,25 @@ impl Finder<'_> {
         // What only may be a word of it may be written.
         let was_doubtful = self.is_doubtful;
         self.is_doubtful |= !filled.iter().all(|filled| filled.is_sure || filled.is_one_key());
+        self.input = self.input_of(&command.redirects);
         self.command(&fields, &says, before);
-        self.is_doubtful = was_doubtful;
+        (self.is_doubtful, self.input) = (was_doubtful, None);
         self.redirects(&command.redirects, &says);
         says
+    }
+
+    /// What a command reads, by its redirections.
+    fn input_of(&self, redirects: &[Redirect<'_>]) -> Option<Input> {
+        let is_input = |redirect: &&Redirect<'_>| {
+            redirect.operator.starts_with('<') && matches!(redirect.descriptor, None | Some("0"))
+        };
+        let redirect = redirects.iter().rfind(is_input)?;
+        let one = || self.filled(&redirect.target.parts, 0).values.into_iter().next();
+        match redirect.operator {
+            "<" => one().map(Input::File),
+            "<<<" => one().map(Input::Text),
+            _ => self.documents.get(redirect.document?).cloned().map(Input::Text),
+        }
     }
 
     fn redirects(&mut self, redirects: &[Redirect<'_>], says: &str) {
@@ -581,27 +621,62 @@ impl Finder<'_> {
             "exec" if fields.len() > 1 => self.over = Some("exit"),
             _ => {}
         }
-        let Place { is_of_another, has_other_network, root } = place_of(fields);
+        let Some(Started { place, program, gets, other, is_cut, looked_at }) = started(fields) else {
+            return;
+        };
+        if is_cut {
+            self.left_out();
+        }
+        if !self.spend(looked_at) {
+            return;
+        }
+        let Place { is_of_another, has_other_network, root, folder } = place;
         let was = (self.is_doubtful, self.has_other_network);
         // Which settings a root has mounted, nobody here knows.
         self.is_doubtful |= is_of_another || root.is_some();
         self.has_other_network |= has_other_network;
-        match root {
-            None => self.program(fields, says, before),
-            Some(root) => self.apart(|finder| {
-                let root = format!("{}{}", finder.root, plain(&below(finder.folder.as_deref(), &root)).0);
-                let was = std::mem::replace(&mut finder.root, root);
-                finder.folder = Some("/".to_owned());
-                finder.program(fields, says, before);
+        let run = |finder: &mut Self| match gets {
+            true => finder.with_more(program, fields, says, before),
+            false => finder.program(program, fields, says, before),
+        };
+        match (root, folder) {
+            (None, None) => run(self),
+            (root, folder) => self.apart(|finder| {
+                let was = finder.root.clone();
+                if let Some(root) = root {
+                    finder.root += &plain(&below(finder.folder.as_deref(), &root)).0;
+                    finder.folder = Some("/".to_owned());
+                }
+                if let Some(folder) = folder {
+                    finder.go_to(&folder);
+                }
+                run(finder);
                 finder.root = was;
             }),
+        }
+        if let Some(other) = other.filter(|_| !self.is_guess) {
+            let over = self.over;
+            (self.is_guess, self.is_doubtful) = (true, true);
+            self.apart(|finder| finder.command(other, says, before));
+            (self.is_guess, self.over) = (false, over);
         }
         (self.is_doubtful, self.has_other_network) = was;
     }
 
-    fn program(&mut self, fields: &[String], says: &str, before: &str) {
+    /// A program that is given more words than these, which `xargs` reads.
+    fn with_more(&mut self, program: Program, fields: &[String], says: &str, before: &str) {
+        if matches!(program, Program::Reads) {
+            return self.reads.push(fields.join(" "));
+        }
+        // A program that nobody here knows is given names, and no place to write to.
+        self.is_open |= !matches!(program, Program::Unknown | Program::Input | Program::File { .. });
+        self.named(format!("{} {before}", fields.join(" ")));
+        self.program(program, fields, says, before);
+    }
+
+    fn program(&mut self, program: Program, fields: &[String], says: &str, before: &str) {
         let told = || fields.join(" ");
-        match program(fields) {
+        match program {
             Program::Reads => self.reads.push(told()),
             Program::Unknown => self.named(told()),
             Program::File { name, way } => {
@@ -624,22 +699,17 @@ impl Finder<'_> {
                 }
                 self.is_doubtful = was;
             }
-            Program::Gets(words) => {
-                // More words than these come from what it reads.
-                match program(&words) {
-                    Program::Reads => self.reads.push(told()),
-                    what => {
-                        // A program that nobody here knows is given names, and no place to write to.
-                        self.is_open |= !matches!(what, Program::Unknown | Program::File { .. });
-                        self.named(format!("{} {before}", told()));
-                        self.command(&words, says, before);
-                    }
+            Program::Input => {
+                self.named(told());
+                match self.input.take() {
+                    Some(Input::File(name)) => self.follow(&name, Way::Shell),
+                    Some(Input::Text(text)) => self.apart(|finder| finder.script(&text)),
+                    None => {}
                 }
             }
             Program::Finds { folders, name, runs } => {
-                let only_reads = runs
-                    .as_ref()
-                    .is_some_and(|runs| !runs.is_empty() && matches!(program(runs), Program::Reads));
+                let runs_what = runs.as_ref().and_then(|runs| started(runs)).map(|started| started.program);
+                let only_reads = matches!(runs_what, Some(Program::Reads));
                 if only_reads {
                     return self.reads.push(told());
                 }
@@ -719,77 +789,6 @@ impl Finder<'_> {
             }
         }
     }
-
-    /// A word with what a shell puts in; of what cannot be told a `*`.
-    fn filled(&self, parts: &[Part], depth: usize) -> Filled {
-        let mut all = Filled { values: vec![String::new()], is_sure: true };
-        let mut splits = false;
-        for part in parts {
-            let mut more = match part {
-                Part::Text { text, .. } => Filled { values: vec![text.clone()], is_sure: true },
-                Part::Variable { name, rest, quoted } if rest.is_empty() => {
-                    splits |= !quoted;
-                    self.value(name, depth)
-                }
-                // A file that nobody had before.
-                Part::Output { commands } if commands.trim_start().starts_with("mktemp") => {
-                    Filled { values: vec!["/tmp/*".to_owned()], is_sure: true }
-                }
-                _ => Filled::unknown(),
-            };
-            let is_too_much = all.values.len() * more.values.len() > VALUES_MAX
-                || all.values.iter().chain(&more.values).any(|value| value.len() > VALUE_MAX);
-            if is_too_much {
-                (more, all.is_sure) = (Filled::unknown(), false);
-            }
-            all.is_sure &= more.is_sure;
-            let more = &more.values;
-            let joined =
-                all.values.iter().flat_map(|one| more.iter().map(move |more| format!("{one}{more}")));
-            all.values = joined.take(VALUES_MAX).collect();
-        }
-        if splits {
-            all.values =
-                all.values.iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect();
-        }
-        all.values = all.values.iter().flat_map(|value| in_braces(value)).take(VALUES_MAX).collect();
-        all
-    }
-
-    /// What a variable may be. One that several commands set is one of them.
-    fn value(&self, name: &str, depth: usize) -> Filled {
-        let looks = self.looks.get();
-        self.looks.set(looks + 1);
-        let known = self.variables.get(name).or_else(|| self.environment.get(name));
-        let Some(variable) = known.filter(|_| depth < DEPTH_MAX && looks < LOOKS_MAX) else {
-            let own = [("HOME", "/root"), ("TMPDIR", "/tmp")].into_iter().find(|(own, _)| *own == name);
-            return own.map_or_else(Filled::unknown, |(_, folder)| Filled {
-                values: vec![folder.to_owned()],
-                is_sure: true,
-            });
-        };
-        let mut all = Filled { values: Vec::new(), is_sure: variable.times == 1 && !variable.is_open };
-        for parts in variable.values.iter().take(VALUES_MAX) {
-            let filled = self.filled(parts, depth + 1);
-            all.is_sure &= filled.is_sure;
-            all.values.extend(filled.values);
-        }
-        if variable.is_open {
-            all.values.push("*".to_owned());
-        }
-        if all.values.is_empty() { Filled::unknown() } else { all }
-    }
-}
-
-/// A pattern of names in the folder that a text is in, as one that says so: a `*` alone stands for anything.
-fn here(parts: &[Part]) -> Vec<Part> {
-    let mut parts = parts.to_vec();
-    if let Some(Part::Text { text, quoted: false }) = parts.first_mut()
-        && text.starts_with('*')
-    {
-        text.insert_str(0, "./");
-    }
-    parts
 }
 
 /// The file of the kernel that something is written to, and no other.
@@ -822,6 +821,12 @@ fn may_be_of_network(what: &What) -> bool {
     })
 }
 
+/// The here-documents of a script, each as a text.
+fn documents_of(script: &Script<'_>) -> Vec<String> {
+    let text = |lines: &Document<'_>| lines.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
+    script.documents.iter().map(text).collect()
+}
+
 fn loaded(effect: &Effect) -> Option<String> {
     match &effect.what {
         What::Load(path) => Some(path.clone()),
@@ -835,23 +840,6 @@ fn without_redirects(command: &Command<'_>) -> String {
     let ends = command.redirects.iter().rev();
     let end = ends.fold(command.raw.len(), |end, redirect| cut(&command.raw[..end], redirect));
     command.raw[..end].trim_end().to_owned()
-}
-
-/// `a{b,c}` as bash has it: `ab` and `ac`. Numbers are not counted.
-fn in_braces(word: &str) -> Vec<String> {
-    let Some((before, rest)) = word.split_once('{') else { return vec![word.to_owned()] };
-    let Some((inner, after)) =
-        rest.split_once('}').filter(|(inner, _)| !before.ends_with('$') && !inner.contains('{'))
-    else {
-        return vec![word.to_owned()];
-    };
-    let words: Vec<&str> = match (inner.contains(','), inner.contains("..")) {
-        (true, _) => inner.split(',').collect(),
-        (false, true) => vec!["*"],
-        _ => return vec![word.to_owned()],
-    };
-    let after = in_braces(after);
-    words.iter().flat_map(|one| after.iter().map(move |after| format!("{before}{one}{after}"))).collect()
 }
 
 fn commands_of<'l, 't>(list: &'l List<'t>) -> impl Iterator<Item = &'l Command<'t>> {
@@ -879,6 +867,7 @@ fn lists_in<'c, 't>(command: &'c Command<'t>) -> Vec<&'c List<'t>> {
 mod branches;
 mod follow;
 mod paths;
+mod values;
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ mod effects;
 mod lex;
 mod programs;
 mod tree;
+mod wrappers;
 
 pub use effects::{Ask, Effect, Files, Ran, Run, What, effects, effects_of};
 pub use lex::{Broken, Document, Lexer, Part, Token, Word, is_name};

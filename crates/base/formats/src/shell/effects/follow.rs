@@ -2,7 +2,7 @@
 
 use super::paths::{below, plain};
 use super::{CALLS_MAX, Finder, LOOKS_MAX};
-use crate::shell::programs::{FOLDERS, Way};
+use crate::shell::programs::{FOLDERS, Program, Way, of_shell};
 
 /// Files of which each is started or read by the one before: no script of settings goes deeper.
 const FILES_MAX: usize = 8;
@@ -32,11 +32,21 @@ fn is_for_shell(text: &str) -> Option<bool> {
     Some(first.split_whitespace().filter_map(|word| word.rsplit('/').next()).any(is_shell))
 }
 
+/// Whether a script has its shell run nothing, as `#!/bin/sh -n` does.
+fn only_reads(text: &str) -> bool {
+    let first = text.lines().next().unwrap_or_default();
+    let options = first.split_whitespace().skip_while(|word| !word.starts_with('-') || *word == "-S");
+    let mut words: Vec<String> = options.map(str::to_owned).collect();
+    words.retain(|word| word.starts_with('-'));
+    matches!(of_shell(&words), Program::Reads)
+}
+
 impl Finder<'_> {
     /// Does what a whole text does, by whatever reads it.
     pub(super) fn whole(&mut self, text: &str) {
         match is_for_shell(text) {
             Some(false) => self.lines_of_others(text),
+            Some(true) if only_reads(text) => {}
             _ => self.text(text),
         }
     }
@@ -46,9 +56,11 @@ impl Finder<'_> {
         let Some((path, text)) = self.found(name, way) else { return };
         // What is no script at all is started by a shell alone.
         let is_none = way == Way::Run && self.depth == self.ground && is_for_shell(&text).is_none();
-        let is_within = self.files.len() >= FILES_MAX || self.files.contains(&path);
-        if is_none || is_within || self.calls >= CALLS_MAX {
+        if is_none || self.files.contains(&path) {
             return;
+        }
+        if self.files.len() >= FILES_MAX || self.calls >= CALLS_MAX {
+            return self.left_out();
         }
         self.calls += 1;
         let was_doubtful = self.is_doubtful;
@@ -73,7 +85,7 @@ impl Finder<'_> {
     /// `-`, and by that of Red Hat others, too.
     pub(super) fn parts(&mut self, folder: &str, is_sure: bool) {
         let folder = plain(&below(self.folder.as_deref(), folder)).0;
-        let Some(ask) = self.ask.filter(|_| folder.starts_with('/')) else { return };
+        let Some(ask) = self.ask.filter(|_| folder.starts_with('/') && !self.is_blind) else { return };
         let was = self.is_doubtful;
         for name in ask.names(&format!("{}{folder}", self.root)) {
             let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
@@ -103,6 +115,8 @@ impl Finder<'_> {
             ground: self.depth,
             looks: self.looks.clone(),
             calls: self.calls,
+            is_guess: self.is_guess,
+            is_spent: self.is_spent,
             ..Finder::default()
         };
         if matches!(way, Way::Run | Way::Part) {
@@ -113,13 +127,17 @@ impl Finder<'_> {
         self.effects = other.finish();
         (self.files, self.begin, self.looks, self.calls) =
             (other.files, other.begin, other.looks, other.calls);
+        self.is_spent |= other.is_spent;
     }
 
     /// The path and the text of a file. A name without a folder is looked for where programs lie.
     fn found(&self, name: &str, way: Way) -> Option<(String, String)> {
-        let ask = self.ask?;
+        let ask = self.ask.filter(|_| !self.is_blind)?;
         let looks = self.looks.get();
         self.looks.set(looks + 1);
+        if looks == LOOKS_MAX {
+            self.left_out();
+        }
         let is_bare = !name.contains('/') && way != Way::Shell;
         let paths: Vec<String> = match is_bare {
             true => FOLDERS.iter().map(|folder| format!("{folder}{name}")).collect(),

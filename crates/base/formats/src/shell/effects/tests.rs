@@ -357,7 +357,23 @@ fn what_another_user_runs_may_write_at_most() {
         "start-stop-daemon --start --chuid www-data:www-data --exec /usr/sbin/tune",
         "systemd-run --uid=nobody tune",
         "systemd-run -p User=nobody tune",
-        "unshare -n tune",
+        "systemd-run -M web tune",
+        "systemd-run --machine=web tune",
+        "systemd-run -Hother tune",
+        "systemd-run --host other tune",
+        "systemd-run -p ReadOnlyPaths=/proc/sys tune",
+        "systemd-run --property RootDirectory=/srv/jail tune",
+        "systemd-run --user tune",
+        "sudo -Hu postgres tune",
+        "sudo -nu '#1000' tune",
+        "unshare -rn tune",
+        // An option that nobody here knows may take a word, or none.
+        "sudo --new tune",
+        "sudo --new 5 tune",
+        "chrt -Z 5 tune",
+        "setpriv --bounding-set -all --reuid=nobody tune",
+        "nice --new=5 flock /run/lock tune",
+        "start-stop-daemon --start --new --exec /usr/sbin/tune",
     ] {
         assert_eq!(is_sure(text), [false], "{text}");
     }
@@ -375,6 +391,29 @@ fn what_another_user_runs_may_write_at_most() {
         "unshare -m --propagation private tune",
         "unshare --mount tune",
         "bash -e -o pipefail /usr/sbin/tune",
+        "unshare -n tune",
+        "systemd-run -p User=root -p MemoryMax=1G --collect tune",
+        "sh /usr/sbin/tune -c x",
+        "bash -O nullglob /usr/sbin/tune",
+        "bash --rcfile /dev/null /usr/sbin/tune",
+        "sh - /usr/sbin/tune",
+        "sh < /usr/sbin/tune",
+        "sh -s a b < /usr/sbin/tune",
+        "bash <<E\ntune\nE",
+        "f() {\nbash <<E\ntune\nE\n}\nf",
+        "bash <<< tune",
+        "start-stop-daemon -Sbx /usr/sbin/tune",
+        "start-stop-daemon -S -x/usr/sbin/tune -d /tmp",
+        "runuser -u root -- tune --all",
+        "su root /usr/sbin/tune",
+        "env - PATH=/bin tune",
+        "env -C /usr/sbin ./tune",
+        "sudo -p '' tune",
+        "sudo -nE -- tune",
+        "timeout --kill-after 5 10 tune",
+        "taskset ff tune",
+        "numactl -N 0 --membind 0 tune",
+        "xargs -n1 tune < /x",
     ] {
         assert_eq!(is_sure(text), [true], "{text}");
     }
@@ -383,6 +422,19 @@ fn what_another_user_runs_may_write_at_most() {
         "bash -vn /usr/sbin/tune",
         "bash -o noexec /usr/sbin/tune",
         "sh -n -c 'sysctl -w a.b=1'",
+        "command -v tune",
+        "if ! command -V tune; then exit; fi",
+        "sudo -l tune",
+        "sudo -nl tune",
+        "start-stop-daemon --start --test --exec /usr/sbin/tune",
+        "start-stop-daemon -S -t -x /usr/sbin/tune",
+        "start-stop-daemon -Stx /usr/sbin/tune",
+        "chrt -p 5 tune",
+        // Other files are there.
+        "unshare -R /srv/jail tune",
+        "unshare --root=/srv/jail tune",
+        "start-stop-daemon --start --chroot /srv/jail --exec /usr/sbin/tune",
+        "sudo --chroot=/srv/jail tune",
         "start-stop-daemon --stop --exec /usr/sbin/tune",
     ] {
         assert_eq!(is_sure(text), [false; 0], "{text}");
@@ -518,4 +570,96 @@ fn a_profile_of_tuned_may_be_made_active() {
     for text in ["tuned-adm profile", "tuned-adm active", "tuned-adm -l error list", "tuned-adm off"] {
         assert_eq!(told(text), [""; 0], "{text}");
     }
+}
+
+/// What is told to run nothing does so by its first line, too; a shell that is given the file does not read that.
+#[test]
+fn a_script_that_runs_nothing_sets_nothing() {
+    let of = |text: &str, first: &str| {
+        let ask = |path: &str, _: bool| (path == "/x").then(|| format!("{first}\nsysctl -w a.b=1\n"));
+        effects(text, Some(&ask)).iter().any(|effect| effect.is_sure)
+    };
+    for first in ["#!/bin/sh -n", "#!/bin/bash -en", "#!/usr/bin/env -S bash -n"] {
+        assert!(!of("/x", first) && of("sh /x", first) && of(". /x", first), "{first}");
+    }
+    assert!(of("/x", "#!/bin/sh -e") && of("/x", "#!/usr/bin/env -S bash -e"));
+}
+
+/// Gives one script, and remembers where following ended.
+#[derive(Default)]
+struct Bounded {
+    script: String,
+    left: std::cell::RefCell<Vec<String>>,
+    /// Words that may be looked at; none for as many as there are.
+    most: Option<usize>,
+    work: std::cell::Cell<usize>,
+}
+
+impl Files for Bounded {
+    fn text(&self, path: &str, _: bool) -> Option<String> {
+        (path == "/x").then(|| self.script.clone())
+    }
+
+    fn names(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn may_go_on(&self, _: &str, work: usize) -> bool {
+        self.work.set(self.work.get() + work);
+        self.most.is_none_or(|most| self.work.get() <= most)
+    }
+
+    fn left_out(&self, file: &str) {
+        self.left.borrow_mut().push(file.to_owned());
+    }
+}
+
+#[test]
+fn what_passes_a_bound_is_told() {
+    let sets = "sysctl -w a.b=1";
+    let list = |count: usize| {
+        let keys: String = (0..count).map(|at| format!("x.y{at}=1 ")).collect();
+        format!("for kv in {keys}vm.swappiness=60; do sysctl -w $kv; done")
+    };
+    let calls = |count: usize| format!("log() {{ logger $1; }}\n{}{sets}\n/x", "log a\n".repeat(count));
+    for (text, is_told, expected) in [
+        (list(70), false, "=key vm.swappiness vm.swappiness=60"),
+        (list(300), true, "?vm.swappiness=60"),
+        (calls(210), false, "=key c.d c.d=1"),
+        (calls(2100), true, "=key a.b a.b=1"),
+        (format!("{sets}; sh -c '{}'", "eval ".repeat(9) + "true"), true, "=key a.b a.b=1"),
+    ] {
+        let files = Bounded { script: "#!/bin/sh\nsysctl -w c.d=1\n".to_owned(), ..Bounded::default() };
+        let found = told_of(&text, Some(&files));
+        assert!(found.contains(&expected.to_owned()), "{expected}: {:?}", found.last());
+        assert_eq!(!files.left.borrow().is_empty(), is_told, "{:.40}", text);
+    }
+}
+
+/// Each word is looked at once, whatever it starts; and where no more may be looked at, no more is.
+#[test]
+fn the_work_grows_with_the_words_and_has_an_end() {
+    let work = |text: &str, most: Option<usize>| {
+        let files = Bounded { script: format!("#!/bin/sh\n{text}\n"), most, ..Bounded::default() };
+        told_of("/x", Some(&files));
+        files.work.get()
+    };
+    let parts = [
+        "start-stop-daemon -S -x start-stop-daemon -- ",
+        "-S -x start-stop-daemon -- ",
+        "-S -x start-stop-daemon a ",
+        "sudo ",
+        "xargs ",
+        "chroot /a ",
+        "sudo --new ",
+    ];
+    for part in parts {
+        let first = if part.starts_with('-') { "start-stop-daemon " } else { "" };
+        let begin = std::time::Instant::now();
+        let once = work(&(format!("{first}{}x", part.repeat(1000))), None);
+        let many = work(&(format!("{first}{}x", part.repeat(4000))), None);
+        assert!(many <= 5 * once, "{part}: {once} and {many}");
+        assert!(begin.elapsed().as_secs() < 20, "{part}");
+    }
+    assert!(work(&"true a b c\n".repeat(10_000), Some(500)) < 1000 + 120_000 / 64);
 }

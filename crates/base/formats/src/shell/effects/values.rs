@@ -1,0 +1,146 @@
+//! What words of a text may come to, with what a shell puts into them.
+
+use super::{DEPTH_MAX, Finder, LOOKS_MAX};
+use crate::shell::lex::Part;
+
+/// What one word may come to: more is not followed.
+pub(super) const VALUES_MAX: usize = 256;
+
+/// Bytes of a word with its variables put in.
+const VALUE_MAX: usize = 4096;
+
+/// What a variable was set to anywhere in a text.
+#[derive(Clone, Default)]
+pub(super) struct Variable {
+    pub(super) values: Vec<Vec<Part>>,
+    /// How many commands set it.
+    pub(super) times: usize,
+    /// One of them sets it to what only a shell can tell.
+    pub(super) is_open: bool,
+}
+
+impl Variable {
+    /// Adds what it may be. Loops of one text count by the same name to the same end. Whether that is all of it.
+    pub(super) fn may_be(&mut self, parts: &[Part]) -> bool {
+        if self.values.iter().any(|known| known == parts) {
+            return true;
+        }
+        // Beyond, it may be anything.
+        self.is_open |= self.values.len() >= VALUES_MAX;
+        if !self.is_open {
+            self.values.push(parts.to_vec());
+        }
+        !self.is_open
+    }
+}
+
+/// A word with its variables put in.
+pub(super) struct Filled {
+    pub(super) values: Vec<String>,
+    /// Whether these are all that it can be, and it is each of them.
+    pub(super) is_sure: bool,
+}
+
+impl Filled {
+    /// What only a shell can tell.
+    pub(super) fn unknown() -> Self {
+        Self { values: vec!["*".to_owned()], is_sure: true }
+    }
+
+    /// Whether it may be a key with one value or another: which key is told all the same.
+    pub(super) fn is_one_key(&self) -> bool {
+        let mut keys = self.values.iter().map(|value| value.split_once('=').map(|(key, _)| key));
+        let first = keys.next().flatten();
+        first.is_some() && keys.all(|key| key == first)
+    }
+}
+
+impl Finder<'_> {
+    /// A word with what a shell puts in; of what cannot be told a `*`.
+    pub(super) fn filled(&self, parts: &[Part], depth: usize) -> Filled {
+        let mut all = Filled { values: vec![String::new()], is_sure: true };
+        let mut splits = false;
+        for part in parts {
+            let mut more = match part {
+                Part::Text { text, .. } => Filled { values: vec![text.clone()], is_sure: true },
+                Part::Variable { name, rest, quoted } if rest.is_empty() => {
+                    splits |= !quoted;
+                    self.value(name, depth)
+                }
+                // A file that nobody had before.
+                Part::Output { commands } if commands.trim_start().starts_with("mktemp") => {
+                    Filled { values: vec!["/tmp/*".to_owned()], is_sure: true }
+                }
+                _ => Filled::unknown(),
+            };
+            let is_too_much = all.values.len() * more.values.len() > VALUES_MAX
+                || all.values.iter().chain(&more.values).any(|value| value.len() > VALUE_MAX);
+            if is_too_much {
+                (more, all.is_sure) = (Filled::unknown(), false);
+            }
+            all.is_sure &= more.is_sure;
+            let more = &more.values;
+            let joined =
+                all.values.iter().flat_map(|one| more.iter().map(move |more| format!("{one}{more}")));
+            all.values = joined.take(VALUES_MAX).collect();
+        }
+        if splits {
+            all.values =
+                all.values.iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect();
+        }
+        all.values = all.values.iter().flat_map(|value| in_braces(value)).take(VALUES_MAX).collect();
+        all
+    }
+
+    /// What a variable may be. One that several commands set is one of them.
+    fn value(&self, name: &str, depth: usize) -> Filled {
+        let looks = self.looks.get();
+        self.looks.set(looks + 1);
+        let known = self.variables.get(name).or_else(|| self.environment.get(name));
+        let Some(variable) = known.filter(|_| depth < DEPTH_MAX && looks < LOOKS_MAX) else {
+            let own = [("HOME", "/root"), ("TMPDIR", "/tmp")].into_iter().find(|(own, _)| *own == name);
+            return own.map_or_else(Filled::unknown, |(_, folder)| Filled {
+                values: vec![folder.to_owned()],
+                is_sure: true,
+            });
+        };
+        let mut all = Filled { values: Vec::new(), is_sure: variable.times == 1 && !variable.is_open };
+        for parts in variable.values.iter().take(VALUES_MAX) {
+            let filled = self.filled(parts, depth + 1);
+            all.is_sure &= filled.is_sure;
+            all.values.extend(filled.values);
+        }
+        if variable.is_open {
+            all.values.push("*".to_owned());
+        }
+        if all.values.is_empty() { Filled::unknown() } else { all }
+    }
+}
+
+/// A pattern of names in the folder that a text is in, as one that says so: a `*` alone stands for anything.
+pub(super) fn here(parts: &[Part]) -> Vec<Part> {
+    let mut parts = parts.to_vec();
+    if let Some(Part::Text { text, quoted: false }) = parts.first_mut()
+        && text.starts_with('*')
+    {
+        text.insert_str(0, "./");
+    }
+    parts
+}
+
+/// `a{b,c}` as bash has it: `ab` and `ac`. Numbers are not counted.
+fn in_braces(word: &str) -> Vec<String> {
+    let Some((before, rest)) = word.split_once('{') else { return vec![word.to_owned()] };
+    let Some((inner, after)) =
+        rest.split_once('}').filter(|(inner, _)| !before.ends_with('$') && !inner.contains('{'))
+    else {
+        return vec![word.to_owned()];
+    };
+    let words: Vec<&str> = match (inner.contains(','), inner.contains("..")) {
+        (true, _) => inner.split(',').collect(),
+        (false, true) => vec!["*"],
+        _ => return vec![word.to_owned()],
+    };
+    let after = in_braces(after);
+    words.iter().flat_map(|one| after.iter().map(move |after| format!("{before}{one}{after}"))).collect()
+}
