@@ -43,12 +43,16 @@ next and up to 256 KiB each; of one for another interpreter what its lines name 
 `flock`, `systemd-run` and their like, and what `run-parts` runs: files with a name of letters, digits, `_` and `-`,
 while one of another name *may* be passed over. In another network (`ip netns exec`) settings of a network are others,
 and all the rest is the same; below a root of its own (`chroot`), what a rule of udev starts (`RUN`), and a profile that
-`tuned-adm profile` makes active, *may* set something. What a loop runs (`for f in FOLDER/*`), what a script is given as
-`$1`, and what a script of a profile of tuned starts, is not followed. Nothing is opened that is no file, as a device may begin to work by it, and nothing is looked
-at on a file system of the network, on one of a program (`fuse`) or behind an automount: that may wait. A byte that is
-no UTF-8 hides nothing. Of scripts of more than 8 MiB in sum the rest is not followed, which is told. A recording keeps
-no such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and
-`enabled=false`.
+`tuned-adm profile` makes active, *may* set something. So does what stands behind an option of such a program that is
+not known, and what a unit starts with `BindPaths=` or `TemporaryFileSystem=`; what is looked up, tested or listed
+(`command -v`, `start-stop-daemon --test`, `sudo -l`) is not run. What a loop runs (`for f in FOLDER/*`), what a script
+is given as `$1`, and what a script of a profile of tuned starts, is not followed. Nothing is opened that is no file, as
+a device may begin to work by it, and nothing is looked at on a file system of the network, on one of a program (`fuse`)
+or behind an automount: that may wait. A byte that is no UTF-8 hides nothing. Of scripts of more than 8 MiB in sum, and
+of more words than a second is enough for, the rest is not followed, nor is what a text does behind more calls, words
+or levels than a script has: `plan` and `check` then name the file at which that ended, and the exit code stays. A
+recording keeps no such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`,
+`replace=1` and `enabled=false`.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

@@ -414,6 +414,9 @@ pub struct Observation {
     /// Other programs that set knobs here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writers: Vec<SeenWriter>,
+    /// Files that start more than anybody follows: what stands there, and behind it, may set knobs, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfollowed: Vec<String>,
     /// What units have of their own, by the place of the file that would give them something else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, UnitSetting>,
@@ -429,6 +432,17 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// That not all was looked at which may set knobs, with the file at which that ended.
+    #[must_use]
+    pub fn not_followed(&self) -> Option<String> {
+        let (first, more) = self.unfollowed.split_first()?;
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        Some(format!(
+            "following scripts ended at {first}{more}, which starts more than is looked at: what else is set there, or \
+             by scripts behind it, is not known"
+        ))
+    }
+
     /// The reading of one place of a knob.
     #[must_use]
     pub fn reading(&self, knob: &KnobId, place: &str) -> Option<&Reading> {

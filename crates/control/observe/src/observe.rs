@@ -75,7 +75,8 @@ fn with_next_boot(
     catalogue: &Catalogue,
     mut observation: Observation,
 ) -> Observation {
-    observation.writers = writers::read(host, catalogue);
+    let writers::Seen { writers, unfollowed } = writers::read(host, catalogue);
+    (observation.writers, observation.unfollowed) = (writers, unfollowed);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
     let ToCome { persisted, undecided, by_boot_line } =
         persisted::read(host, shared, catalogue, &observation, &boot);
@@ -118,6 +119,7 @@ fn places(
         by_boot_line: BTreeMap::new(),
         boot: BootLoader::default(),
         writers: Vec::new(),
+        unfollowed: Vec::new(),
         units: BTreeMap::new(),
         services: BTreeSet::new(),
         machine: None,

@@ -12,6 +12,7 @@ mod rules;
 mod scope;
 pub(crate) mod unit;
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -24,12 +25,25 @@ struct Look<'a> {
     near: Near<'a>,
     places: places::Places<'a>,
     units: unit::Units<'a>,
+    /// Words of texts that were looked at by now, of all writers.
+    work: Cell<usize>,
+    /// The files at which following ended.
+    unfollowed: RefCell<Vec<String>>,
 }
 
 impl<'a> Look<'a> {
     fn at(host: &'a Host, catalogue: &'a Catalogue) -> Self {
         let (near, places) = (Near::of(host), places::Places::of(catalogue));
-        Self { near, places, units: unit::Units::of(host) }
+        let (work, unfollowed) = (Cell::new(0), RefCell::default());
+        Self { near, places, units: unit::Units::of(host), work, unfollowed }
+    }
+
+    /// Takes note of a file that starts more than is followed.
+    fn is_left_out(&self, file: &str) {
+        let mut files = self.unfollowed.borrow_mut();
+        if !files.iter().any(|known| known == file) {
+            files.push(file.to_owned());
+        }
     }
 
     fn host(&self) -> &'a Host {
@@ -44,15 +58,23 @@ impl<'a> Look<'a> {
 /// Bytes of a process's name that the kernel keeps (`TASK_COMM_LEN`, without the zero at the end).
 const COMM_BYTES: usize = 15;
 
-/// The second writers of a host, in the order of the catalogue. Those that are seen line by line in the files of the
-/// next boot are not among them.
-pub(crate) fn read(host: &Host, catalogue: &Catalogue) -> Vec<SeenWriter> {
+/// What a look at the second writers of a host found.
+pub(crate) struct Seen {
+    /// In the order of the catalogue. Those that are seen line by line in the files of the next boot are not among them.
+    pub(crate) writers: Vec<SeenWriter>,
+    /// The files at which following ended, before all was seen.
+    pub(crate) unfollowed: Vec<String>,
+}
+
+/// The second writers of a host.
+pub(crate) fn read(host: &Host, catalogue: &Catalogue) -> Seen {
     let names: BTreeSet<&str> =
         catalogue.writers().iter().flat_map(|writer| &writer.programs).map(|name| comm(name)).collect();
     let processes = processes(host, &names);
     let look = Look::at(host, catalogue);
     let seen = |writer: &Writer| seen(&look, writer, &processes);
-    catalogue.writers().iter().filter_map(seen).collect()
+    let writers = catalogue.writers().iter().filter_map(seen).collect();
+    Seen { writers, unfollowed: look.unfollowed.take() }
 }
 
 /// Whether a host has a unit: a file of systemd's folders, or the template that it is an instance of.

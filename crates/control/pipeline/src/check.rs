@@ -66,6 +66,8 @@ pub struct Checked {
     pub texts: Vec<HeldText>,
     /// What open entries hold of pools of huge pages, and whether anybody uses it; oldest first.
     pub pools: Vec<PoolUse>,
+    /// That not all was looked at which may set knobs at the boot.
+    pub not_followed: Option<String>,
     /// Done, or findings.
     pub exit: Exit,
 }
@@ -149,6 +151,7 @@ pub fn check_without(
         carried_over,
         texts,
         pools,
+        not_followed: observation.not_followed(),
         exit,
     })
 }

@@ -126,7 +126,8 @@ fn of_profile(
     let unsuited = service.and_then(|service| of_others(session, profile, &service));
     let unsuited = unsuited.or_else(|| of_other_version(session, profile));
     let allowed = Allowed { classes: options.allow_classes, knobs: options.allow_knobs };
-    Ok((Plan { unsuited, allowed, ..plan }, observation))
+    let plan = Plan { unsuited, allowed, ..plan };
+    Ok((with_unfollowed(plan, &observation), observation))
 }
 
 /// Why a profile is for other programs than the service that was named: none of its processes is one of those.
@@ -182,7 +183,15 @@ fn with_second_writers(
     if plan.host_id != observation.host.host_id {
         return (plan, observation);
     }
-    (named_beside(session, plan, entries, &observation, persist), observation)
+    let plan = named_beside(session, plan, entries, &observation, persist);
+    (with_unfollowed(plan, &observation), observation)
+}
+
+/// A plan with the remark that others may write its places whom nobody looked for.
+fn with_unfollowed(mut plan: Plan, observation: &Observation) -> Plan {
+    let told = observation.not_followed().filter(|told| !plan.remarks.contains(told));
+    plan.remarks.extend(told);
+    plan
 }
 
 /// A plan with those who write its places, and those of the files that come with it.

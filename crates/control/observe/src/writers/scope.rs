@@ -22,6 +22,10 @@ const SCRIPT_BYTES_MAX: u64 = 256 << 10;
 /// none that anybody would wait for.
 const SCRIPTS_BYTES_MAX: usize = 8 << 20;
 
+/// Words of texts that are looked at, of all writers of a host: about a second on a slow machine. Hosts of distributions
+/// have a twentieth of that.
+const WORDS_MAX: usize = 400_000;
+
 /// What the configuration of a writer tells.
 #[derive(Default)]
 pub(super) struct Scope {
@@ -64,7 +68,7 @@ pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
         Some(WriterScope::Mentioned { files, executable }) => {
             let scripts = Scripts::of(look, writer);
             let texts = files.iter().flat_map(|file| texts(host, file, *executable, &look.units));
-            let mut scope = mentioned(look, texts, &scripts);
+            let mut scope = mentioned(texts, &scripts);
             if scripts.given.get() > SCRIPTS_BYTES_MAX {
                 let most = SCRIPTS_BYTES_MAX >> 20;
                 scope
@@ -77,16 +81,18 @@ pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
 }
 
 /// The scripts that the texts of a writer start or read.
-struct Scripts<'l> {
-    near: &'l Near<'l>,
+struct Scripts<'l, 'h> {
+    look: &'l Look<'h>,
+    /// The text that starts them.
+    at: RefCell<String>,
     /// Folders whose files another writer is told by.
     of_others: Vec<&'l str>,
     known: RefCell<BTreeMap<String, Option<String>>>,
     given: Cell<usize>,
 }
 
-impl<'l> Scripts<'l> {
-    fn of(look: &'l Look<'_>, writer: &Writer) -> Self {
+impl<'l, 'h> Scripts<'l, 'h> {
+    fn of(look: &'l Look<'h>, writer: &Writer) -> Self {
         // Those that are there where this one is.
         let is_beside = |other: &&Writer| other.id != writer.id && other.programs == writer.programs;
         let others = look.catalogue().writers().iter().filter(is_beside);
@@ -95,29 +101,47 @@ impl<'l> Scripts<'l> {
             _ => None,
         });
         let of_others = files.flatten().filter_map(|file| file.strip_suffix("/{any}")).collect();
-        Self { near: &look.near, of_others, known: RefCell::default(), given: Cell::new(0) }
+        Self { look, at: RefCell::default(), of_others, known: RefCell::default(), given: Cell::new(0) }
     }
 }
 
-impl Files for Scripts<'_> {
+impl Files for Scripts<'_, '_> {
     fn text(&self, path: &str, must_run: bool) -> Option<String> {
         let known = self.known.borrow().get(path).cloned();
         let text = known.unwrap_or_else(|| {
-            let text = script(self.near, path);
+            let text = script(&self.look.near, path);
             self.known.borrow_mut().insert(path.to_owned(), text.clone());
             text
         });
-        let text = text.filter(|_| !must_run || is_executable(self.near.path(path)))?;
+        let text = text.filter(|_| !must_run || is_executable(self.look.near.path(path)))?;
         self.given.set(self.given.get() + text.len());
-        (self.given.get() <= SCRIPTS_BYTES_MAX).then_some(text)
+        if self.given.get() > SCRIPTS_BYTES_MAX {
+            self.left_out("");
+            return None;
+        }
+        Some(text)
     }
 
     /// Of a folder like `/etc/cron.daily` its own row tells, with what to do about it.
     fn names(&self, folder: &str) -> Vec<String> {
         let is_told = self.of_others.contains(&folder);
-        let mut names = if is_told { Vec::new() } else { self.near.list(folder) };
+        let mut names = if is_told { Vec::new() } else { self.look.near.list(folder) };
         names.sort();
         names
+    }
+
+    fn may_go_on(&self, file: &str, work: usize) -> bool {
+        let work = self.look.work.get() + work;
+        self.look.work.set(work);
+        if work > WORDS_MAX {
+            self.left_out(file);
+        }
+        work <= WORDS_MAX
+    }
+
+    fn left_out(&self, file: &str) {
+        let at = self.at.borrow();
+        self.look.is_left_out(if file.is_empty() { &at } else { file });
     }
 }
 
@@ -143,7 +167,8 @@ fn names(look: &Look<'_>, folders: &[String], options: &BTreeMap<String, Vec<Str
 }
 
 /// Texts that write knobs as `sysctl` does, or by their path.
-fn mentioned(look: &Look<'_>, texts: impl Iterator<Item = (String, String)>, ask: Ask<'_>) -> Scope {
+fn mentioned(texts: impl Iterator<Item = (String, String)>, scripts: &Scripts<'_, '_>) -> Scope {
+    let look = scripts.look;
     let mut named = Named::default();
     let (mut evidence, mut seen) = (Vec::new(), BTreeSet::new());
     for (path, text) in texts {
@@ -153,7 +178,8 @@ fn mentioned(look: &Look<'_>, texts: impl Iterator<Item = (String, String)>, ask
         if real.is_ok_and(|real| !seen.insert((real, text.clone()))) {
             continue;
         }
-        if named.add(look, &effects_in(&path, &text, Some(ask)), &path) {
+        scripts.at.replace(path.clone());
+        if named.add(look, &effects_in(&path, &text, Some(scripts)), &path) {
             let line = format!("{path} names knobs");
             evidence.retain(|known| *known != line);
             evidence.push(line);

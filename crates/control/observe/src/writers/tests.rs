@@ -12,6 +12,10 @@ use crate::testing::write;
 const P: &str = "/proc/sys/vm";
 
 fn seen_in(root: &Path) -> Vec<SeenWriter> {
+    all_in(root).writers
+}
+
+fn all_in(root: &Path) -> Seen {
     write(root, "/proc/version", "Linux\n");
     read(&Host::open(root).expect("a tree"), &Catalogue::embedded().expect("sound"))
 }
@@ -39,7 +43,7 @@ fn a_process_is_known_by_its_name_and_nobody_else_is_remembered() {
     write(tree.path(), "/proc/19/comm", "secret-daemon\n");
     write(tree.path(), "/proc/version", "Linux\n");
     let host = Host::open(tree.path()).expect("a tree");
-    let seen = read(&host, &Catalogue::embedded().expect("sound"));
+    let seen = read(&host, &Catalogue::embedded().expect("sound")).writers;
     assert_eq!(ids(&seen), ["irqbalance", "power-profiles-daemon"]);
     assert_eq!(seen[0].evidence, ["process 17 is irqbalance"]);
     assert!(seen[0].running);
@@ -113,7 +117,7 @@ fn no_recording_keeps_a_script_that_is_followed() {
     write(root, "/etc/own.conf", "vm.swappiness = 60\n");
     write(root, "/proc/version", "Linux\n");
     let host = Host::open(root).expect("a tree");
-    let seen = read(&host, &Catalogue::embedded().expect("sound"));
+    let seen = read(&host, &Catalogue::embedded().expect("sound")).writers;
     assert_eq!((ids(&seen), knobs(&seen[0])), (vec!["rc.local"], vec!["vm.swappiness"]));
     assert_eq!(
         seen[0].sources[&KnobId::new("vm.swappiness")],
@@ -211,6 +215,27 @@ fn all_scripts_of_a_host_have_an_end() {
     assert_eq!(seen(60), (1, true));
 }
 
+/// Whoever is told of no writer is to know that not all of it was looked at, and where that ended.
+#[test]
+fn where_following_ends_is_told_once_and_in_time() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    executable(root, "/usr/local/sbin/tune", "#!/bin/sh\nsysctl -w vm.stat_interval=9\n");
+    let told = |long: String, times: usize| {
+        executable(root, "/usr/local/sbin/long", format!("#!/bin/sh\n{long}\n"));
+        let lines = "/usr/local/sbin/long\n".repeat(times);
+        executable(root, "/etc/rc.local", format!("#!/bin/sh\n{lines}tune\n"));
+        let begin = std::time::Instant::now();
+        let seen = all_in(root);
+        assert!(begin.elapsed().as_secs() < 60, "a bound of nothing");
+        (seen.writers.len(), seen.unfollowed)
+    };
+    let (rc_local, long) = ("/etc/rc.local".to_owned(), "/usr/local/sbin/long".to_owned());
+    assert_eq!(told("true".to_owned(), 60), (1, vec![]));
+    assert_eq!(told(format!("# {}", "x".repeat(200 << 10)), 60), (0, vec![rc_local]));
+    assert_eq!(told("true a b c d e f g h\n".repeat(10_000), 10), (0, vec![long]));
+}
+
 /// What one instance takes back, another runs.
 #[test]
 fn each_instance_of_a_template_runs_what_its_own_files_say() {
@@ -301,7 +326,7 @@ fn an_enabled_unit_is_read_wherever_its_files_lie_and_no_text_of_it_is_remembere
     write(root, "/etc/systemd/system/timers.target.wants/timed@a.timer", "");
     let host = Host::open(root).expect("a tree");
     let catalogue = Catalogue::embedded().expect("sound");
-    let seen = read(&host, &catalogue);
+    let seen = read(&host, &catalogue).writers;
     assert_eq!(ids(&seen), ["units"]);
     assert_eq!(knobs(&seen[0]), ["vm.dirty_ratio", "vm.max_map_count", "vm.stat_interval"]);
     let drop_in = ["/etc/systemd/system/own.service.d/o.conf".to_owned()];
@@ -343,7 +368,7 @@ fn cloud_init_is_a_writer_of_what_its_data_names_and_no_data_is_remembered() {
     write(root, "/var/lib/cloud/instance/user-data.txt", data);
     write(root, "/proc/version", "Linux\n");
     let host = Host::open(root).expect("a tree");
-    let seen = read(&host, &Catalogue::embedded().expect("sound"));
+    let seen = read(&host, &Catalogue::embedded().expect("sound")).writers;
     assert_eq!(knobs(&seen[0]), ["vm.swappiness"]);
     assert_eq!(seen[0].evidence[1], "/var/lib/cloud/instance/user-data.txt names knobs");
     assert!(!host.reads().iter().any(|path| path.ends_with("user-data.txt") || path.ends_with("cloud.cfg")));

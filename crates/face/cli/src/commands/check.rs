@@ -89,6 +89,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             unconfirmed,
             texts,
             strange_files,
+            not_followed,
             ..
         } = checked;
         let against = args.source.clone();
@@ -127,7 +128,8 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             .or_else(strange)
             .filter(|_| is_ok)
             .unwrap_or(line);
-        Ok::<_, Failure>(stuck.unwrap_or(line))
+        let line = stuck.unwrap_or(line);
+        Ok::<_, Failure>(not_followed.iter().fold(line, |line, told| monitor::beside(line, told)))
     };
     let (text, code) = match looked() {
         // Of a recorded host the line to type names it, as everywhere.
@@ -165,6 +167,7 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if report.knobs.iter().any(|knob| knob.state == DriftState::PendingReboot) {
         answer = answer.note("a reboot is pending");
     }
+    answer = checked.not_followed.take().into_iter().fold(answer, Answer::warning);
     answer = unsettled(answer, &checked, context);
     answer = once::notes(answer, &report.trial_boots, context);
     for line in &report.carried_over {

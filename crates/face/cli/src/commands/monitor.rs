@@ -138,6 +138,13 @@ pub(crate) fn warning(told: &str) -> (String, Level) {
     alone(Level::Warning, told)
 }
 
+/// A line with something that is to be known beside it, and changes nothing of the level: before the data.
+pub(crate) fn beside((line, level): (String, Level), told: &str) -> (String, Level) {
+    let end = line.find(" | ").unwrap_or(line.trim_end().len());
+    let (before, behind) = line.split_at(end);
+    (format!("{before}; {}{behind}", units::harmless(told)), level)
+}
+
 fn alone(level: Level, told: &str) -> (String, Level) {
     (units::harmless(&format!("planish {}: {told}\n", level.word())).into_owned(), level)
 }
