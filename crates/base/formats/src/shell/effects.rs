@@ -96,6 +96,9 @@ const CALLS_MAX: usize = 2000;
 /// Bytes of a text that count as a word: those of comments cost least, and something.
 const BYTES_OF_A_WORD: usize = 64;
 
+/// Words that an effect counts as: each is held against all settings that there are.
+const WORDS_OF_AN_EFFECT: usize = 2;
+
 /// Bytes of a function that count as one more.
 const CALL_BYTES: usize = 4096;
 
@@ -379,6 +382,7 @@ impl Finder<'_> {
         let Spot { file, line, .. } = &self.at;
         let from = if file.is_empty() { String::new() } else { format!("{file}:{line}") };
         self.effects.push(Effect { what, says: says.to_owned(), is_sure, from });
+        self.spend(WORDS_OF_AN_EFFECT);
     }
 
     fn named(&mut self, text: String) {

@@ -661,5 +661,8 @@ fn the_work_grows_with_the_words_and_has_an_end() {
         assert!(many <= 5 * once, "{part}: {once} and {many}");
         assert!(begin.elapsed().as_secs() < 20, "{part}");
     }
+    let loop_of = |words: &str| work(&format!("for i in {words}; do echo 1 > /x$i; done"), None);
+    let (one, many) = (loop_of("1"), loop_of("1 2 3 4 5 6 7 8 9"));
+    assert!(many >= one + 16, "what is written counts as well: {one} and {many}");
     assert!(work(&"true a b c\n".repeat(10_000), Some(500)) < 1000 + 120_000 / 64);
 }
