@@ -516,6 +516,22 @@ fn what_nobody_can_decide_may_be_set() {
     assert!(because.ends_with("(/etc/rc.local)"), "{because}");
 }
 
+/// A green check is to say where nobody looked.
+#[test]
+fn where_following_ended_is_told_by_plan_and_check() {
+    let text =
+        |lines: usize| format!("#!/bin/sh\nsysctl -w vm.stat_interval=9\n{}", "true a b c\n".repeat(lines));
+    let source = profile("own", &[("vm.swappiness", Want::Int(5))]);
+    for (lines, is_told) in [(100, false), (120_000, true)] {
+        let tree = with_texts(&[(RC_LOCAL, &text(lines))]);
+        let checked = check(&tree.session(), Some(&source)).expect("checked");
+        let remarks = planned(&tree.session(), &source, &[]).remarks;
+        assert_eq!(checked.not_followed.is_some(), is_told);
+        assert_eq!(remarks, checked.not_followed.clone().into_iter().collect::<Vec<_>>());
+        assert!(checked.not_followed.is_none_or(|told| told.contains("ended at /etc/rc.local,")));
+    }
+}
+
 /// `sysctl -p` sets the lines of a file that no boot reads by itself.
 #[test]
 fn a_file_that_sysctl_is_told_to_load_sets_what_its_lines_say() {
