@@ -210,6 +210,13 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn what_is_said_beside_a_line_stands_before_its_data_and_keeps_its_level() {
+        let told = |line: &str| beside((line.to_owned(), Level::Ok), "more");
+        assert_eq!(told("planish OK: a | x=1\n"), ("planish OK: a; more | x=1\n".to_owned(), Level::Ok));
+        assert_eq!(told("planish OK: a\n"), ("planish OK: a; more\n".to_owned(), Level::Ok));
+    }
+
     /// The line where nobody knows a knob: no place has a name, and no value a unit.
     fn line(report: &CheckReport, hidden: bool) -> (String, Level) {
         super::line(report, &Catalogue::default(), hidden, None)
