@@ -8,7 +8,7 @@ use planish_formats::tuned::{Asked, Line, Lines, main_option};
 use planish_model::{Again, BootValue, Knob, KnobId, WriterAgain, WriterScope, place, threads};
 
 use super::named::{Named, meant, of_path, of_sysctl};
-use super::{Look, unremembered};
+use super::{Look, scope, unremembered};
 use crate::persisted::sysctl;
 
 /// Where profiles lie, and what their options mean.
@@ -166,7 +166,8 @@ impl Merged<'_, '_> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let script = line.value.clone().unwrap_or_default().replace("${i:PROFILE_DIR}", folder);
         let script = self.all.expanded(&script).ok().filter(|script| !script.contains('$'));
-        let text = script.as_ref().and_then(|script| unremembered(self.look.host(), script));
+        // Whatever file it names, it is looked at as those are that it starts itself.
+        let text = script.as_ref().and_then(|script| scope::script(&self.look.near, script));
         let (Some(script), Some(text)) = (script, text) else { return false };
         // Another profile that it makes active is looked at where that one is: it may be this one again.
         let mut done = effects(&text, None);

@@ -9,10 +9,11 @@ use planish_formats::shell::{Ask, Effect, Files, effects};
 use planish_formats::{texts as formats, unit};
 use planish_host::{Host, Near};
 use planish_model::{Again, KnobId, Writer, WriterScope, place};
+use planish_sys::file;
 
 use super::named::{Named, meant, of_sysctl};
 use super::unit::Units;
-use super::{Look, profiles, unremembered};
+use super::{Look, profiles};
 use crate::persisted::udev::is_rule;
 
 /// Bytes of a script that is looked into: those that set something up are shorter.
@@ -67,7 +68,7 @@ pub(super) fn of(look: &Look<'_>, writer: &Writer) -> Scope {
         Some(WriterScope::Names { folders, options }) => names(look, folders, options),
         Some(WriterScope::Mentioned { files, executable }) => {
             let scripts = Scripts::of(look, writer);
-            let texts = files.iter().flat_map(|file| texts(host, file, *executable, &look.units));
+            let texts = files.iter().flat_map(|file| texts(&look.near, file, *executable, &look.units));
             let mut scope = mentioned(texts, &scripts);
             if scripts.given.get() > SCRIPTS_BYTES_MAX {
                 let most = SCRIPTS_BYTES_MAX >> 20;
@@ -190,7 +191,8 @@ fn mentioned(texts: impl Iterator<Item = (String, String)>, scripts: &Scripts<'_
 
 /// The files that a name with `{any}` or `{enabled}` at its end stands for, each with its text: of a unit, what counts
 /// of it. Their contents are not asked of the host, which would remember them.
-fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(String, String)> {
+fn texts(near: &Near<'_>, file: &str, executable: bool, units: &Units<'_>) -> Vec<(String, String)> {
+    let host = near.host();
     let paths = match file.rsplit_once('/') {
         Some((folder, "{enabled}")) => return units.commands_in(folder),
         Some((folder, "{started}")) => init_scripts(host, folder),
@@ -198,8 +200,9 @@ fn texts(host: &Host, file: &str, executable: bool, units: &Units<'_>) -> Vec<(S
         Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
         _ => vec![file.to_owned()],
     };
-    let counted = paths.into_iter().filter(|path| !executable || is_executable(host.real_path(path)));
-    counted.filter_map(|path| unremembered(host, &path).map(|text| (path, text))).collect()
+    let counted = paths.into_iter().filter(|path| !executable || is_executable(near.path(path)));
+    let text = |path: &str| Some(lossy(&near.read_up_to(path, file::BYTES_MAX).ok()?));
+    counted.filter_map(|path| text(&path).map(|text| (path, text))).collect()
 }
 
 /// What the commands of a file do, by the form that files of its folder have.
@@ -233,13 +236,18 @@ fn init_scripts(host: &Host, folder: &str) -> Vec<String> {
     host.list(folder).into_iter().filter(is_started).map(|name| format!("{folder}/{name}")).collect()
 }
 
+/// A text as a shell takes it, whatever bytes are in it.
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 /// The text of a file that another one starts or reads: a program, a long one and what is no file are none. No
 /// recording is to keep it, as it keeps none of the texts that start it. A shell takes bytes as they come: one that is
 /// no UTF-8, in a comment as a rule, hides nothing.
-fn script(near: &Near<'_>, path: &str) -> Option<String> {
+pub(super) fn script(near: &Near<'_>, path: &str) -> Option<String> {
     let bytes = near.read_up_to(path, SCRIPT_BYTES_MAX).ok()?;
     let is_text = !bytes.contains(&0);
-    is_text.then(|| String::from_utf8_lossy(&bytes).into_owned())
+    is_text.then(|| lossy(&bytes))
 }
 
 /// Whether a file may be executed by anybody.

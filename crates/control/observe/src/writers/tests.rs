@@ -173,6 +173,38 @@ fn a_byte_that_is_no_utf_8_hides_neither_a_profile_nor_arguments() {
     assert_eq!(arguments.value, "--deepestcache=2");
 }
 
+/// Whoever opens a FIFO for writing waits until somebody opens it for reading, be it without waiting.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "plays who waits at the other end")]
+fn neither_rc_local_nor_the_script_of_a_profile_is_opened_where_it_is_no_file() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::time::Duration;
+    for path in ["etc/rc.local", "etc/cron.d/x", "etc/tuned/mine/own.sh"] {
+        let tree = tempfile::tempdir().expect("a folder");
+        let root = tree.path();
+        write(root, "/etc/cron.d/.keep", "");
+        write(root, "/run/tuned/tuned.pid", "812\n");
+        write(root, "/etc/tuned/active_profile", "mine\n");
+        write(root, "/etc/tuned/mine/tuned.conf", "[script]\nscript=${i:PROFILE_DIR}/own.sh\n");
+        let fifo = root.join(path);
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).expect("ours");
+        let writer = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || std::fs::File::options().write(true).open(fifo).map(drop)
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        let seen = seen_in(root);
+        assert_eq!(ids(&seen), ["tuned"], "{path}");
+        assert_eq!(seen[0].knobs, None, "a script that cannot be read may set anything");
+        std::thread::sleep(Duration::from_millis(100));
+        let was_opened = writer.is_finished();
+        while !writer.is_finished() {
+            file::read(&fifo).expect_err("it is no file");
+        }
+        assert!(!was_opened, "{path}");
+    }
+}
+
 #[test]
 fn what_many_scripts_write_is_looked_up_once() {
     let tree = tempfile::tempdir().expect("a folder");
