@@ -291,7 +291,7 @@ impl Contents {
         let is_none = |path: &str| matches!((sink.link(path), sink.read_bytes(path)), (Ok(None), Ok(None)));
         let cure = way_out(path, &self.holders, link.is_some(), &|path| !is_none(path));
         let (path, holders) = (path.to_owned(), self.holders.clone());
-        PipelineError::ForeignFile { path, holders, link, cure, others: Vec::new() }
+        PipelineError::ForeignFile { path, holders, link, cure, others: Box::default() }
     }
 }
 

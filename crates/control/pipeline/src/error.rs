@@ -180,7 +180,7 @@ pub enum PipelineError {
         /// What to do about it.
         cure: String,
         /// The others that an apply would come by, each told as if it were alone.
-        others: Vec<Self>,
+        others: Box<[Self]>,
     },
     /// What would go back is needed by something that stays.
     #[error(transparent)]
@@ -596,7 +596,7 @@ impl PipelineError {
         let mut refusals = refusals.into_iter();
         let Some(mut first) = refusals.next() else { return Ok(()) };
         if let Self::ForeignFile { others, .. } = &mut first {
-            others.extend(refusals.filter(is_foreign));
+            *others = refusals.filter(is_foreign).collect();
         }
         Err(first)
     }

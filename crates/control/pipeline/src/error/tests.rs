@@ -85,7 +85,7 @@ fn all() -> Vec<PipelineError> {
         holders: of.to_vec(),
         link: (of.len() == 1).then(service),
         cure: service(),
-        others: Vec::new(),
+        others: Box::default(),
     };
     let half_way = |restored| PipelineError::JournalHalfWay { entry: EntryId(1), restored, source: full() };
     let not_confirmed = |confirmed, restored| {
