@@ -1,6 +1,6 @@
 //! From the name that another tool gives a setting to the knob and the places of it that are meant.
 
-use planish_model::{Catalogue, Class, Knob, KnobId, ValueType, nearest, place};
+use planish_model::{Catalogue, Class, Knob, KnobId, ValueType, bootline, nearest, place};
 
 /// A value for some places of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,25 +98,28 @@ pub(crate) fn of_argument(
     argument: &str,
     page: Option<&str>,
 ) -> Result<(Address, String), String> {
-    let (name, value) = argument.split_once('=').unwrap_or((argument, "1"));
-    let same = |a: &str| a.replace('-', "_") == name.replace('-', "_");
+    let (name, value) = bootline::parts(argument);
     let fits = |knob: &&Knob| {
         let parameter = knob.boot_parameter();
         parameter.is_some_and(|(own, size)| {
-            same(own) && size.is_none_or(|size| page.is_some_and(|page| page.eq_ignore_ascii_case(size)))
+            bootline::same_name(own, name)
+                && size.is_none_or(|size| page.is_some_and(|page| page.eq_ignore_ascii_case(size)))
         })
     };
-    if let Some(knob) = catalogue.knobs().find(fits) {
-        return Ok((Address { knob: knob.id.clone(), only: None }, value.to_owned()));
-    }
-    // A run-time knob whose row names the argument: the value is set without a boot.
-    let row = catalogue.knobs().find(|knob| knob.boot_arg.as_deref().is_some_and(same));
-    let Some(knob) = row else {
+    // Last a run-time knob whose row names the argument: the value is set without a boot.
+    let by_row = |knob: &&Knob| knob.boot_arg.as_deref().is_some_and(|own| bootline::same_name(own, name));
+    let Some(knob) = catalogue.knobs().find(fits).or_else(|| catalogue.knobs().find(by_row)) else {
         return Err("no knob is set by this argument of the kernel command line".to_owned());
     };
+    // `rcu_nocbs` alone sets no CPU apart, `rcu_nocbs=1` does so with CPU 1.
     let value = match value {
-        "enable" => "1",
-        "disable" => "0",
+        Some(value) => value,
+        None if matches!(knob.r#type, ValueType::Flag { .. }) => "1",
+        None => return Err(format!("has no value behind a `=`, and none of {} is the same", knob.id)),
+    };
+    let value = match value {
+        "enable" if knob.boot_parameter().is_none() => "1",
+        "disable" if knob.boot_parameter().is_none() => "0",
         other => other,
     };
     Ok((Address { knob: knob.id.clone(), only: None }, value.to_owned()))

@@ -1,6 +1,7 @@
 //! What foreign files come to.
 
 mod ansible;
+mod boot;
 mod script;
 mod tuned;
 mod unit;
