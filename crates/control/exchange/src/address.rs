@@ -137,6 +137,11 @@ pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> 
     if let Some(why) = octal(value).filter(|_| is_number) {
         return Err(why);
     }
+    // The kernel compares the whole word that is written (`sysfs_streq`): brackets are how it shows which one counts.
+    if matches!(knob.r#type, ValueType::Choice { .. }) && value.contains(['[', ']']) {
+        let word = knob.r#type.normal(value);
+        return Err(format!("`{}` is how the kernel shows a choice: it takes {word} alone", value.trim()));
+    }
     knob.validate(value).map_err(|error| error.to_string())?;
     Ok(match (&knob.needs.dead_since, knob.class) {
         (Some(dead), _) => Some(format!("the kernel ignores it since Linux {dead}")),

@@ -588,6 +588,30 @@ fn accepted(text: &str, format: ImportFormat) -> Vec<String> {
     rows.map(|row| format!("{} {}", row.line, row.text)).collect()
 }
 
+/// `sysfs_streq` compares the whole of it: nothing is set.
+#[test]
+fn a_choice_as_the_kernel_shows_it_is_none_that_it_takes() {
+    const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    for (text, format) in [
+        (format!("echo '[never]' > {THP}\n"), ImportFormat::Script),
+        ("echo '[none] mq-deadline' > /sys/block/sda/queue/scheduler\n".to_owned(), ImportFormat::Script),
+        (format!("w {THP} - - - - always [madvise] never\n"), ImportFormat::Tmpfiles),
+        ("[sysfs]\n/sys/kernel/mm/transparent_hugepage/enabled=[always]\n".to_owned(), ImportFormat::Tuned),
+        ("transparent_hugepage=[never]".to_owned(), ImportFormat::KernelArgs),
+        ("[version]\nV=1\n[vm]\nTHP=[never]\n".to_owned(), ImportFormat::Saptune),
+    ] {
+        let imported = read(&text, format);
+        assert!(imported.profile.want.is_empty(), "{text}");
+        let rows = told(&imported);
+        assert!(rows.len() == 1 && rows[0].contains("is how the kernel shows a choice"), "{rows:?}");
+    }
+    let why = "1 - `always [madvise] never` is how the kernel shows a choice: it takes madvise alone";
+    assert_eq!(
+        told(&read(&format!("w {THP} - - - - always [madvise] never\n"), ImportFormat::Tmpfiles)),
+        [why]
+    );
+}
+
 /// The kernel takes `010` for eight below `/proc/sys`, and a reader of decimals for ten.
 #[test]
 fn a_number_that_may_be_octal_is_refused() {
