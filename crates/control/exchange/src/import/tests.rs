@@ -4,6 +4,7 @@ mod ansible;
 mod boot;
 mod script;
 mod tuned;
+mod udev;
 mod unit;
 
 use std::sync::LazyLock;
@@ -467,72 +468,6 @@ fn of_several_profiles_in_an_object_one_is_read_or_none() {
     assert_eq!(told(&object(&[a, b], &["a", "b"])), [format!("6 - {why}"), format!("10 - {why}")]);
     let other = "6 - `recommend` gives no node this profile, and b does not include it";
     assert_eq!(told(&object(&[a, b], &["b"])), [other, "11 vm.dirty_ratio"]);
-}
-
-#[test]
-fn rules_of_udev_set_what_they_ask_by_name_and_are_refused_where_they_ask_more() {
-    let text = include_str!("../../../../../fuzz/seeds/import/udev");
-    assert_eq!(ImportFormat::guess(text), ImportFormat::Udev);
-    let imported = read(text, ImportFormat::Udev);
-    let accepted: Vec<&str> =
-        imported.lines.iter().filter(|line| line.is_accepted()).map(|line| line.text.as_str()).collect();
-    assert_eq!(
-        accepted,
-        [
-            "/sys/block/nvme*/queue/scheduler = none",
-            "/sys/block/sd*/queue/read_ahead_kb = 4096",
-            "/sys/block/vd*/queue/read_ahead_kb = 4096",
-            "/sys/block/sd*/queue/nr_requests = 256",
-            "/sys/block/vd*/queue/nr_requests = 256",
-            "ethtool -G rx 4096",
-            "/proc/sys/vm/swappiness = 1",
-            "/sys/block/sdb/queue/scheduler = none",
-            "/proc/sys/vm/dirty_ratio = 20",
-        ]
-    );
-    let refused: Vec<String> = imported
-        .lines
-        .iter()
-        .filter(|line| !line.is_accepted())
-        .map(|line| format!("{}: {}", line.line, line.reason.as_deref().unwrap_or_default()))
-        .collect();
-    assert_eq!(
-        refused,
-        ["5: sets nothing; what it may jump over is refused", "6: line 5 may have udev jump over it",]
-    );
-    for (rule, why) in [
-        ("KERNEL==\"sda\", ATTR{queue/scheduler}=\"none\"", "of which kind of device"),
-        (
-            "SUBSYSTEM==\"block\", ATTR{queue/rotational}==\"0\", ATTR{queue/scheduler}=\"none\"",
-            "holds only where",
-        ),
-        ("SUBSYSTEM==\"block\", KERNEL!=\"sda\", ATTR{queue/scheduler}=\"none\"", "holds only where"),
-        ("SUBSYSTEM==\"net\", ATTR{queues/rx-*/rps_cpus}=\"3\"", "udev sets one"),
-        ("SUBSYSTEM==\"block\", ATTR{queue/scheduler}=\"$env{X}\"", "fills in"),
-        ("SUBSYSTEM==\"block\", RUN+=\"/usr/local/bin/tune %k\"", "starts a program"),
-        (
-            "ACTION==\"remove\", SUBSYSTEM==\"block\", ATTR{queue/scheduler}=\"none\"",
-            "of no device that is there",
-        ),
-        ("ACTION==\"remove\", RUN+=\"/sbin/sysctl -w vm.swappiness=1\"", "of no device that is there"),
-        ("ACTION==\"unbind|offline\", SYSCTL{vm.swappiness}=\"1\"", "of no device that is there"),
-        ("SUBSYSTEM==\"net\", NAME=\"lan0\"", "nothing of the kernel"),
-    ] {
-        let imported = read(rule, ImportFormat::Udev);
-        let [line] = imported.lines.as_slice() else { panic!("{rule}: {:?}", imported.lines) };
-        assert!(
-            !line.is_accepted() && line.reason.as_deref().is_some_and(|reason| reason.contains(why)),
-            "{line:?}"
-        );
-    }
-}
-
-#[test]
-fn rules_of_udev_for_devices_that_are_there_are_read_whatever_else_they_are_for() {
-    for action in ["==\"add|remove\"", "!=\"remove\"", "==\"change\"", "==\"*\""] {
-        let rule = format!("ACTION{action}, SYSCTL{{vm.swappiness}}=\"1\"\n");
-        assert_eq!(told(&read(&rule, ImportFormat::Udev)), ["1 vm.swappiness"], "{rule}");
-    }
 }
 
 /// `/etc/default/grub`, which a shell reads: the last line for a name counts.

@@ -59,11 +59,13 @@ struct Asked<'a> {
     folder: Option<&'static str>,
     /// Names and patterns of them; `*` for all.
     names: Vec<&'a str>,
+    /// What it asks that some hosts have no device for.
+    of_some: Option<String>,
 }
 
 impl<'a> Asked<'a> {
     fn of(rule: &'a Rule) -> Result<Self, String> {
-        let mut asked = Self { folder: None, names: vec!["*"] };
+        let mut asked = Self { folder: None, names: vec!["*"], of_some: None };
         for part in rule.parts.iter().filter(|part| !part.operator.is_given()) {
             let is = part.operator == Operator::Is && !part.is_odd;
             match part.key.as_str() {
@@ -74,8 +76,15 @@ impl<'a> Asked<'a> {
                 }
                 // True of all that has such files.
                 "ENV" if part.attribute.as_deref() == Some("DEVTYPE") && is && part.value == "disk" => {}
-                "SUBSYSTEM" if is => asked.folder = folder(&part.value),
-                "KERNEL" if is && !part.value.is_empty() => asked.names = part.value.split('|').collect(),
+                "SUBSYSTEM" if is => {
+                    asked.folder = folder(&part.value);
+                    asked.of_some = asked.of_some.or_else(|| asked.folder.is_none().then(|| part.text()));
+                }
+                "KERNEL" if is && !part.value.is_empty() => {
+                    asked.names = part.value.split('|').collect();
+                    let is_of_all = asked.names.contains(&"*");
+                    asked.of_some = asked.of_some.or_else(|| (!is_of_all).then(|| part.text()));
+                }
                 _ => {
                     return Err(format!(
                         "holds only where {}, and a profile asks for no more than a name",
@@ -85,6 +94,16 @@ impl<'a> Asked<'a> {
             }
         }
         Ok(asked)
+    }
+}
+
+impl Asked<'_> {
+    /// Refuses what is set of the host itself where a device comes up that not every host has.
+    fn of_host(&self) -> Result<(), String> {
+        let Some(device) = &self.of_some else { return Ok(()) };
+        Err(format!(
+            "set where a device comes up of {device}, and not of every host: a profile asks for none"
+        ))
     }
 }
 
@@ -105,6 +124,7 @@ fn of_part(asked: &Asked<'_>, line: usize, part: &Part, collector: &mut Collecto
     let value = plain(part)?;
     let attribute = part.attribute.as_deref().unwrap_or_default();
     if part.key == "SYSCTL" {
+        asked.of_host()?;
         collector.sysctl(line, attribute, &value);
         return Ok(());
     }
@@ -143,9 +163,13 @@ fn of_command(
     for command in said {
         match command {
             Command::Sysctl(key, value) if is_plain(&key) && is_plain(&value) => {
+                asked.of_host()?;
                 collector.sysctl(line, &key, &value);
             }
             Command::Write(path, value, true) if is_plain(&value) => {
+                if is_plain(&path) {
+                    asked.of_host()?;
+                }
                 for name in &asked.names {
                     let path = ["$name", "$kernel", "%k"]
                         .iter()
