@@ -297,6 +297,16 @@ impl<'a> Collector<'a> {
         self.lines.push(ImportedLine { line, text, knob, overridden_by: None, reason });
     }
 
+    /// A line that takes back what was said of places of a knob before: the first line that it took back, if any.
+    pub(crate) fn take_back(&mut self, line: usize, id: &str, only: Option<&str>) -> Option<usize> {
+        let winner = self.winner(line);
+        let values = self.values.get_mut(&KnobId::new(id))?;
+        let taken = values.extract_if(.., |value| place::covers(only, value.only.as_deref()));
+        let rows: Vec<usize> = taken.map(|value| value.row).collect();
+        rows.iter().for_each(|row| lose(&mut self.lines, *row, (line, &winner), "takes it back"));
+        rows.first().map(|row| self.lines[*row].line)
+    }
+
     /// A pool of one node, or of all: a profile has one of both.
     fn pool(&mut self, line: usize, text: String, (id, total_bytes, node): (KnobId, u64, Option<u32>)) {
         let row = self.lines.len();

@@ -124,7 +124,6 @@ fn read_lines(all: &[Line<'_>], is_alone: bool, collector: &mut Collector<'_>) {
     let condition = all.iter().find(|line| is_condition(line) || line.key == "ExecCondition");
     for (index, line) in all.iter().enumerate() {
         let told = format!("{}={}", line.key, line.value);
-        let again = || all[index + 1..].iter().any(|later| later.key == line.key && later.unit == line.unit);
         match (line.section, line.key) {
             (section, _) if OF_SYSTEMD.contains(&section) => {}
             (section, _) if !READ.contains(&section) => {
@@ -142,14 +141,9 @@ fn read_lines(all: &[Line<'_>], is_alone: bool, collector: &mut Collector<'_>) {
                     None => start(line, &told, is_alone, collector),
                 },
             },
-            // An empty value takes back what was said before; of lists a new one begins so.
-            _ if line.value.is_empty() && again() => {}
             _ if line.value.is_empty() => {
-                collector.refuse(
-                    line.number,
-                    &told,
-                    "takes back what another file says: a profile wants a value",
-                );
+                let again = all[index + 1..].iter().any(|later| is_same(later, line));
+                take_back(line, &told, again, collector);
             }
             _ => setting(line, &told, collector),
         }
@@ -205,19 +199,7 @@ fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
         return collector.refuse(line.number, told, why);
     };
     let told = format!("{unit}: {told}");
-    let is_of =
-        |kind: &ValueType| matches!(kind, ValueType::Setting { directive, .. } if directive == line.key);
-    // The name of the file is each knob's own: what counts is whose folder it lies in.
-    let of_unit = |path: &str| {
-        let (_, file) = path.rsplit_once('/')?;
-        let own = format!("{FOLDER}{unit}.d/{file}");
-        place::captures(path, &own)?.first().map(|(_, name)| (*name).to_owned())
-    };
-    let found = collector.knobs().filter(|knob| is_of(&knob.r#type)).find_map(|knob| {
-        let is_right = knob.r#type.is_cpus_of_a_unit() == unit.ends_with(".slice");
-        Some((knob.id.as_str().to_owned(), knob.r#type.clone(), of_unit(&knob.path).filter(|_| is_right)?))
-    });
-    let Some((id, kind, name)) = found else {
+    let Some((id, kind, name)) = meant(line, collector) else {
         let pins = ["CPUAffinity", "NUMAPolicy", "NUMAMask", "AllowedCPUs", "AllowedMemoryNodes"];
         let why = match pins.contains(&line.key) {
             true => "places a service, which a profile does by its table [placement]",
@@ -232,6 +214,40 @@ fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
         Err(_) => in_ones().unwrap_or_else(|| line.value.clone()),
     };
     collector.knob(line.number, &told, &id, Some(&name), &value);
+}
+
+/// The knob of what a line says of its unit, with its type and what `only` calls the unit.
+fn meant(line: &Line<'_>, collector: &Collector<'_>) -> Option<(String, ValueType, String)> {
+    let unit = line.unit?;
+    let is_of =
+        |kind: &ValueType| matches!(kind, ValueType::Setting { directive, .. } if directive == line.key);
+    // The name of the file is each knob's own: what counts is whose folder it lies in.
+    let of_unit = |path: &str| {
+        let (_, file) = path.rsplit_once('/')?;
+        let own = format!("{FOLDER}{unit}.d/{file}");
+        place::captures(path, &own)?.first().map(|(_, name)| (*name).to_owned())
+    };
+    collector.knobs().filter(|knob| is_of(&knob.r#type)).find_map(|knob| {
+        let is_right = knob.r#type.is_cpus_of_a_unit() == unit.ends_with(".slice");
+        Some((knob.id.as_str().to_owned(), knob.r#type.clone(), of_unit(&knob.path).filter(|_| is_right)?))
+    })
+}
+
+/// An empty value takes back what was said before, in this file or in one that is read before it; of lists a new one
+/// begins so. Of limits systemd cannot read it, and leaves what there is (`config_parse_rlimit`).
+fn take_back(line: &Line<'_>, told: &str, again: bool, collector: &mut Collector<'_>) {
+    let is_limit = line.key.starts_with("Limit");
+    let before = meant(line, collector).filter(|_| !is_limit);
+    let before = before.and_then(|(id, _, name)| collector.take_back(line.number, &id, Some(&name)));
+    if again {
+        return;
+    }
+    let why = match before {
+        _ if is_limit => "no limit, and systemd passes it over".to_owned(),
+        Some(before) => format!("takes back what line {before} says, and sets nothing"),
+        None => "takes back what another file says: a profile wants a value".to_owned(),
+    };
+    collector.refuse(line.number, told, why);
 }
 
 /// What a unit runs: a shell whose words stand here, or a program that sets what other files say.

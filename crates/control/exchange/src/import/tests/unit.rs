@@ -98,3 +98,40 @@ fn of_a_unit_that_is_taken_which_systemd_runs() {
         assert_eq!(found, taken, "{text}{:#?}", imported.lines);
     }
 }
+
+/// `config_parse_exec_nice` and its like begin anew with an empty value; `config_parse_rlimit` cannot read one.
+#[test]
+fn what_a_unit_takes_back_itself_is_not_wanted() {
+    const PATH: &str = "/etc/systemd/system/mongod.service.d/limits.conf";
+    const SET: [&str; 5] =
+        ["OOMScoreAdjust=-900", "Nice=-5", "IOWeight=500", "MemoryLow=8G", "TasksMax=9000"];
+    let unit = |text: &str| import_with(&CATALOGUE, "mine", text, ImportFormat::Unit, None, Some(PATH));
+    for set in SET {
+        let key = set.split_once('=').expect("a setting").0;
+        let other = format!("# {}", PATH.replace("limits", "z"));
+        for between in ["", &other, "[Service]"] {
+            let imported = unit(&format!("[Service]\n{set}\n{between}\n{key}=\n"));
+            let rows = told(&imported);
+            assert!(imported.profile.want.is_empty(), "{key}: {rows:?}");
+            let told = ["2 - line 4 takes it back", "4 - takes back what line 2 says, and sets nothing"]
+                .map(str::to_owned);
+            assert_eq!((rows, overridden(&imported)), (told.to_vec(), vec![(2, 4)]), "{key}");
+        }
+        let anew = unit(&format!("[Service]\n{set}\n{key}=\n{set}\n"));
+        assert_eq!(
+            anew.lines.iter().map(|row| (row.line, row.is_accepted())).collect::<Vec<_>>(),
+            [(2, false), (4, true)]
+        );
+        // A script may write two files of one unit.
+        let script = format!(
+            "printf '%s\\n' '[Service]' '{set}' > {PATH}\nprintf '%s\\n' '[Service]' '{key}=' > {}\n",
+            PATH.replace("limits", "z")
+        );
+        let written = read(&script, ImportFormat::Script);
+        assert_eq!(overridden(&written), [(1, 2)], "{script}{:?}", told(&written));
+        assert!(written.profile.want.is_empty(), "{script}");
+    }
+    let limit = unit("[Service]\nLimitNOFILE=65536\nLimitNOFILE=\n");
+    assert_eq!(told(&limit)[1], "3 - no limit, and systemd passes it over");
+    assert_eq!(limit.profile.want.len(), 1, "{:?}", told(&limit));
+}
