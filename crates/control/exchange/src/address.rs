@@ -91,38 +91,40 @@ fn unknown(catalogue: &Catalogue, path: &str) -> String {
     }
 }
 
-/// The knob behind an argument of the kernel command line, with its value. `page` is the size that the next
-/// `hugepages=` counts in.
-pub(crate) fn of_argument(
-    catalogue: &Catalogue,
+/// The knob behind an argument of the kernel command line. `page_bytes` is the size of the pages that `hugepages=`
+/// counts.
+pub(crate) fn knob_of_argument<'c>(
+    catalogue: &'c Catalogue,
     argument: &str,
-    page: Option<&str>,
-) -> Result<(Address, String), String> {
-    let (name, value) = bootline::parts(argument);
+    page_bytes: Option<u64>,
+) -> Result<&'c Knob, String> {
+    let (name, _) = bootline::parts(argument);
     let fits = |knob: &&Knob| {
         let parameter = knob.boot_parameter();
         parameter.is_some_and(|(own, size)| {
-            bootline::same_name(own, name)
-                && size.is_none_or(|size| page.is_some_and(|page| page.eq_ignore_ascii_case(size)))
+            bootline::same_name(own, name) && size.is_none_or(|size| page_bytes == bootline::size(size))
         })
     };
     // Last a run-time knob whose row names the argument: the value is set without a boot.
     let by_row = |knob: &&Knob| knob.boot_arg.as_deref().is_some_and(|own| bootline::same_name(own, name));
-    let Some(knob) = catalogue.knobs().find(fits).or_else(|| catalogue.knobs().find(by_row)) else {
-        return Err("no knob is set by this argument of the kernel command line".to_owned());
-    };
+    let found = catalogue.knobs().find(fits).or_else(|| catalogue.knobs().find(by_row));
+    found.ok_or_else(|| "no knob is set by this argument of the kernel command line".to_owned())
+}
+
+/// What an argument of the kernel command line wants of its knob.
+pub(crate) fn of_argument(knob: &Knob, argument: &str) -> Result<String, String> {
     // `rcu_nocbs` alone sets no CPU apart, `rcu_nocbs=1` does so with CPU 1.
-    let value = match value {
+    let value = match bootline::parts(argument).1 {
         Some(value) => value,
         None if matches!(knob.r#type, ValueType::Flag { .. }) => "1",
         None => return Err(format!("has no value behind a `=`, and none of {} is the same", knob.id)),
     };
-    let value = match value {
+    Ok(match value {
         "enable" if knob.boot_parameter().is_none() => "1",
         "disable" if knob.boot_parameter().is_none() => "0",
         other => other,
-    };
-    Ok((Address { knob: knob.id.clone(), only: None }, value.to_owned()))
+    }
+    .to_owned())
 }
 
 /// Whether a knob may be wanted at all, and what there is to say of a value that may.

@@ -31,19 +31,19 @@ struct Pool {
 }
 
 /// The size of a huge page where nothing says one: of x86-64, and of aarch64 with pages of 4 KiB.
-const PAGE_BY_DEFAULT: &str = "2M";
+pub(super) const PAGE_BY_DEFAULT: &str = "2M";
 
 /// Collects the values of the lines that are accepted, and the reasons of all others.
 pub(crate) struct Collector<'a> {
-    catalogue: &'a Catalogue,
+    pub(super) catalogue: &'a Catalogue,
     /// Values by knob, in the order of their lines.
     values: BTreeMap<KnobId, Vec<Value>>,
     pools: BTreeMap<KnobId, Vec<Pool>>,
     lines: Vec<ImportedLine>,
     /// The file that is included and its line, `net:5 `, of what comes now; nothing of the file itself.
-    from: String,
+    pub(super) from: String,
     /// `default_hugepagesz=` of the arguments so far.
-    default_page: Option<String>,
+    pub(super) default_page: Option<String>,
     /// What the file says it is for.
     summary: Option<String>,
     /// Whether lines are come by several times, as in a loop: then each of them is told once.
@@ -86,7 +86,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The line that another one loses to, as it is told.
-    fn winner(&self, line: usize) -> String {
+    pub(super) fn winner(&self, line: usize) -> String {
         if self.from.is_empty() { format!("line {line}") } else { self.from.trim_end().to_owned() }
     }
 
@@ -147,45 +147,6 @@ impl<'a> Collector<'a> {
         self.path(line, &place::of_sysctl(key), value);
     }
 
-    /// Arguments of the kernel command line. Quotes hold blanks together, and are not part of the value
-    /// (`next_arg` in lib/cmdline.c).
-    pub(crate) fn arguments(&mut self, line: usize, text: &str) {
-        let from = self.from.clone();
-        self.all_arguments(&[(&from, line, text)]);
-    }
-
-    /// Arguments that come from several lines, each with the included file that it is from, and are one command line:
-    /// a size of pages counts for what follows.
-    pub(crate) fn all_arguments(&mut self, said: &[(&str, usize, &str)]) {
-        let of_line = |(from, line, text): &(&'_ str, usize, &str)| {
-            let (from, line) = ((*from).to_owned(), *line);
-            words(text).into_iter().map(move |word| (from.clone(), line, word))
-        };
-        let all: Vec<(String, usize, String)> = said.iter().flat_map(of_line).collect();
-        let default = |argument: &str| argument.strip_prefix("default_hugepagesz=").map(str::to_owned);
-        self.default_page = all.iter().find_map(|(.., word)| default(word)).or(self.default_page.take());
-        let mut page = None;
-        for (from, line, argument) in all {
-            self.from = from;
-            if let Some(size) = argument.strip_prefix("hugepagesz=") {
-                page = Some(size.to_owned());
-                continue;
-            }
-            page = default(&argument).or(page);
-            // Without a size in front they are of the default size (`hugepages_setup` in mm/hugetlb.c).
-            let size = page.as_ref().or(self.default_page.as_ref());
-            let is_assumed = argument.starts_with("hugepages=") && size.is_none();
-            let size = size.map_or(PAGE_BY_DEFAULT, String::as_str);
-            match address::of_argument(self.catalogue, &argument, Some(size)) {
-                Ok((address, value)) => self.accept(line, argument, address, &value),
-                Err(reason) => self.refuse(line, &argument, reason),
-            }
-            if is_assumed {
-                self.remark(format!("pages of the default size, taken for {PAGE_BY_DEFAULT}"));
-            }
-        }
-    }
-
     /// All knobs that there are.
     pub(crate) fn knobs(&self) -> impl Iterator<Item = &'a Knob> + use<'a> {
         self.catalogue.knobs()
@@ -197,7 +158,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Adds what there is to know of the line that was accepted last; of one that was refused nothing.
-    fn remark(&mut self, said: String) {
+    pub(super) fn remark(&mut self, said: String) {
         if let Some(row) = self.lines.last_mut().filter(|row| row.is_accepted()) {
             row.reason = Some(row.reason.take().map_or(said.clone(), |reason| format!("{reason}; {said}")));
         }
@@ -262,7 +223,7 @@ impl<'a> Collector<'a> {
         row.overridden_by = Some(by);
     }
 
-    fn accept(&mut self, line: usize, text: String, address: Address, value: &str) {
+    pub(super) fn accept(&mut self, line: usize, text: String, address: Address, value: &str) {
         let Ok(knob) = self.catalogue.knob(&address.knob) else {
             return self.refuse(line, &text, "no such knob");
         };
@@ -367,17 +328,6 @@ impl<'a> Collector<'a> {
 
 /// What a profile says of interrupts.
 const PLACE: &str = "a profile moves them by its table [placement]";
-
-/// Words apart at blanks outside of double quotes, which fall away.
-fn words(text: &str) -> Vec<String> {
-    let mut is_quoted = false;
-    let at_blank = |c: char| {
-        is_quoted ^= c == '"';
-        c.is_whitespace() && !is_quoted
-    };
-    let words = text.split(at_blank).filter(|word| !word.is_empty());
-    words.map(|word| word.replace('"', "")).collect()
-}
 
 /// A line that set a value does not count any more, and says by which one, and why.
 fn lose(lines: &mut [ImportedLine], row: usize, (by, winner): (usize, &str), why: &str) {

@@ -3,6 +3,7 @@
 mod ansible;
 mod ansible_tasks;
 mod arguments;
+mod cmdline;
 mod collect;
 mod devices;
 mod grub;

@@ -109,8 +109,8 @@ fn a_line_that_another_one_overrides_does_not_count_and_says_by_which() {
 
     let arguments = read("isolcpus=2 quiet isolcpus=3", ImportFormat::KernelArgs);
     assert_eq!(
-        (overridden(&arguments), told(&arguments)[0].as_str()),
-        (vec![(1, 1)], "1 - line 1 sets it to 3")
+        (overridden(&arguments), told(&arguments)[2].as_str()),
+        (vec![(1, 1)], "1 - the kernel keeps isolcpus=2 of line 1")
     );
 
     // A disk of a pattern that follows, and not one of a pattern that precedes.
