@@ -10,6 +10,7 @@
 
 pub mod ini;
 pub mod shell;
+pub mod sysctl;
 pub mod texts;
 pub mod tuned;
 pub mod unit;

@@ -264,8 +264,42 @@ impl<'a> Collector<'a> {
         let values = self.values.get_mut(&KnobId::new(id))?;
         let taken = values.extract_if(.., |value| place::covers(only, value.only.as_deref()));
         let rows: Vec<usize> = taken.map(|value| value.row).collect();
-        rows.iter().for_each(|row| lose(&mut self.lines, *row, (line, &winner), "takes it back"));
+        self.lose_all(&rows, line, &winner)
+    }
+
+    /// A line `text` that takes back what was said of a path before.
+    pub(crate) fn take_back_path(&mut self, line: usize, text: &str, path: &str) {
+        let before = match address::pool(self.catalogue, path, "0", PAGE_BY_DEFAULT) {
+            Some(pool) => pool.map(|(id, _, node)| self.take_back_pool(line, &id, node)),
+            None => address::of_path(self.catalogue, path)
+                .map(|place| self.take_back(line, place.knob.as_str(), place.only.as_deref())),
+        };
+        let why = before.map(|before| match before {
+            Some(before) => format!("takes back what line {before} says, and sets nothing"),
+            None => "takes back what another file says: a profile wants a value".to_owned(),
+        });
+        self.refuse(line, text, why.unwrap_or_else(|why| why));
+    }
+
+    fn take_back_pool(&mut self, line: usize, id: &KnobId, node: Option<u32>) -> Option<usize> {
+        let winner = self.winner(line);
+        let taken = self.pools.get_mut(id)?.extract_if(.., |pool| pool.node == node);
+        let rows: Vec<usize> = taken.map(|pool| pool.row).collect();
+        self.lose_all(&rows, line, &winner)
+    }
+
+    fn lose_all(&mut self, rows: &[usize], line: usize, winner: &str) -> Option<usize> {
+        rows.iter().for_each(|row| lose(&mut self.lines, *row, (line, winner), "takes it back"));
         rows.first().map(|row| self.lines[*row].line)
+    }
+
+    /// Says of a line that lost to one before it that it counts in the turn of the line `first`.
+    pub(crate) fn has_turn_of(&mut self, line: usize, first: usize) {
+        let is_lost =
+            |row: &&mut ImportedLine| row.line == line && row.overridden_by.is_some_and(|by| by < line);
+        if let Some(reason) = self.lines.iter_mut().find(is_lost).and_then(|row| row.reason.as_mut()) {
+            *reason += &format!("; it counts in the place of line {first}, which says the same");
+        }
     }
 
     /// A pool of one node, or of all: a profile has one of both.

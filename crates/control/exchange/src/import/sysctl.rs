@@ -1,22 +1,58 @@
-//! `sysctl.d(5)`.
+//! `sysctl.d(5)`, as systemd reads it at the next boot.
+
+use planish_formats::sysctl::{Line, in_order};
+use planish_model::place;
 
 use super::collect::Collector;
+
+/// A line that sets a value, or takes back what was said of its place: by an empty one, and by `-key` alone.
+struct Said<'l> {
+    number: usize,
+    text: &'l str,
+    path: String,
+    value: &'l str,
+}
+
+impl Line for Said<'_> {
+    fn place(&self) -> &str {
+        &self.path
+    }
+
+    fn value(&self) -> &str {
+        self.value
+    }
+}
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     read_lines(text.lines().enumerate().map(|(index, line)| (index + 1, line)), collector);
 }
 
-/// Reads lines with their numbers.
+/// Reads lines with their numbers, of all files together in the order in which systemd reads these.
 pub(super) fn read_lines<'l>(lines: impl Iterator<Item = (usize, &'l str)>, collector: &mut Collector<'_>) {
-    for (number, line) in lines.map(|(number, line)| (number, line.trim())) {
-        if line.is_empty() || line.starts_with(['#', ';']) {
+    let mut said = Vec::new();
+    for (number, text) in lines.map(|(number, line)| (number, line.trim())) {
+        if text.is_empty() || text.starts_with(['#', ';']) {
             continue;
         }
-        // A leading dash only says that failure is ignored.
-        let bare = line.strip_prefix('-').unwrap_or(line);
-        match bare.split_once('=') {
-            Some((key, value)) => collector.sysctl(number, key.trim(), value.trim()),
-            None => collector.refuse(number, line, "sets nothing"),
+        // A leading dash before `=` only says that failure is ignored.
+        let bare = text.strip_prefix('-');
+        let assigned = bare.unwrap_or(text).split_once('=');
+        let Some((key, value)) = assigned.or_else(|| Some((bare?, ""))) else {
+            collector.refuse(number, text, "sets nothing");
+            continue;
+        };
+        said.push(Said { number, text, path: place::of_sysctl(key.trim()), value: value.trim() });
+    }
+    let said = in_order(said.into_iter());
+    for line in &said {
+        match line.value {
+            "" => collector.take_back_path(line.number, line.text, &line.path),
+            value => collector.path(line.number, &line.path, value),
         }
+    }
+    let repeats =
+        |(first, line): &(&Said<'_>, &Said<'_>)| (&first.path, first.value) == (&line.path, line.value);
+    for (first, line) in said.iter().zip(said.iter().skip(1)).filter(repeats) {
+        collector.has_turn_of(line.number, first.number);
     }
 }

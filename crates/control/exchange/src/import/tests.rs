@@ -3,6 +3,7 @@
 mod ansible;
 mod boot;
 mod script;
+mod sysctl;
 mod tuned;
 mod udev;
 mod unit;

@@ -260,7 +260,10 @@ pub(super) fn read(collector: &mut Collector<'_>) {
         files.into_iter().filter_map(|(path, file)| Some((reader_of(&path)?, path, file))).collect();
     files.sort_by_key(|(reader, path, _)| order(*reader, path).to_owned());
     let (mut seen, mut names) = (BTreeMap::new(), BTreeMap::new());
-    for (reader, path, file) in files {
+    // systemd sorts the lines of all of them.
+    let mut of_sysctl = Vec::new();
+    for (reader, path, file) in &files {
+        let reader = *reader;
         for (number, text, by) in &file.doubted {
             collector.refuse(*number, text, format!("line {by} may change {path}, or take it away"));
         }
@@ -269,17 +272,18 @@ pub(super) fn read(collector: &mut Collector<'_>) {
             |why: &str| lines.iter().for_each(|(number, text)| collector.refuse(*number, text, why));
         if let Some(by) = file.changed_by {
             refuse(&format!("line {by} may change {path}, or take it away"));
-        } else if let Some(first) = names.get(order(reader, &path)).filter(|_| reader != Reader::Systemd) {
+        } else if let Some(first) = names.get(order(reader, path)).filter(|_| reader != Reader::Systemd) {
             refuse(&format!("a file of this name is written as {first}, too, and one of both is read"));
         } else {
-            names.insert(order(reader, &path).to_owned(), path.clone());
+            names.insert(order(reader, path).to_owned(), path.clone());
             match reader {
-                Reader::Systemd => unit::read_at(lines, &path, collector),
-                Reader::Sysctl => sysctl::read_lines(numbered(lines), collector),
+                Reader::Systemd => unit::read_at(lines, path, collector),
+                Reader::Sysctl => of_sysctl.extend(numbered(lines)),
                 Reader::Tmpfiles => tmpfiles::read_lines(numbered(lines), &mut seen, collector),
             }
         }
     }
+    sysctl::read_lines(of_sysctl.into_iter(), collector);
 }
 
 fn numbered(lines: &[(usize, String)]) -> impl Iterator<Item = (usize, &str)> {

@@ -17,6 +17,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use planish_formats::sysctl::{Line, in_order};
 use planish_host::Host;
 use planish_model::place;
 
@@ -89,24 +90,23 @@ fn sources(host: &Host, is_systemd: bool, folders: &[&str]) -> Vec<(String, Stri
     names.into_iter().filter_map(|name| host.read_lossy(&name).ok().map(|text| (name, text))).collect()
 }
 
-/// The order in which systemd applies lines: each key once, where its value was first given.
-fn in_order_of_systemd(lines: impl Iterator<Item = Setting>) -> Vec<Setting> {
-    // Lines of one key and one value.
-    let mut turns: Vec<Vec<Setting>> = Vec::new();
-    let mut last: HashMap<String, usize> = HashMap::new();
-    for line in lines {
-        let turn = last.get(&line.path).and_then(|&turn| turns.get_mut(turn));
-        if let Some(turn) = turn.filter(|turn| turn.first().is_some_and(|first| first.value == line.value)) {
-            turn.push(line);
-            continue;
-        }
-        if line.value.is_empty() {
-            turns.iter_mut().for_each(|turn| turn.retain(|earlier| earlier.path != line.path));
-        }
-        last.insert(line.path.clone(), turns.len());
-        turns.push(vec![line]);
+impl Line for Setting {
+    fn place(&self) -> &str {
+        &self.path
     }
-    turns.into_iter().flatten().collect()
+
+    fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+/// The order in which systemd applies lines, without those that one behind them takes back.
+fn in_order_of_systemd(lines: impl Iterator<Item = Setting>) -> Vec<Setting> {
+    let lines = in_order(lines);
+    let empty = lines.iter().enumerate().filter(|(_, line)| line.value.is_empty());
+    let taken_back: HashMap<String, usize> = empty.map(|(at, line)| (line.path.clone(), at)).collect();
+    let stays = |(at, line): &(usize, Setting)| taken_back.get(&line.path).is_none_or(|by| at >= by);
+    lines.into_iter().enumerate().filter(stays).map(|(_, line)| line).collect()
 }
 
 /// An explicit key beats a wildcard, wherever the two stand; a key without a value only spares its path.
