@@ -1,10 +1,17 @@
 //! A note of saptune (`saptune-note(5)`): the sections that set values of the kernel.
 
+use std::collections::BTreeMap;
+
 use super::collect::Collector;
 use super::words::{AT_LEAST, OF_SOME, energy_perf_bias};
 use planish_formats::ini::{Entry, entries};
 
+/// Why arguments of the kernel are none that a note gives (`saptune-note(5)`).
+const CHECKED: &str =
+    "saptune checks such arguments, and gives the kernel none: to want it, import kernel arguments";
+
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
+    let otherwise = of_some(text);
     for entry in entries(text) {
         let section = entry.section.to_ascii_lowercase();
         if section == "version" || section == "reminder" {
@@ -23,8 +30,28 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
             collector.refuse(entry.line, &told, "sets nothing");
         } else {
             setting(&section, &entry, value, &told, collector);
+            let others = otherwise.get(&(section, entry.key.to_ascii_lowercase()));
+            if let Some((line, _)) = others.into_iter().flatten().find(|(_, other)| *other != value) {
+                collector.remark(format!("line {line} says otherwise for some hosts"));
+            }
         }
     }
+}
+
+/// What sections for some hosts say, by the section without its condition and by the key: two values at most, of which
+/// one is another than a third.
+fn of_some(text: &str) -> BTreeMap<(String, String), Vec<(usize, &str)>> {
+    let mut found: BTreeMap<(String, String), Vec<(usize, &str)>> = BTreeMap::new();
+    for entry in entries(text) {
+        let (Some((section, _)), Some(value)) = (entry.section.split_once(':'), entry.value) else {
+            continue;
+        };
+        let values = found.entry((section.to_ascii_lowercase(), entry.key.to_ascii_lowercase())).or_default();
+        if values.len() < 2 && values.iter().all(|(_, other)| *other != value) {
+            values.push((entry.line, value));
+        }
+    }
+    found
 }
 
 fn setting(section: &str, entry: &Entry<'_>, value: &str, told: &str, collector: &mut Collector<'_>) {
@@ -36,7 +63,7 @@ fn setting(section: &str, entry: &Entry<'_>, value: &str, told: &str, collector:
             let path = if key.contains('/') { key.to_owned() } else { key.replace('.', "/") };
             return collector.path(line, &format!("/sys/{path}"), value);
         }
-        ("grub", _) => return collector.arguments(line, &format!("{key}={value}")),
+        ("grub", _) => return collector.refuse(line, told, CHECKED),
         ("vm", "thp") => "thp.enabled",
         ("vm", "ksm") => "mm.ksm_run",
         ("cpu", "governor") => "cpu.governor",
