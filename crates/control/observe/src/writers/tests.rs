@@ -175,7 +175,6 @@ fn a_byte_that_is_no_utf_8_hides_neither_a_profile_nor_arguments() {
 
 /// Whoever opens a FIFO for writing waits until somebody opens it for reading, be it without waiting.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "plays who waits at the other end")]
 fn neither_rc_local_nor_the_script_of_a_profile_is_opened_where_it_is_no_file() {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     use std::time::Duration;
