@@ -75,7 +75,7 @@ pub const FACTS: &[(&str, &str)] = &[
     ("mount.strictatime_count", "how many those are"),
     ("msr.allow_writes", "whether programs may write registers of the CPUs"),
     ("numa.balancing", "the knob `kernel.numa_balancing`"),
-    ("numa.free_spread_percent", "difference in free memory between the emptiest and the fullest node"),
+    ("numa.free_spread_percent", "difference in free memory between the emptiest and fullest node with CPUs"),
     ("numa.hint_faults", "faults that the balancing made to sample, since boot"),
     ("numa.memory_only", "nodes with memory and no CPU, each with what the firmware rates it at"),
     ("numa.memory_only_count", "how many those are"),
@@ -331,7 +331,10 @@ fn numa(facts: &mut Facts, host: &Host, observation: &Observation) {
     facts.number("numa.nodes_count", Some(nodes.len() as f64));
     facts.number("numa.zone_reclaim_mode", number_of(observation, "vm.zone_reclaim_mode"));
     facts.number("numa.balancing", number_of(observation, "kernel.numa_balancing"));
-    let free: Vec<f64> = nodes
+    // A node without CPUs is filled by whoever asks for it: that it is empty leaves nobody short.
+    let free: Vec<f64> = observation
+        .host
+        .cpu_nodes
         .iter()
         .filter_map(|node| {
             let text = host.read(&format!("/sys/devices/system/node/node{node}/meminfo")).ok()?;
@@ -453,5 +456,27 @@ mod tests {
             assert!(names().contains(name.as_str()), "`{name}` is not listed");
         }
         assert!(observation.facts.contains_key("memory.total_bytes"));
+    }
+
+    #[test]
+    fn a_node_without_cpus_that_nobody_fills_leaves_no_other_one_short() {
+        let spread = |with_cpus: &str| {
+            let meminfo = |node: u32, free: u64| {
+                let kib = |what: &str, kib: u64| format!("Node {node} {what}: {kib} kB\n");
+                kib("MemTotal", 1_000_000) + &kib("MemFree", free)
+            };
+            let [first, second, third] = [meminfo(0, 300_000), meminfo(1, 320_000), meminfo(2, 970_000)];
+            let (_folder, host) = crate::testing::host(&[
+                ("/sys/devices/system/node/has_memory", "0-2\n"),
+                ("/sys/devices/system/node/has_cpu", with_cpus),
+                ("/sys/devices/system/node/node0/meminfo", &first),
+                ("/sys/devices/system/node/node1/meminfo", &second),
+                ("/sys/devices/system/node/node2/meminfo", &third),
+            ]);
+            let facts = crate::observe(&host, &Catalogue::embedded().expect("sound")).facts;
+            facts.get("numa.free_spread_percent").cloned()
+        };
+        let number = |percent| Some(FactValue::Number(percent));
+        assert_eq!((spread("0-1\n"), spread("0-2\n")), (number(2.0), number(67.0)));
     }
 }
