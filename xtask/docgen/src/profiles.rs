@@ -42,6 +42,7 @@ wanted.
   refused with all that they do not agree about.
 - What would ruin the host, or what it cannot have, is refused with exit 3 by `plan` and `apply`: a row with a *bound*
   in [knobs.md](knobs.md) is held against the memory, the CPUs and the threads of the moment.
+  `fs.nr_open` is held against the open files that units, log-ins and the profile give, and `unit.nofile` against it.
 - `need_bytes` is what is reserved, in whole pages over the nodes with CPUs; no headroom is added.
   `planish size --bytes 24G -o ./mine.toml` writes a profile that needs 24 GiB and 20 % more, and shows the arithmetic.
 - `nodes = [0]` behind it puts the whole need on each node named; a list of both,

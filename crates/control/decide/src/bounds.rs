@@ -7,7 +7,7 @@ use planish_model::mounts::is_option;
 use planish_model::{Bound, Catalogue, Class, Knob, KnobId, Observation, Part, Step, place, units::bytes};
 
 use crate::budget::Budget;
-use crate::{against, mounts};
+use crate::{against, files, mounts};
 
 /// `vm.min_free_kbytes` above this part of memory is refused. The kernel's own choice is below one percent on all but
 /// the smallest machines (`mm/page_alloc.c`, `calculate_min_free_kbytes`), and huge pages on them want a few.
@@ -55,6 +55,7 @@ pub fn refusals(catalogue: &Catalogue, observation: &Observation, steps: &[Step]
         beyond_range(observation, step)
             .or_else(of_mount)
             .or_else(|| after.neighbours(step))
+            .or_else(|| files::refusal(observation, steps, step))
             .or_else(|| after.turned(catalogue, knob, step))
             .or_else(of_pool)
             .or_else(|| after.refusal(knob.bound?, step))

@@ -14,6 +14,11 @@ use planish_model::{
 /// share of the kernel's limits, and the others are the kernel's own: those cannot be told by a name.
 const BUILT_IN: [(&str, &str); 1] = [("LimitNOFILE", "1024:524288")];
 
+/// What systemd gives by itself of a directive, where that can be told by a name.
+pub(crate) fn built_in(directive: &str) -> Option<&'static str> {
+    BUILT_IN.iter().find(|(name, _)| *name == directive).map(|(_, value)| *value)
+}
+
 /// What the files of the unit say, and what it runs with.
 pub(crate) fn told(unit: &UnitSetting) -> String {
     let given = match (&unit.given, &unit.default) {
@@ -110,7 +115,7 @@ fn unsure(directive: &str, written: LimitPair, has: Option<&(LimitPair, String)>
 
 /// What a unit has without a file of ours, as far as it is a number, and who says so: its files, its first process, or
 /// systemd for all units. What a file of ours gives stands for it where nobody else can tell.
-fn has(directive: &str, unit: &UnitSetting, ours: Option<&str>) -> Option<(LimitPair, String)> {
+pub(crate) fn has(directive: &str, unit: &UnitSetting, ours: Option<&str>) -> Option<(LimitPair, String)> {
     let given =
         unit.given.as_ref().map(|(value, source)| (value.as_str(), format!("{source} gives {value}")));
     let ours = ours.map(|ours| (ours, format!("a file of planish gives {ours}")));
@@ -120,8 +125,8 @@ fn has(directive: &str, unit: &UnitSetting, ours: Option<&str>) -> Option<(Limit
     let default = unit.default.as_ref().filter(|_| by_all());
     let default =
         default.map(|(value, source)| (value.as_str(), format!("{source} gives {value} to all units")));
-    let built_in = BUILT_IN.iter().find(|(name, _)| *name == directive).filter(|_| by_all());
-    let built_in = built_in.map(|(_, value)| (*value, format!("systemd gives {value} by itself")));
+    let built_in = built_in(directive).filter(|_| by_all());
+    let built_in = built_in.map(|value| (value, format!("systemd gives {value} by itself")));
     let known = [given, ours, running, default.or(built_in)].into_iter().flatten();
     known.filter_map(|(value, source)| Some((LimitPair::parse(value)?, source))).next()
 }

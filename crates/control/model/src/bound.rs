@@ -74,6 +74,12 @@ pub struct Demand {
     pub threads: Option<u64>,
     /// Files that are open (`/proc/sys/fs/file-nr`, the first number).
     pub open_files: Option<u64>,
+    /// The highest limit of open files that a process may have (`/proc/sys/fs/nr_open`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files_each: Option<u64>,
+    /// What is given to programs of open files, where a plan asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_limits: Option<FileLimits>,
     /// Connections that are tracked (`/proc/sys/net/netfilter/nf_conntrack_count`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracked: Option<u64>,
@@ -102,4 +108,16 @@ pub struct Demand {
     pub overcommit_mode: Option<u64>,
     /// `vm.overcommit_kbytes`: zero where `vm.overcommit_ratio` makes the limit.
     pub overcommit_kib: Option<u64>,
+}
+
+/// Limits of open files that files of the host give: a program that is given more than the kernel lets any have does not
+/// start, and a user is not let in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileLimits {
+    /// Whether process 1 is systemd, which gives its units a limit of its own where no file says one.
+    pub systemd: bool,
+    /// What systemd is told to give every unit that says nothing (`DefaultLimitNOFILE=`), and the file and line.
+    pub default: Option<(String, String)>,
+    /// The highest that a file gives a service, or a user at log-in, and the file and line.
+    pub highest: Option<(String, String)>,
 }

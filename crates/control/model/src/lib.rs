@@ -51,7 +51,7 @@ mod value;
 mod writer;
 
 pub use boot::{Astray, BootFile, BootFiles, BootFormat, BootLoader, Generator};
-pub use bound::{Bound, Demand};
+pub use bound::{Bound, Demand, FileLimits};
 pub use cache::{CacheControl, CacheResource, OtherGroup};
 pub use catalogue::{Catalogue, CatalogueError, Conflict, PinnedOtherwise};
 pub use cpus::Cpus;

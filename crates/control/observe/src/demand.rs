@@ -26,6 +26,8 @@ pub(crate) fn read(host: &Host, shared: &Shared) -> Demand {
     Demand {
         threads,
         open_files: number("/proc/sys/fs/file-nr"),
+        files_each: number("/proc/sys/fs/nr_open"),
+        file_limits: None,
         tracked: number("/proc/sys/net/netfilter/nf_conntrack_count"),
         port_range: line("/proc/sys/net/ipv4/ip_local_port_range"),
         ports_reserved: line("/proc/sys/net/ipv4/ip_local_reserved_ports"),

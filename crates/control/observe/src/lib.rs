@@ -20,6 +20,7 @@
 //! | `boot` | which boot loader starts this machine, and what it gives the next kernel |
 //! | `persisted` | sysctl.d, tmpfiles.d, kernel command line: what the next boot sets |
 //! | `service` | one service through its own eyes, when it is asked for by [`service()`] |
+//! | `file_limits` | the open files that units and log-ins are given, by [`file_limits()`] |
 //! | `units` | settings of the units that a profile means, by [`unit_settings()`] |
 //! | `versions` | which version of a program runs or is installed, for profiles that are made for some |
 //! | `writers` | other programs that set knobs: their processes, files, units and profiles |
@@ -30,6 +31,7 @@ mod boot;
 mod caches;
 mod demand;
 pub mod facts;
+mod file_limits;
 mod knobs;
 mod layout;
 mod machine;
@@ -54,6 +56,7 @@ pub use boot::grub::{WithOurs, with_ours};
 pub use boot::lines::{BootLine, boot_lines, next_words};
 pub use boot::once::{carried_over, default_entry, look as once, seen as once_seen};
 pub use caches::caches;
+pub use file_limits::file_limits;
 pub use layout::machine;
 pub use observe::{glance, kernel, observe, observe_some};
 pub use parts::limits_left;

@@ -117,7 +117,7 @@ pub(crate) fn instances(host: &Host) -> Vec<String> {
 }
 
 /// What the files of a unit give, and the file and line. `counts` leaves files out.
-fn given(
+pub(crate) fn given(
     host: &Host,
     unit: &str,
     directive: &str,
@@ -368,7 +368,7 @@ fn section(unit: &str) -> &'static str {
 }
 
 /// What systemd is told to give to units that say nothing, and the file and line (`systemd-system.conf(5)`).
-fn default(host: &Host, directive: &str) -> Option<(String, String)> {
+pub(crate) fn default(host: &Host, directive: &str) -> Option<(String, String)> {
     of_manager(host, &format!("Default{directive}"))
 }
 

@@ -274,7 +274,8 @@ pub(crate) fn steps(
         let kept = plan.skipped.iter().filter(|row| row.satisfied || row.asked_by.is_some());
         asked.extend(kept.map(|row| &row.knob));
     }
-    let observation = planish_observe::glance(session.host(), catalogue, |knob| asked.contains(&knob.id));
+    let mut observation = planish_observe::glance(session.host(), catalogue, |knob| asked.contains(&knob.id));
+    session.observe_file_limits(plan.steps.iter().map(|step| &step.knob), &mut observation);
     for step in &plan.steps {
         if step.undo == Undo::File {
             steps.push(own_file(step, catalogue.knob(&step.knob)?, sink, &mut moved)?);

@@ -208,7 +208,21 @@ impl Session {
     fn observe_some<'a>(&self, knobs: impl Iterator<Item = &'a KnobId>) -> Observation {
         let _stage = info_span!("observe").entered();
         let wanted = self.catalogue.with_coupled(knobs);
-        planish_observe::observe_some(&self.host, &self.catalogue, |knob| wanted.contains(&knob.id))
+        let mut observation =
+            planish_observe::observe_some(&self.host, &self.catalogue, |knob| wanted.contains(&knob.id));
+        self.observe_file_limits(wanted.iter(), &mut observation);
+        observation
+    }
+
+    /// What programs are given of open files, for whoever sets how many one may have at all.
+    pub(crate) fn observe_file_limits<'a>(
+        &self,
+        mut knobs: impl Iterator<Item = &'a KnobId>,
+        observation: &mut Observation,
+    ) {
+        if observation.demand.file_limits.is_none() && knobs.any(planish_decide::asks_of_file_limits) {
+            observation.demand.file_limits = Some(planish_observe::file_limits(&self.host));
+        }
     }
 
     /// How the host is booted, without its knobs and facts.
@@ -240,6 +254,7 @@ impl Session {
 
     /// Reads what only a profile asks for: units whose settings it wants, and the machine that it places services on.
     pub(crate) fn observe_more(&self, profile: &Profile, observation: &mut Observation) {
+        self.observe_file_limits(profile.want.keys(), observation);
         let caches = self.wants_of_caches(profile);
         let groups = self.wants_of_groups(profile);
         let threads = planish_decide::asks_of_threads(profile);

@@ -23,6 +23,8 @@ fn host() -> Observation {
     observation.demand = Demand {
         threads: Some(600),
         open_files: Some(2000),
+        files_each: Some(1 << 20),
+        file_limits: None,
         tracked: Some(3000),
         port_range: Some("32768\t60999".to_owned()),
         ports_reserved: Some(String::new()),

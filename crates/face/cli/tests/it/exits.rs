@@ -260,6 +260,40 @@ fn parents_that_do_not_agree_are_usage_and_both_are_named() {
     }
 }
 
+/// A service that is given more files than any process may have does not start, nor does any other one of systemd.
+#[test]
+fn exit_3_is_a_highest_limit_of_files_below_what_services_are_given() {
+    let sandbox = sandbox();
+    let given = |files: &str| format!("\"unit.nofile\" = {{ value = \"{files}\", only = \"redis-server\" }}");
+    for (want, told) in [
+        ("\"fs.nr_open\" = 100000".to_owned(), "systemd gives 1024:524288 to all units by itself"),
+        (format!("\"fs.nr_open\" = 100000\n{}", given("900000")), "redis-server.service.d/"),
+        (given("99999999999"), "99999999999 are more than any process may have: fs.nr_open is "),
+    ] {
+        profile(sandbox.path(), "files", &want);
+        let options = ["--allow", "availability"];
+        let planned = on(sandbox.path(), &[&["plan", "files"][..], &options].concat());
+        let applied = on(sandbox.path(), &[&["apply", "files", "--yes"][..], &options].concat());
+        for run in [planned, applied] {
+            assert!(run.exit == 3 && message(&run, "error").contains(told), "{want}: {}", run.stdout);
+        }
+    }
+    profile(sandbox.path(), "files", &format!("\"fs.nr_open\" = 2000000000\n{}", given("1900000000")));
+    let both = on(sandbox.path(), &["apply", "files", "--yes"]);
+    assert_eq!(both.exit, 0, "{}", both.stdout);
+    // Files that came since the plan was made are seen by its apply.
+    profile(sandbox.path(), "files", "\"fs.nr_open\" = 600000");
+    let allowed = ["plan", "files", "--allow", "availability", "-o", "plan.json"];
+    assert_eq!(on(sandbox.path(), &allowed).exit, 3, "a service has 1900000000");
+    assert_eq!(on(sandbox.path(), &["undo", "--all"]).exit, 0);
+    assert_eq!(on(sandbox.path(), &allowed).exit, 0);
+    let users = sandbox.path().join("host/etc/security");
+    std::fs::create_dir_all(&users).expect("room");
+    std::fs::write(users.join("limits.conf"), "* hard nofile 700000\n").expect("room");
+    let late = on(sandbox.path(), &["apply", "plan.json", "--yes"]);
+    assert!(message(&late, "error").contains("limits.conf:1 gives 700000"), "{}", late.stdout);
+}
+
 #[test]
 fn a_typing_error_in_a_word_or_a_node_is_never_green() {
     let sandbox = sandbox();
