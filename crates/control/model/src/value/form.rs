@@ -4,6 +4,7 @@
 //! ```text
 //!   other   fifo:2                      the schedule of a thread of the kernel
 //!   16K-64K:always;128K,512K:inherit    sizes of transparent huge pages (mm/huge_memory.c, setup_thp_anon)
+//!   auto,nosmt   auto,no_user_kernel    guards of the CPU (kernel/cpu.c, mitigations_parse_cmdline)
 //!   4G   0:2G,1:2G                      memory, or that of each node (mm/hugetlb.c, cmdline_parse_hugetlb_cma)
 //! ```
 
@@ -26,6 +27,8 @@ pub enum Form {
     TmpfsSize,
     /// How a thread of the kernel is scheduled.
     ThreadSchedule,
+    /// How far the guards against leaks through the CPU go.
+    Mitigations,
 }
 
 /// The highest priority of a thread of the kernel that is wanted. Threads of interrupts have 50 where nobody said
@@ -37,6 +40,12 @@ const PRIORITY_MAX: u32 = 49;
 const ANON: [&str; 4] = ["always", "inherit", "madvise", "never"];
 /// Words for pages of shared memory.
 const SHMEM: [&str; 5] = ["always", "inherit", "within_size", "advise", "never"];
+/// How far all guards go; `auto` where nothing stands there.
+const GUARDS: [&str; 4] = ["auto,nosmt", "auto", "off", ""];
+/// Guards that are left out behind that, since Linux 6.17 (Documentation/admin-guide/hw-vuln/attack_vector_controls.rst).
+/// An older kernel takes none of it then, and keeps `auto`.
+const GUARDS_LESS: [&str; 5] =
+    ["no_user_kernel", "no_user_user", "no_guest_host", "no_guest_guest", "no_cross_thread"];
 /// The smallest and the largest page that has a size of its own on any machine, in bytes.
 const PAGE_BYTES: std::ops::RangeInclusive<u64> = 8 << 10..=1 << 30;
 
@@ -51,6 +60,9 @@ impl Form {
                 "sizes and one of always, inherit, within_size, advise, never, such as 64K:always or 16K-64K,1M:advise"
             }
             Self::ThreadSchedule => "other, or fifo:1 to fifo:49, below the threads of interrupts",
+            Self::Mitigations => {
+                "auto, auto,nosmt or off, and since Linux 6.17 without some guards, such as auto,no_user_kernel"
+            }
             Self::NodeBytes => "memory, such as 4G, or that of nodes, such as 0:2G,1:2G",
             Self::TmpfsSize => "a size above zero, such as 8G or 50%, a part of the memory",
         }
@@ -64,6 +76,7 @@ impl Form {
             Self::ThreadSchedule => {
                 text == "other" || priority(text).is_some_and(|level| level <= PRIORITY_MAX)
             }
+            Self::Mitigations => are_guards(text),
             Self::NodeBytes => node_bytes(text).is_some_and(|bytes| bytes > 0),
             // With no memory at all, percent of it are nothing.
             Self::TmpfsSize => tmpfs_bytes(text, 1 << 40, 1).is_some_and(|bytes| bytes > 0),
@@ -160,6 +173,16 @@ pub fn page_sizes(text: &str) -> Vec<u64> {
     words_by_size(text).unwrap_or_default().into_keys().collect()
 }
 
+/// Whether a text is one of [`GUARDS`], and those that it leaves out. What stands behind `off` is not read.
+fn are_guards(text: &str) -> bool {
+    let is_less = |rest: &str| rest.split(',').all(|word| GUARDS_LESS.contains(&word));
+    let is_one = |guards: &str| {
+        let is_rest = |rest: &str| guards != "off" && rest.strip_prefix(',').is_some_and(is_less);
+        text.strip_prefix(guards).is_some_and(|rest| rest.is_empty() || is_rest(rest))
+    };
+    !text.is_empty() && GUARDS.into_iter().any(is_one)
+}
+
 fn are_sizes(text: &str, words: &[&str]) -> bool {
     let page = |text: &str| size(text).filter(|size| size.is_power_of_two() && PAGE_BYTES.contains(size));
     let is_range = |part: &str| match part.split_once('-') {
@@ -236,6 +259,34 @@ mod tests {
             assert!(!Form::ThpAnon.is_one(odd), "{odd}");
         }
         assert!(Form::ThpShmem.is_one("64K:within_size;2M:advise") && !Form::ThpShmem.is_one("64K:madvise"));
+    }
+
+    #[test]
+    fn guards_are_words_that_a_kernel_has() {
+        for good in
+            ["auto", "auto,nosmt", "off", "auto,no_user_kernel", "auto,nosmt,no_guest_host,no_guest_guest"]
+        {
+            assert!(Form::Mitigations.is_one(good), "{good}");
+        }
+        assert!(Form::Mitigations.is_one(",no_cross_thread"), "auto is meant");
+        for odd in [
+            "",
+            "1",
+            "on",
+            "Off",
+            "nosmt",
+            "auto,",
+            "auto,off",
+            "auto nosmt",
+            "auto;no_user_kernel",
+            "off,nosmt",
+            "off,no_user_user",
+            "auto,no_user",
+            "no_user_kernel",
+            "automatic",
+        ] {
+            assert!(!Form::Mitigations.is_one(odd), "{odd}");
+        }
     }
 
     #[test]
