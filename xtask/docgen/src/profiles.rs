@@ -56,7 +56,7 @@ wanted.
   the name of a service that is one letter from one of this host (`redis-sever`), and not what hosts call otherwise
   (`mysqld` and `mysql`, `postgresql-16` and `postgresql-17`).
 - A word that no kernel has for a governor, a clock source or a congestion control is refused; one that this kernel was
-  built without is not here.
+  built without is not here. Capitals count (`BBR` is no word).
 - `programs = [\"mongod\"]` says for which programs it is made (as the kernel names them; of Java `java:` and the main
   class), `service_min = \"8\"` and `service_max = \"7\"` for which versions, and `packages` by which packages of dpkg
   those are known. `doctor --service` takes the one that suits; `plan` and `apply` warn of one that does not. A profile

@@ -64,8 +64,11 @@ fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<()
         return Ok(());
     }
     let id = || knob.id.clone();
-    // What is offered here is meant before what is offered elsewhere.
-    let near = nearest(&word, offered.iter().copied()).or_else(|| nearest(&word, known.iter().copied()));
+    // What is offered here is meant before what is offered elsewhere. The kernel compares letter by letter.
+    let cased = offered.iter().chain(&known).find(|other| other.eq_ignore_ascii_case(&word)).copied();
+    let near = cased
+        .or_else(|| nearest(&word, offered.iter().copied()))
+        .or_else(|| nearest(&word, known.iter().copied()));
     if let Some(near) = near {
         return Err(DecideError::Word { knob: id(), near: near.to_owned(), word });
     }
@@ -287,6 +290,10 @@ mod tests {
         assert_eq!(refused("schedutil", &offered), None, "known, and not offered here");
         let none = "`perf` is no word of cpu.governor, which may be performance, powersave, schedutil";
         assert_eq!(refused("perf", &offered).as_deref(), Some(none), "near to nothing, and of no kernel");
+        assert_eq!(
+            refused("POWERSAVE", &[]).as_deref(),
+            Some("`POWERSAVE` is no word of cpu.governor; did you mean `powersave`?")
+        );
         assert_eq!(refused("ours_built_in", &["ours_built_in"]), None, "of a module that is loaded");
         assert_eq!(refused("128", &offered), None, "some drivers take a number beside their words");
         assert_eq!(refused("powersaved", &["powersaved"]), None, "offered, and near to another");
