@@ -316,6 +316,27 @@ const OF_A_SERVICE: &str = "is for services by their name without `.service`: le
 const IDLE_CASE: &str = "has a case that can never count: one before it, without `needs`, is for all of its places; \
                          put the narrower one first";
 
+/// What is said of a case whose conditions no host meets together.
+const NEVER: &str = "has a case that can never hold: its first version is no earlier than the first one for which it no \
+                     longer holds, or it is for guests and for bare metal at once";
+
+/// Whether no host meets conditions, whatever it is. A version of one number is its `.0`.
+fn is_never(needs: &Conditions) -> bool {
+    let number = |version: &str| {
+        let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+        Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+    };
+    let is_empty = |first: &Option<String>, gone: &Option<String>| {
+        let versions = first.as_deref().and_then(number).zip(gone.as_deref().and_then(number));
+        versions.is_some_and(|(first, gone)| first >= gone)
+    };
+    let Conditions { os_min, os_gone, kernel_min, kernel_gone, dead_since, .. } = needs;
+    (needs.bare_metal && needs.guest)
+        || is_empty(os_min, os_gone)
+        || is_empty(kernel_min, kernel_gone)
+        || is_empty(kernel_min, dead_since)
+}
+
 /// The cases of a wanted value.
 fn cases(want: &Want) -> &[Case] {
     match want {
@@ -359,6 +380,7 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
     let has_odd = cases(want).iter().any(|case| has_odd_version(&case.needs));
     match want {
         _ if has_odd => Some(VERSION),
+        want if cases(want).iter().any(|case| is_never(&case.needs)) => Some(NEVER),
         want if !knob.has_holes() && cases(want).iter().any(|case| case.only.is_some()) => Some(ONE_PLACE),
         want if is_file_of(SETTING, &knob.path) && names_suffix(cases(want)) => Some(OF_A_SERVICE),
         want if has_idle_case(cases(want)) => Some(IDLE_CASE),

@@ -329,8 +329,19 @@ fn a_case_that_chooses_nothing_or_can_never_count_is_refused() {
         let told = error(cases);
         assert!(told.contains("can never count"), "{cases}: {told}");
     }
+    for needs in [
+        "kernel_min = \"6.10\", kernel_gone = \"6.2\"",
+        "kernel_min = \"6.2\", kernel_gone = \"6.2\"",
+        "kernel_min = \"6.2\", dead_since = \"5.15\"",
+        "os = [\"rhel\"], os_min = \"9\", os_gone = \"8.10\"",
+        "bare_metal = true, guest = true",
+    ] {
+        let told = error(&format!("\"vm.swappiness\" = {{ value = 10, needs = {{ {needs} }} }}"));
+        assert!(told.contains("can never hold"), "{needs}: {told}");
+    }
     let mut catalogue = Catalogue::embedded().expect("sound");
-    let text = "name = \"x\"\nsummary = \"s\"\n[want]\n\"cpu.governor\" = [\n\
+    let text = "name = \"x\"\nsummary = \"s\"\n[want]\n\"vm.stat_interval\" = { value = 2, needs = { \
+                kernel_min = \"6.2\", kernel_gone = \"6.10\" } }\n\"cpu.governor\" = [\n\
                 { value = \"performance\", only = \"1?\" }, { value = \"powersave\", only = \"1*\" }]\n\
                 \"vm.swappiness\" = [{ value = 1, needs = { kernel_min = \"5.15\" } }, { value = 10 }]\n";
     catalogue.add_profile("own.toml", text).expect("well formed");
