@@ -317,6 +317,7 @@ fn no_row_takes_what_cuts_a_host_off() {
     for (id, least, below) in [
         ("vm.max_map_count", "65530", "1"),
         ("vm.dirty_bytes", "1048576", "8192"),
+        ("vm.dirty_background_bytes", "1048576", "10"),
         ("vm.dirty_ratio", "1", "0"),
         ("vm.vfs_cache_pressure", "1", "0"),
         ("fs.nr_open", "65536", "1024"),
