@@ -98,7 +98,7 @@ fn cure_of(error: &ReadError) -> String {
     }
 }
 
-const BY_HAND: &str = "give the arguments to the boot loader by hand, as `planish plan` tells them";
+const BY_HAND: &str = "give the arguments to the boot loader by hand";
 /// Where systemd-boot looks, and where distributions mount what it looks at.
 const ROOTS: [&str; 3] = ["/efi", "/boot", "/boot/efi"];
 /// What loaders leave in the firmware: <https://systemd.io/BOOT_LOADER_INTERFACE>.

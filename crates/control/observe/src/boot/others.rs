@@ -25,25 +25,25 @@ const OTHERS: [Other; 10] = [
         name: "extlinux",
         files: &["/boot/extlinux/extlinux.conf", "/boot/extlinux.conf", "/extlinux.conf"],
         in_partition: &["extlinux/extlinux.conf"],
-        cure: "add the arguments that `planish plan` tells to its APPEND line by hand",
+        cure: "add the arguments to its APPEND line by hand",
     },
     Other {
         name: "Syslinux",
         files: &["/boot/syslinux/syslinux.cfg", "/boot/syslinux.cfg"],
         in_partition: &["EFI/syslinux/syslinux.cfg", "syslinux/syslinux.cfg", "syslinux.cfg"],
-        cure: "add the arguments that `planish plan` tells to its APPEND line by hand",
+        cure: "add the arguments to its APPEND line by hand",
     },
     Other {
         name: "zipl",
         files: &["/etc/zipl.conf"],
         in_partition: &[],
-        cure: "add the arguments that `planish plan` tells to `parameters=` by hand, and run zipl",
+        cure: "add the arguments to `parameters=` by hand, and run zipl",
     },
     Other {
         name: "LILO",
         files: &["/etc/lilo.conf", "/etc/elilo.conf"],
         in_partition: &[],
-        cure: "add the arguments that `planish plan` tells to `append=` by hand, and run lilo",
+        cure: "add the arguments to `append=` by hand, and run lilo",
     },
     Other {
         name: "Limine",
@@ -58,31 +58,31 @@ const OTHERS: [Other; 10] = [
             "EFI/BOOT/limine.conf",
             "EFI/BOOT/limine.cfg",
         ],
-        cure: "add the arguments that `planish plan` tells to `cmdline:` by hand",
+        cure: "add the arguments to `cmdline:` by hand",
     },
     Other {
         name: "rEFInd",
         files: &[],
         in_partition: &["refind_linux.conf", "EFI/refind/refind.conf", "EFI/BOOT/refind.conf"],
-        cure: "add the arguments that `planish plan` tells to refind_linux.conf, or to `options`, by hand",
+        cure: "add the arguments to refind_linux.conf, or to `options`, by hand",
     },
     Other {
         name: "U-Boot",
         files: &["/boot/boot.scr", "/boot/boot.scr.uimg", "/boot/uEnv.txt", "/boot/armbianEnv.txt"],
         in_partition: &["boot.scr", "uEnv.txt"],
-        cure: "add the arguments that `planish plan` tells to its `bootargs` by hand",
+        cure: "add the arguments to its `bootargs` by hand",
     },
     Other {
         name: "the firmware of a Raspberry Pi",
         files: &["/boot/firmware/cmdline.txt", "/boot/cmdline.txt"],
         in_partition: &[],
-        cure: "add the arguments that `planish plan` tells to cmdline.txt by hand",
+        cure: "add the arguments to cmdline.txt by hand",
     },
     Other {
         name: "GRUB 1",
         files: &["/boot/grub/menu.lst", "/boot/grub/grub.conf"],
         in_partition: &[],
-        cure: "add the arguments that `planish plan` tells to its kernel line by hand",
+        cure: "add the arguments to its kernel line by hand",
     },
     Other {
         name: "a unified kernel image",
@@ -191,7 +191,7 @@ pub(super) fn is_before_linux(host: &Host, point: &str, root: &str) -> bool {
 /// Signs of a loader none of whose own files is here.
 pub(super) fn signs(host: &Host, cmdline: &str) -> Option<Boot> {
     let cure = "mount /boot where that is a file system of its own, or give the arguments to the boot loader by \
-         hand, as `planish plan` tells them";
+         hand";
     let has_image = bootline::arguments(cmdline).any(|argument| bootline::parts(argument).0 == "BOOT_IMAGE");
     let has_defaults = host.exists(grub::DEFAULTS);
     let evidence = match (has_image, has_defaults) {
