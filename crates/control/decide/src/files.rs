@@ -1,8 +1,9 @@
 //! How many open files a process may have at all, against what programs are given.
 //!
 //! The kernel refuses a hard limit above `fs.nr_open` (`do_prlimit` of `kernel/sys.c`). systemd then tries what it has
-//! itself (`setrlimit_closest`), which is the `fs.nr_open` of its own start: where that was raised since the service gets
-//! less than it was given, and where it was lowered the service does not start, nor does any other one with that limit.
+//! itself (`setrlimit_closest`), which is the `fs.nr_open` of its own start: where that was raised since, the service
+//! gets less than it was given, and where it was lowered the service does not start, nor does any other one with that
+//! limit.
 
 use planish_model::{KnobId, LimitPair, Observation, Part, Step};
 

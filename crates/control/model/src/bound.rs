@@ -110,8 +110,8 @@ pub struct Demand {
     pub overcommit_kib: Option<u64>,
 }
 
-/// Limits of open files that files of the host give: a program that is given more than the kernel lets any have does not
-/// start, and a user is not let in.
+/// Limits of open files that files of the host give: a program that is given more than the kernel lets any have does
+/// not start, and a user is not let in.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileLimits {
     /// Whether process 1 is systemd, which gives its units a limit of its own where no file says one.

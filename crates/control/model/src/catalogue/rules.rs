@@ -317,8 +317,8 @@ const IDLE_CASE: &str = "has a case that can never count: one before it, without
                          put the narrower one first";
 
 /// What is said of a case whose conditions no host meets together.
-const NEVER: &str = "has a case that can never hold: its first version is no earlier than the first one for which it no \
-                     longer holds, or it is for guests and for bare metal at once";
+const NEVER: &str = "has a case that can never hold: its first version is no earlier than the one from which on it \
+                     holds no longer, or it is for guests and for bare metal at once";
 
 /// Whether no host meets conditions, whatever it is. A version of one number is its `.0`.
 fn is_never(needs: &Conditions) -> bool {

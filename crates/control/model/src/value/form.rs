@@ -42,8 +42,9 @@ const ANON: [&str; 4] = ["always", "inherit", "madvise", "never"];
 const SHMEM: [&str; 5] = ["always", "inherit", "within_size", "advise", "never"];
 /// How far all guards go; `auto` where nothing stands there.
 const GUARDS: [&str; 4] = ["auto,nosmt", "auto", "off", ""];
-/// Guards that are left out behind that, since Linux 6.17 (Documentation/admin-guide/hw-vuln/attack_vector_controls.rst).
-/// An older kernel takes none of it then, and keeps `auto`.
+/// Guards that are left out behind that, since Linux 6.17
+/// (Documentation/admin-guide/hw-vuln/attack_vector_controls.rst). An older kernel takes none of it then,
+/// and keeps `auto`.
 const GUARDS_LESS: [&str; 5] =
     ["no_user_kernel", "no_user_user", "no_guest_host", "no_guest_guest", "no_cross_thread"];
 /// The smallest and the largest page that has a size of its own on any machine, in bytes.
