@@ -155,6 +155,20 @@ pub fn hand_over(resolved: &Resolved, newer: EntryId, sink: &dyn Sink) -> Outcom
     outcome
 }
 
+/// The coupled places of a step, each with what it shows and whose that is.
+fn others_of<'a>(resolved: &'a Resolved, sink: &dyn Sink) -> Vec<(&'a Original, String, Whose)> {
+    let Resolved { step, inherited, handed_over, .. } = resolved;
+    let whose_of = |other: &Original, text: &str| match handed_over.contains(&other.place) {
+        true => Whose::Newer,
+        false => three_way::coupled(step, inherited, other, text),
+    };
+    let others = coupled_texts(step, sink).into_iter().map(|(other, text)| {
+        let whose = whose_of(other, &text);
+        (other, text, whose)
+    });
+    others.collect()
+}
+
 /// Puts the original back, if the place still shows what is ours.
 fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
     let Resolved { step, inherited, handed_over, set_since, derived_since, unborne } = resolved;
@@ -167,17 +181,7 @@ fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
         Ok(now) => now,
         Err(error) => return refused(outcome, &error),
     };
-    let others: Vec<(&Original, String, Whose)> = coupled_texts(step, sink)
-        .into_iter()
-        .map(|(other, text)| {
-            let whose = if handed_over.contains(&other.place) {
-                Whose::Newer
-            } else {
-                three_way::coupled(step, inherited, other, &text)
-            };
-            (other, text, whose)
-        })
-        .collect();
+    let others = others_of(resolved, sink);
     let derived = derived_since.iter().find(|(_, value)| original.r#type.same(&now, value));
     let whose = match three_way::own(step, inherited, original, &now) {
         Whose::Ours if set_since.is_some() => Whose::Theirs,

@@ -60,7 +60,8 @@ const COMM_BYTES: usize = 15;
 
 /// What a look at the second writers of a host found.
 pub(crate) struct Seen {
-    /// In the order of the catalogue. Those that are seen line by line in the files of the next boot are not among them.
+    /// In the order of the catalogue. Those that are seen line by line in the files of the next boot are not among
+    /// them.
     pub(crate) writers: Vec<SeenWriter>,
     /// The files at which following ended, before all was seen.
     pub(crate) unfollowed: Vec<String>,

@@ -632,12 +632,7 @@ impl PipelineError {
             Self::Installed { entry, .. } => format!("take that one back first: planish undo {entry}"),
             Self::NotATime { .. } => calendar::CURE.to_owned(),
             Self::NotForAUnit { what, .. } => of_word(what),
-            Self::ForeignFile { cure, others, .. } => {
-                // One undo may be the way out of several files.
-                let mut all: Vec<String> = [cure.clone()].into_iter().chain(others.iter().flat_map(Self::hints)).collect();
-                all.dedup();
-                return all;
-            }
+            Self::ForeignFile { cure, others, .. } => return of_files(cure, others),
             Self::Linked { .. } => LINKED.to_owned(),
             Self::Act(_) => NOT_WRITABLE.to_owned(),
             Self::Lock(error) => of_lock(error),
@@ -716,6 +711,14 @@ impl PipelineError {
             _ => false,
         }
     }
+}
+
+/// The cures of files that are in the way: one undo may be the way out of several.
+fn of_files(cure: &str, others: &[PipelineError]) -> Vec<String> {
+    let of_others = others.iter().flat_map(PipelineError::hints);
+    let mut all: Vec<String> = std::iter::once(cure.to_owned()).chain(of_others).collect();
+    all.dedup();
+    all
 }
 
 #[cfg(test)]

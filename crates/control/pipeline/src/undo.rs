@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use planish_act::stack::Resolved;
 use planish_act::{Sink, boot, hand_over, hand_pages, stack, take_back as take_back_step};
 use planish_host::{Host, resctrl};
 use planish_journal::{Handed, Journal, JournalError, NOT_CONFIRMED};
@@ -451,9 +452,7 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let mut resolved = stack::resolved(now, index, &known);
-            resolved.step = boot::resolved(&resolved.step, entry.id, &known);
-            resolved.unborne = unborne::starves(session, &resolved.step).filter(|_| !force);
+            let resolved = resolved(session, now, index, &known);
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
@@ -486,6 +485,14 @@ pub(crate) fn take_back(
     }
     back.outcomes.reverse();
     back
+}
+
+/// A step as it is to be taken back now, with what of its originals the host would not bear.
+fn resolved(session: &Session, entry: &Entry, index: usize, known: &[Entry]) -> Resolved {
+    let mut resolved = stack::resolved(entry, index, known);
+    resolved.step = boot::resolved(&resolved.step, entry.id, known);
+    resolved.unborne = unborne::starves(session, &resolved.step);
+    resolved
 }
 
 /// The order in which the steps of an entry go back, by the values that they go back to: those of entries that it lies
@@ -641,8 +648,8 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
             }
             OutcomeKind::InUse if is_value(entry, outcome) => {
                 hints.push(format!(
-                    "{}: {detail}; when less is promised, or another mode is in force, once more: planish undo {id}; to \
-                     have it so all the same: planish undo {id} --force",
+                    "{}: {detail}; when less is promised, or another mode is in force, once more: planish undo {id}; \
+                     to have it so all the same: planish undo {id} --force",
                     outcome.place
                 ));
             }

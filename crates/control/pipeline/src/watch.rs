@@ -138,8 +138,8 @@ pub(crate) fn is_gone(session: &Session, id: EntryId) -> Option<bool> {
 }
 
 /// Takes an unconfirmed entry back, however often that fails. What could be taken back and not recorded (a disk that
-/// went read-only) is taken once more: the pools wait for the record. So is what the kernel refused to take back, and what the host would
-/// not bear at that moment.
+/// went read-only) is taken once more: the pools wait for the record. So is what the kernel refused to take back, and
+/// what the host would not bear at that moment.
 fn insist(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
     let (mut take, mut pause): (Take, Duration) = (take_unconfirmed, RETRY);
     loop {
@@ -227,8 +227,8 @@ fn is_same(entry: &Entry, watched: &Entry) -> bool {
 /// What the watcher of an entry does at its deadline: undoes it unless it was confirmed, or was undone to its end. The
 /// entry is as it was when the watch began: a damaged journal may have lost it since.
 ///
-/// What is on trial above it and was to go before it goes first, also where its own watcher was killed or is stopped: it
-/// was let stand upon this entry for that.
+/// What is on trial above it and was to go before it goes first, also where its own watcher was killed or is stopped:
+/// it was let stand upon this entry for that.
 ///
 /// # Errors
 /// As [`crate::undo()`] by force, which goes on with a journal that is damaged or cannot be written. Nobody's value is

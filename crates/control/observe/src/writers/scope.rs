@@ -23,8 +23,8 @@ const SCRIPT_BYTES_MAX: u64 = 256 << 10;
 /// none that anybody would wait for.
 const SCRIPTS_BYTES_MAX: usize = 8 << 20;
 
-/// Words of texts that are looked at, of all writers of a host: about a second on a slow machine. Hosts of distributions
-/// have a twentieth of that.
+/// Words of texts that are looked at, of all writers of a host: about a second on a slow machine. Hosts of
+/// distributions have a twentieth of that.
 const WORDS_MAX: usize = 400_000;
 
 /// What the configuration of a writer tells.

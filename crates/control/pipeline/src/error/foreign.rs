@@ -59,8 +59,8 @@ pub(crate) fn way_out(
 /// The command that moves a file away which others wrote lines into and which is in the way of one of ours. In a folder
 /// of files that are read one after the other what they wrote counts under another name too, as far as ours and others
 /// between, which are read later, do not say otherwise. A file of that name may be there from the last time, and its
-/// lines are in force: the name is one that is free, behind those of before, whose lines are older; in tmpfiles.d, where
-/// the first line counts, it is before them. `-n` leaves what was made there meanwhile.
+/// lines are in force: the name is one that is free, behind those of before, whose lines are older; in tmpfiles.d,
+/// where the first line counts, it is before them. `-n` leaves what was made there meanwhile.
 #[must_use]
 pub fn move_aside(path: &str, is_there: &dyn Fn(&str) -> bool) -> String {
     let aside = path.rsplit_once('/').filter(|(folder, _)| folder.ends_with(".d"));
@@ -68,8 +68,8 @@ pub fn move_aside(path: &str, is_there: &dyn Fn(&str) -> bool) -> String {
         && let Some(number) = free_number(folder, name, is_there)
     {
         return format!(
-            "mv -n {path} {folder}/{number}-was-{name} (which keeps in force what others wrote, save where a later file \
-             says otherwise; to {} ends that)",
+            "mv -n {path} {folder}/{number}-was-{name} (which keeps in force what others wrote, save where a later \
+             file says otherwise; to {} ends that)",
             free_name(&format!("{name}.mine"), &|name| is_there(&format!("{folder}/{name}")))
         );
     }

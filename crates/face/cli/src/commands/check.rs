@@ -195,22 +195,32 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     answer = left_out_then(args, &checked, context).into_iter().fold(answer, Answer::note);
     answer = not_of_this_journal(answer, &checked, &session, is_unseen);
     let cure = cure.filter(|_| is_cured && !is_on_trial && !has_drift(&report));
-    let next = match (checked.exit, &args.source) {
-        (_, _) if cure.is_some() => cure.unwrap_or_default(),
+    let next = cure.unwrap_or_else(|| next(args, &checked, &report, &session, context));
+    Ok(answer.next(next))
+}
+
+/// What to type next where nothing cures it at once.
+fn next(
+    args: &Args,
+    checked: &Checked,
+    report: &CheckReport,
+    session: &Session,
+    context: &Context,
+) -> String {
+    match (checked.exit, &args.source) {
         (_, _) if !checked.interrupted.is_empty() => context.root_line(&checked.interrupted[0].cure()),
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
         (Exit::Done, _) => context.line("log"),
-        (_, _) if !checked.unfinished.is_empty() && !has_drift(&report) => {
+        (_, _) if !checked.unfinished.is_empty() && !has_drift(report) => {
             context.root_line(&format!("undo {}", checked.unfinished[0].old))
         }
         (_, Some(source)) => {
-            let words = was_allowed(&checked) + &excluding(&args.exclude);
+            let words = was_allowed(checked) + &excluding(&args.exclude);
             context.line(&format!("plan {}{words}", quoted(source)))
         }
         (_, None) if context.globals.verbose => context.line("log"),
         (_, None) => context.line("check --verbose"),
-    };
-    Ok(answer.next(next))
+    }
 }
 
 /// What names the profile that was compared with in a line for root.

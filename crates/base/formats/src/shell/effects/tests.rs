@@ -336,16 +336,17 @@ fn scripts_that_start_each_other_come_to_an_end() {
     assert!(!followed("/s0", &twice).is_empty());
 }
 
+/// What a line does with a script that sets one key: whether that is sure, each time.
+fn is_sure(text: &str) -> Vec<bool> {
+    let ask =
+        |path: &str, _: bool| (path == "/usr/sbin/tune").then(|| "#!/bin/sh\nsysctl -w a.b=1\n".to_owned());
+    let effects = effects(text, Some(&ask));
+    let keys = effects.iter().filter(|effect| matches!(effect.what, What::Key(_)));
+    keys.map(|effect| effect.is_sure).collect()
+}
+
 #[test]
-fn what_another_user_runs_may_write_at_most() {
-    let is_sure = |text: &str| {
-        let ask = |path: &str, _: bool| {
-            (path == "/usr/sbin/tune").then(|| "#!/bin/sh\nsysctl -w a.b=1\n".to_owned())
-        };
-        let effects = effects(text, Some(&ask));
-        let keys = effects.iter().filter(|effect| matches!(effect.what, What::Key(_)));
-        keys.map(|effect| effect.is_sure).collect::<Vec<_>>()
-    };
+fn what_another_user_or_host_runs_may_write_at_most() {
     for text in [
         "sudo -u postgres tune",
         "sudo -n --user=postgres nice tune",
@@ -377,6 +378,10 @@ fn what_another_user_runs_may_write_at_most() {
     ] {
         assert_eq!(is_sure(text), [false], "{text}");
     }
+}
+
+#[test]
+fn what_is_run_by_another_program_is_written() {
     for text in [
         "sudo tune",
         "sudo -u root A=b tune",
@@ -417,6 +422,10 @@ fn what_another_user_runs_may_write_at_most() {
     ] {
         assert_eq!(is_sure(text), [true], "{text}");
     }
+}
+
+#[test]
+fn what_is_looked_up_or_tested_writes_nothing() {
     for text in [
         "sh -n /usr/sbin/tune",
         "bash -vn /usr/sbin/tune",
