@@ -142,9 +142,9 @@ fn help_of(name: &str) -> String {
 
 /// The name of what a command answers with: `prove postgres` answers as `prove`, and `trial` alone does not answer.
 fn result_of(name: &str) -> &str {
-    let known = planish_report::schemas();
+    let known = planish_report::schema_names();
     let mut names = std::iter::successors(Some(name), |name| Some(name.rsplit_once('-')?.0));
-    names.find(|name| known.iter().any(|(known, _)| known == name)).unwrap_or("usage")
+    names.find(|name| known.contains(name)).unwrap_or("usage")
 }
 
 /// What is wrong, in one line: the first line of clap's text, what it lists below it, and the nearest valid word.

@@ -20,5 +20,5 @@ pub use envelope::{Envelope, Level, Message};
 pub use html::{jitter_html, latency_html, map_html, trial_html};
 pub use page::{Page, PageOptions, Report, counted, styles};
 pub use reasons::SaidOnce;
-pub use schema::schemas;
+pub use schema::{schema_names, schemas};
 pub use table::{Cell, Table};

@@ -18,61 +18,77 @@ use crate::commands::{
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
 
-/// Every schema by the name of its file, without the ending.
-#[must_use]
-pub fn schemas() -> Vec<(&'static str, Schema)> {
-    vec![
-        of::<ApplyReport>(),
-        of::<CheckReport>(),
-        of::<ConfirmReport>(),
-        of::<DoctorReport>(),
-        of::<ExportReport>(),
-        of::<HostDiffReport>(),
-        of::<HostRecordReport>(),
-        of::<ImportReport>(),
-        of::<InstallCheckReport>(),
-        of::<InstallWarmReport>(),
-        of::<KnobsReport>(),
-        of::<LatencyReport>(),
-        of::<JitterReport>(),
-        of::<LogReport>(),
-        of::<MapReport>(),
-        of::<MoveReport>(),
-        of::<Plan>(),
-        of::<ProfilesReport>(),
-        of::<ProveReport>(),
-        of::<ProveConnReport>(),
-        of::<RunReport>(),
-        of::<Sizing>(),
-        without_result("text-cc"),
-        of::<TextCheckReport>(),
-        of::<TextHugeReport>(),
-        of::<TextImportReport>(),
-        of::<TextLinkFlagsReport>(),
-        of::<TextVerifyReport>(),
-        without_result("text-ld"),
-        of::<TextMergeReport>(),
-        of::<TextOrderReport>(),
-        of::<TextRecordReport>(),
-        of::<TextShowReport>(),
-        of::<TopReport>(),
-        of::<C2cReport>(),
-        of::<TopoReport>(),
-        of::<HonestyReport>(),
-        of::<TrialNewReport>(),
-        of::<TrialResumeReport>(),
-        of::<TrialRunReport>(),
-        of::<SelfCheckReport>(),
-        of::<TrialStatusReport>(),
-        of::<TrialStopReport>(),
-        of::<UndoReport>(),
-        of::<VersionReport>(),
-        without_result("usage"),
-        of_program("workload"),
-        ("profile-file", of_file::<Profile>()),
-        ("top-sample", of_file::<Sample>()),
-        ("trial-file", of_file::<TrialFile>()),
-    ]
+/// Makes [`schemas`] and [`schema_names`] of one list. The program that is shipped asks for names alone: with what makes
+/// the schemas it would be a megabyte larger.
+macro_rules! list {
+    (reports: $($report:ty),+; others: $($name:literal = $schema:expr),+;) => {
+        /// Every schema by the name of its file, without the ending.
+        #[must_use]
+        pub fn schemas() -> Vec<(&'static str, Schema)> {
+            vec![$((<$report as Report>::COMMAND, of::<$report>()),)+ $(($name, $schema),)+]
+        }
+
+        /// The names of all of them.
+        #[must_use]
+        pub const fn schema_names() -> &'static [&'static str] {
+            &[$(<$report as Report>::COMMAND,)+ $($name,)+]
+        }
+    };
+}
+
+list! {
+    reports:
+        ApplyReport,
+        CheckReport,
+        ConfirmReport,
+        DoctorReport,
+        ExportReport,
+        HostDiffReport,
+        HostRecordReport,
+        ImportReport,
+        InstallCheckReport,
+        InstallWarmReport,
+        KnobsReport,
+        LatencyReport,
+        JitterReport,
+        LogReport,
+        MapReport,
+        MoveReport,
+        Plan,
+        ProfilesReport,
+        ProveReport,
+        ProveConnReport,
+        RunReport,
+        Sizing,
+        TextCheckReport,
+        TextHugeReport,
+        TextImportReport,
+        TextLinkFlagsReport,
+        TextVerifyReport,
+        TextMergeReport,
+        TextOrderReport,
+        TextRecordReport,
+        TextShowReport,
+        TopReport,
+        C2cReport,
+        TopoReport,
+        HonestyReport,
+        TrialNewReport,
+        TrialResumeReport,
+        TrialRunReport,
+        SelfCheckReport,
+        TrialStatusReport,
+        TrialStopReport,
+        UndoReport,
+        VersionReport;
+    others:
+        "text-cc" = without_result("text-cc"),
+        "text-ld" = without_result("text-ld"),
+        "usage" = without_result("usage"),
+        "workload" = of_program("workload"),
+        "profile-file" = of_file::<Profile>(),
+        "top-sample" = of_file::<Sample>(),
+        "trial-file" = of_file::<TrialFile>();
 }
 
 /// A file that users write, or a line of one that planish reads again. Fields that may be left out are optional.
@@ -81,29 +97,29 @@ fn of_file<T: JsonSchema>() -> Schema {
 }
 
 /// The envelope around one kind of result.
-fn of<T: Report>() -> (&'static str, Schema) {
+fn of<T: Report>() -> Schema {
     named(T::COMMAND, generator().into_root_schema_for::<Envelope<T>>())
 }
 
 /// The envelope around the object of a program that says itself what is in it.
-fn of_program(command: &'static str) -> (&'static str, Schema) {
+fn of_program(command: &str) -> Schema {
     named(command, generator().into_root_schema_for::<Envelope<serde_json::Map<String, serde_json::Value>>>())
 }
 
 /// The envelope of a failure where there is no result: a command line without a command, or with one that leaves
 /// stdout to a program of the user's.
-fn without_result(command: &'static str) -> (&'static str, Schema) {
+fn without_result(command: &str) -> Schema {
     named(command, generator().into_root_schema_for::<Envelope<()>>())
 }
 
 /// An envelope with the names that are fixed for a command.
-fn named(command: &'static str, mut schema: Schema) -> (&'static str, Schema) {
+fn named(command: &str, mut schema: Schema) -> Schema {
     schema.insert("title".to_owned(), json!(format!("planish {} --json", command.replace('-', " "))));
     for (field, fixed) in [("schema", schema_name(command)), ("command", command.to_owned())] {
         let field = schema.pointer_mut(&format!("/properties/{field}")).expect("every envelope has it");
         field["const"] = json!(fixed);
     }
-    (command, schema)
+    schema
 }
 
 /// Schemas describe what is written: a field that is left out when empty is optional, others are required.
