@@ -408,6 +408,17 @@ impl EntryStep {
         })
     }
 
+    /// Whether taking it back was refused: by the kernel, or since the host would not have borne the value. Pages of a
+    /// pool that are in use are not.
+    #[must_use]
+    pub fn is_refused(&self, undone: &Outcome) -> bool {
+        match undone.outcome {
+            OutcomeKind::Failed => true,
+            OutcomeKind::InUse => self.undo == Undo::Restore,
+            _ => false,
+        }
+    }
+
     /// Whether taking it back found no place any more where it had written. A file that is gone took all of ours along;
     /// a CPU that is offline, or a device, may come back with the value that it had. So may
     /// a thread of the kernel, which is not seen from everywhere.
@@ -536,10 +547,8 @@ impl Entry {
     /// Whether its undo went to its end and could not put all of it back, for which it is open still.
     #[must_use]
     pub fn is_undone_in_part(&self) -> bool {
-        let has_failed = |step: &EntryStep| {
-            step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::Failed)
-        };
-        self.state == EntryState::Open && self.steps.iter().any(has_failed)
+        let is_left = |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| step.is_refused(undone));
+        self.state == EntryState::Open && self.steps.iter().any(is_left)
     }
 
     /// What whoever applied it allowed. An entry of an older planish does not say; what it has set was allowed, and of

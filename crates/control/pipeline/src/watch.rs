@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use planish_journal::{FileStorage, HostLock, Journal, JournalError, LockError};
-use planish_model::{Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_model::{Entry, EntryId, EntryState, EntryStep, Outcome};
 use planish_sys::detach::{Alarm, spawn_detached, start_apart};
 use rustix::mm::{MlockAllFlags, mlockall};
 
@@ -163,26 +163,16 @@ type Take = fn(&Session, &Entry) -> Result<Option<Undone>, PipelineError>;
 /// Whether a value was refused, by the kernel or since the host would not bear it.
 fn has_refused(undone: &Undone) -> bool {
     let of_entry = |((_, outcomes), before): (&(EntryId, Vec<Outcome>), &Entry)| {
-        let undo_of =
-            |place: &str| before.steps.iter().find(|step| step.place == place).map(|step| step.undo);
-        outcomes.iter().any(|outcome| undo_of(&outcome.place).is_some_and(|undo| is_refused(undo, outcome)))
+        let of = |place: &str| before.steps.iter().find(|step| step.place == place);
+        outcomes.iter().any(|outcome| of(&outcome.place).is_some_and(|step| step.is_refused(outcome)))
     };
     undone.entries.iter().zip(&undone.before).any(of_entry)
-}
-
-fn is_refused(undo: Undo, outcome: &Outcome) -> bool {
-    match outcome.outcome {
-        OutcomeKind::Failed => true,
-        OutcomeKind::InUse => undo == Undo::Restore,
-        _ => false,
-    }
 }
 
 /// Takes back what was refused at the deadline. The entry is open as one that `planish undo` left so: an
 /// operator who is there by now may have taken it back, or applied something over it.
 fn take_refused(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
-    let is_refused =
-        |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| is_refused(step.undo, undone));
+    let is_refused = |step: &EntryStep| step.undone.as_ref().is_some_and(|undone| step.is_refused(undone));
     let still = |journal: &Journal| {
         let open = journal.ledger().entry(entry.id).filter(|open| is_same(open, entry) && open.is_open());
         Ok(open

@@ -3,8 +3,8 @@
 use planish_exchange::{ExportFormat, export};
 use planish_model::{Class, EntryId, Exit, Plan, Want};
 use planish_pipeline::{
-    ApplyOptions, PlanOptions, Session, SessionOptions, Source, Target, apply, confirm, is_undo_refused, log,
-    outgoing, plan, take_unconfirmed, undo,
+    ApplyOptions, PlanOptions, Session, SessionOptions, Source, Target, apply, check, confirm,
+    is_undo_refused, log, outgoing, plan, take_unconfirmed, undo,
 };
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
@@ -526,6 +526,8 @@ fn a_timer_leaves_no_limit_below_what_is_promised() {
     // The mode by hand: what it holds stays until that is gone.
     let (tree, undone) = begun(&|tree| tree.edit(MODE, "2"));
     assert_eq!((undone.exit, tree.get(RATIO).trim()), (Exit::Findings, "95"), "{:?}", undone.hints);
+    let checked = check(&tree.session(), None).expect("checked");
+    assert_eq!((checked.interrupted.len(), checked.exit), (1, Exit::Findings), "it was not kept");
     tree.edit(MODE, "0");
     assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
     assert_eq!(tree.get(RATIO).trim(), "50");
