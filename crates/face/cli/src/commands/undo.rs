@@ -44,6 +44,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     // Half an undo helps nobody: a Ctrl-C that comes from here on waits for its end.
     signals::hold();
     let undone = pipeline::undo(&session, target, args.force)?;
+    let taken: Vec<EntryId> = undone.entries.iter().map(|(id, _)| *id).collect();
     let report = UndoReport { entries: undone_entries(&session, undone.entries, undone.before)? };
     let mut answer = context.answer(&report, session.catalogue()).exit(undone.exit);
     if report.entries.is_empty() {
@@ -61,7 +62,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note(hint);
     }
     if matches!(target, Target::Newest) && !report.entries.is_empty() {
-        answer = still_open(&session, context)?.into_iter().fold(answer, Answer::note);
+        answer = still_open(&session, &taken, context)?.into_iter().fold(answer, Answer::note);
     }
     let next = match undone.kept {
         Some(entry) => context.root_line(&format!("undo {entry} --force")),
@@ -71,8 +72,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 }
 
 /// Entries that are open below the one that was taken back: who names none may take the host for clean.
-fn still_open(session: &Session, context: &Context) -> Result<Option<String>, Failure> {
-    let open = pipeline::in_force(session)?;
+fn still_open(session: &Session, taken: &[EntryId], context: &Context) -> Result<Option<String>, Failure> {
+    let mut open = pipeline::in_force(session)?;
+    // What it could not take back is told by itself.
+    open.retain(|entry| !taken.contains(&entry.id));
     let named: Vec<String> =
         open.iter().rev().take(NAMED_MAX).map(|entry| format!("{} ({})", entry.id, entry.profile)).collect();
     let all = context.root_line("undo --all");
