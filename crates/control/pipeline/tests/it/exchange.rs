@@ -183,7 +183,7 @@ fn one_of(knob: &Knob) -> Item {
         _ => None,
     };
     let others =
-        ["1", "64", "5000", "noatime", "50%", "fifo:2", "L3:0=fff", "2-3", "64K:always", "0:5", "-5"];
+        ["1", "64", "5000", "noatime", "50%", "fifo:2", "L3:0=fff", "2-3", "64K:always", "0:5", "-5", "off"];
     let values = of_choice.into_iter().chain(others.map(str::to_owned));
     let items =
         values.filter(|value| knob.validate(value).is_ok()).flat_map(|value| Item::meant(knob, only, &value));
