@@ -18,8 +18,8 @@ use crate::commands::{
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
 
-/// Makes [`schemas`] and [`schema_names`] of one list. The program that is shipped asks for names alone: with what makes
-/// the schemas it would be a megabyte larger.
+/// Makes [`schemas`] and [`schema_names`] of one list. The program that is shipped asks for names alone: with what
+/// makes the schemas it would be a megabyte larger.
 macro_rules! list {
     (reports: $($report:ty),+; others: $($name:literal = $schema:expr),+;) => {
         /// Every schema by the name of its file, without the ending.
