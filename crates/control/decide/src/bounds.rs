@@ -255,9 +255,14 @@ impl After<'_> {
         }
     }
 
-    /// What a step of the plan sets a knob of one place to.
+    /// The step of the plan for a knob of one place.
+    fn step(&self, id: &str) -> Option<&Step> {
+        self.steps.iter().find(|step| step.knob.as_str() == id)
+    }
+
+    /// What it sets that knob to.
     fn value(&self, id: &str) -> Option<u64> {
-        number(&self.steps.iter().find(|step| step.knob.as_str() == id)?.wanted)
+        number(&self.step(id)?.wanted)
     }
 
     fn free_reserve(&self, wanted_kib: u64, now_kib: u64) -> Option<String> {
@@ -335,9 +340,12 @@ impl After<'_> {
         // Who writes one of the two clears the other, also with a zero, and the ratio is written behind the amount. Of
         // two that go back the one that is in force is written alone.
         let amount = self.value("vm.overcommit_kbytes");
-        let is_cleared =
-            |ratio: &u64| *ratio == 0 && amount.is_some_and(|kib| kib > 0) && self.is_going_back();
-        let own = match (amount, self.value("vm.overcommit_ratio").filter(|ratio| !is_cleared(ratio))) {
+        let is_cleared = |ratio: &&Step| {
+            let is_zero = number(&ratio.wanted) == Some(0) && amount.is_some_and(|kib| kib > 0);
+            is_zero && ratio.part == Some(Part::Back)
+        };
+        let ratio = self.step("vm.overcommit_ratio").filter(|ratio| !is_cleared(ratio));
+        let own = match (amount, ratio.and_then(|ratio| number(&ratio.wanted))) {
             (_, Some(percent)) => part(left, percent, 100),
             (Some(kib), None) => kib.saturating_mul(1024),
             (None, None) => {
@@ -348,12 +356,6 @@ impl After<'_> {
             }
         };
         Some(own.saturating_add(demand.swap_bytes))
-    }
-
-    /// Whether a ratio is a value that goes back, and not one that is wanted.
-    fn is_going_back(&self) -> bool {
-        let mut ratios = self.steps.iter().filter(|step| step.knob.as_str() == "vm.overcommit_ratio");
-        ratios.any(|ratio| ratio.part == Some(Part::Back))
     }
 
     /// Memory that is in no pool of huge pages now.

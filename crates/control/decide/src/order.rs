@@ -163,10 +163,8 @@ pub fn within_bounds(steps: &[Step], catalogue: &Catalogue, observation: &Observ
 /// Whether the turn of a step is decided by what bounds it or is bound by it, and not by where it comes from.
 #[must_use]
 pub fn is_bound(step: &Step, catalogue: &Catalogue) -> bool {
-    let is_limit =
-        |mode: &Knob| mode.enforces.as_ref().is_some_and(|enforces| enforces.limits.contains(&step.knob));
-    catalogue.knob(&step.knob).is_ok_and(|knob| knob.enforces.is_some() || group(knob, step).is_some())
-        || catalogue.knobs().any(is_limit)
+    catalogue.knob(&step.knob).is_ok_and(|knob| group(knob, step).is_some())
+        || bounds::holds(catalogue, &step.knob).is_some()
 }
 
 /// Has a mode come behind its limits where it comes to the value at which it enforces them, and before them where it
