@@ -45,7 +45,7 @@ fn of_logins(host: &Host) -> Vec<(String, String)> {
     const MAIN: &str = "/etc/security/limits.conf";
     let mut found = Vec::new();
     for path in [MAIN.to_owned()].into_iter().chain(files(host, &["/etc/security/limits.d"], ".conf")) {
-        let text = host.read(&path).unwrap_or_default();
+        let text = host.read_lossy(&path).unwrap_or_default();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default();
             if let [_, "hard" | "-", "nofile", value] = *line.split_whitespace().collect::<Vec<_>>()
