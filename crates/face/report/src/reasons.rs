@@ -1,5 +1,7 @@
 //! Reasons that several rows share: a table that says each of them in every row hides what is different.
 
+use std::collections::BTreeSet;
+
 use crate::page::Page;
 
 /// What is shorter is told wherever it holds: to look it up costs more than to read it.
@@ -16,15 +18,15 @@ pub(crate) struct Shared<'a>(Vec<&'a str>);
 impl<'a> Shared<'a> {
     /// Of the reasons of all rows.
     pub(crate) fn of(rows: impl Iterator<Item = &'a str>) -> Self {
-        let (mut seen, mut shared) = (Vec::new(), Vec::new());
+        let (mut seen, mut shared) = (BTreeSet::new(), Vec::new());
         for row in rows {
             let mut own: Vec<&str> = parts(row).filter(|part| part.len() >= LENGTH_MIN).collect();
             own.dedup();
             for part in own {
-                if seen.contains(&part) && !shared.contains(&part) {
+                let is_known = !seen.insert(part);
+                if is_known && !shared.contains(&part) {
                     shared.push(part);
                 }
-                seen.push(part);
             }
         }
         Self(shared)
