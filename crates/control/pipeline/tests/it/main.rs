@@ -3,6 +3,7 @@
 mod arms;
 mod beside;
 mod boot;
+mod boot_confirm;
 mod bytes;
 mod caches;
 mod cards;
@@ -36,6 +37,7 @@ mod partition;
 mod parts;
 mod persist;
 mod placement;
+mod plan_file;
 mod program;
 mod random;
 mod read_only;
