@@ -21,22 +21,24 @@ pub fn captures<'a>(pattern: &'a str, place: &'a str) -> Option<Vec<(&'a str, &'
 
 /// The same of one component. Of several holes the first ones take as little as they can: `package_{p}_die_{d}`.
 fn component<'a>(pattern: &'a str, actual: &'a str, found: &mut Vec<(&'a str, &'a str)>) -> bool {
-    let Some((before, rest)) = pattern.split_once('{') else { return pattern == actual };
-    let Some((name, after)) = rest.split_once('}') else { return false };
-    let Some(tail) = actual.strip_prefix(before) else { return false };
-    if !after.contains('{') {
-        let filling = tail.strip_suffix(after).filter(|filling| !filling.is_empty());
-        found.extend(filling.map(|filling| (name, filling)));
-        return filling.is_some();
+    let Some((before, mut holes)) = pattern.split_once('{') else { return pattern == actual };
+    let Some(mut tail) = actual.strip_prefix(before) else { return false };
+    loop {
+        let Some((name, after)) = holes.split_once('}') else { return false };
+        let Some((text, others)) = after.split_once('{') else {
+            let filling = tail.strip_suffix(after).filter(|filling| !filling.is_empty());
+            found.extend(filling.map(|filling| (name, filling)));
+            return filling.is_some();
+        };
+        // What follows the first place of the text fits the other holes wherever what follows a later one does: going
+        // back would find nothing more, and take a time that doubles with each hole.
+        let Some(first) = tail.chars().next() else { return false };
+        let Some(at) = tail[first.len_utf8()..].find(text) else { return false };
+        let (filling, rest) = tail.split_at(first.len_utf8() + at);
+        found.push((name, filling));
+        tail = &rest[text.len()..];
+        holes = others;
     }
-    for (end, _) in tail.char_indices().skip(1) {
-        found.push((name, &tail[..end]));
-        if component(after, &tail[end..], found) {
-            return true;
-        }
-        found.pop();
-    }
-    false
 }
 
 /// `pattern` with those of its holes filled that `captures` names; the others stay open.
@@ -338,6 +340,14 @@ mod tests {
     const IDLE: &str = "/sys/devices/system/cpu/cpu{cpu}/cpuidle/state{state}/disable";
 
     #[test]
+    fn many_holes_take_no_time_that_doubles_with_each() {
+        let (pattern, place) = ("{a}6".repeat(40), format!("{}x", "6".repeat(4000)));
+        assert_eq!(captures(&pattern, &place), None);
+        let fitting = captures(&pattern, &place[..4000]).expect("it has the text at its end");
+        assert_eq!((fitting.len(), fitting[0], fitting[39].1.len()), (40, ("a", "6"), 4000 - 79));
+    }
+
+    #[test]
     fn patterns_that_have_a_place_in_common_meet() {
         const SCHEDULER: &str = "/sys/block/{disk}/queue/scheduler";
         const GOVERNOR: &str = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor";
@@ -458,6 +468,18 @@ mod tests {
         }
     }
 
+    /// Tries each length of each hole between these texts, the shortest first.
+    fn all_ways<'a>(texts: &[&str], place: &'a str) -> Option<Vec<&'a str>> {
+        let (text, others) = texts.split_first()?;
+        let rest = place.strip_prefix(text)?;
+        if others.is_empty() {
+            return rest.is_empty().then(Vec::new);
+        }
+        let behind =
+            |end: usize| all_ways(others, &rest[end..]).map(|more| [vec![&rest[..end]], more].concat());
+        (1..=rest.len()).find_map(behind)
+    }
+
     proptest! {
         #[test]
         fn a_mount_is_found_again_by_its_name(path in "(/[-a.é\\\\ ]{1,4}){1,4}") {
@@ -471,6 +493,14 @@ mod tests {
             let holes = [("cpu", cpu.as_str()), ("state", state.as_str())];
             let place = fill(IDLE, &holes);
             prop_assert_eq!(captures(IDLE, &place), Some(holes.to_vec()));
+        }
+
+        #[test]
+        fn the_first_of_all_ways_to_fill_the_holes_is_taken(
+            pattern in "([ab]{0,2}\\{h\\}){1,4}[ab]{0,2}", place in "[ab]{0,9}",
+        ) {
+            let found = captures(&pattern, &place).map(|holes| holes.into_iter().map(|(_, filling)| filling).collect());
+            prop_assert_eq!(found, all_ways(&pattern.split("{h}").collect::<Vec<_>>(), &place));
         }
 
         #[test]
