@@ -33,7 +33,8 @@ fn number(text: &str) -> Option<i128> {
     text.trim().parse().ok()
 }
 
-/// A highest that is lowered below what somebody has. One that goes back is the one that systemd was started with.
+/// A highest that is lowered below what somebody has. One that goes back is the one that systemd was started with,
+/// and is held against log-ins at its write: [`shuts_out`].
 fn too_low(observation: &Observation, steps: &[Step], step: &Step) -> Option<String> {
     let wanted = number(&step.wanted)?;
     if step.part == Some(Part::Back) || number(&step.now).is_some_and(|now| wanted >= now) {
@@ -58,6 +59,20 @@ fn too_low(observation: &Observation, steps: &[Step], step: &Step) -> Option<Str
     let (hard, told) = planned.chain(by_file).chain(to_all).max_by_key(|(hard, _)| *hard)?;
     (wanted < hard).then(|| {
         format!("{told}, and with no more than {wanted} for a process whoever has that limit is not started")
+    })
+}
+
+/// Why a highest that goes back would keep out users whom it lets in now (`setup_limits` of `pam_limits`): limits of
+/// log-ins are raised as soon as it is. Services that were given more get what systemd was started with.
+#[must_use]
+pub fn shuts_out(observation: &Observation, steps: &[Step]) -> Option<String> {
+    let step = steps.iter().find(|step| step.knob.as_str() == MOST)?;
+    let (wanted, now) = (number(&step.wanted)?, number(&step.now)?);
+    let limits = observation.demand.file_limits.as_ref()?;
+    let given = limits.log_ins.iter().filter_map(|(value, who)| Some((LimitPair::parse(value)?.hard, who)));
+    let (hard, who) = given.filter(|(hard, _)| *hard <= now).max_by_key(|(hard, _)| *hard)?;
+    (wanted < hard).then(|| {
+        format!("{who} gives {hard}, and with no more than {wanted} for a process nobody with that limit can log in")
     })
 }
 
@@ -168,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_a_plan_gives_a_service_is_held_against_what_it_leaves_any_process() {
-        let small = || FileLimits { systemd: true, default: given("1024:4096"), highest: None };
+        let small = || FileLimits { systemd: true, default: given("1024:4096"), ..FileLimits::default() };
         let [most, files] = told(&host(small()), Some(100_000), Some("200000"));
         assert!(most.contains(&format!("the plan ({UNIT}) gives 200000")), "{most}");
         assert_eq!(files, "200000");

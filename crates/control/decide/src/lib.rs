@@ -10,6 +10,7 @@
 //! - [`findings`]: what the machine loses, why, and the cure; and which other programs set knobs too;
 //! - [`beyond_memory`]: why the host cannot give the pages of a plan any more;
 //! - [`asks_of_file_limits`]: whether a knob needs to know how many open files programs are given;
+//! - [`shuts_out`]: why the highest of open files that goes back would keep users out that it lets in now;
 //! - [`asks_of_threads`]: whether a plan needs to know which CPUs are threads of one core;
 //! - [`beyond_next_boot`]: why all pools of the next boot are more than its memory;
 //! - [`pages_by_others`]: what a boot gives a pool without us;
@@ -51,7 +52,7 @@ pub use bounds::{holds, refusals, ruinous, starves};
 pub use budget::{beyond_memory, beyond_memory_at_boot};
 pub use cards::waits_for_its_name;
 pub use error::DecideError;
-pub use files::asks_of_file_limits;
+pub use files::{asks_of_file_limits, shuts_out};
 pub use findings::{Against, findings, weigh};
 pub use next_boot::beyond_next_boot;
 pub use order::{Values, in_order, is_bound, within_bounds};

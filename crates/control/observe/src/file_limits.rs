@@ -3,7 +3,8 @@
 //! The kernel gives no process more than `fs.nr_open` (`do_prlimit` of `kernel/sys.c`). Whoever lowers that has to know
 //! what is given: of a service with more, systemd then tries what it has itself, and where that is more as well the
 //! service does not start (`setrlimit_closest` of `src/basic/rlimit-util.c`); a user with more is not let in
-//! (`pam_limits`). Only a plan that sets it asks: all units of a host are many files.
+//! (`pam_limits`). Only who sets it, or takes it
+//! back, asks: all units of a host are many files.
 
 use std::collections::BTreeSet;
 
@@ -21,11 +22,12 @@ const DIRECTIVE: &str = "LimitNOFILE";
 #[must_use]
 pub fn file_limits(host: &Host) -> FileLimits {
     let systemd = is_systemd(host);
-    let given = of_units(host).into_iter().chain(of_logins(host));
+    let log_ins = of_logins(host);
+    let given = of_units(host).into_iter().chain(log_ins.clone());
     let hard = |(value, _): &(String, String)| LimitPair::parse(value).map(|pair| pair.hard);
     let highest = given.filter(|given| hard(given).is_some()).max_by_key(hard);
     let default = units::default(host, DIRECTIVE).filter(|_| systemd);
-    FileLimits { systemd, default, highest }
+    FileLimits { systemd, default, highest, log_ins }
 }
 
 /// What services are given, their templates among them; nothing where process 1 is no systemd.

@@ -215,10 +215,25 @@ pub fn is_undo_refused(session: &Session, id: EntryId, plan: &Plan) -> bool {
         || built_upon(session, &known, &[id], &plan.steps).is_some()
 }
 
-/// Why a value of an entry may not go back now, whoever asks for it: programs would be held to less than they were
-/// promised, and none could be started, nor one that would set it right. [`refuse`] looks ahead, and cannot see what is
+/// Why a value of an entry may not go back now, whoever asks for it. [`refuse`] looks ahead, and cannot see what is
 /// promised meanwhile, what somebody sets by hand, or a timer that did not come; this is asked at each write.
-pub(crate) fn starves(session: &Session, step: &EntryStep) -> Option<String> {
+pub(crate) fn at_write(session: &Session, step: &EntryStep) -> Option<String> {
+    starves(session, step).or_else(|| shuts_out(session, step))
+}
+
+/// Users who could log in no more: they were given more open files since than the value of before lets any process
+/// have.
+fn shuts_out(session: &Session, step: &EntryStep) -> Option<String> {
+    if step.undo != Undo::Restore || !planish_decide::asks_of_file_limits(&step.knob) {
+        return None;
+    }
+    let now = |original: &Original| session.host().read(&original.place).ok();
+    let steps = planish_decide::going_back(session.catalogue(), [step], &now);
+    planish_decide::shuts_out(&session.observe_steps(&steps), &steps)
+}
+
+/// Programs would be held to less than they were promised, and none could be started, nor one that would set it right.
+fn starves(session: &Session, step: &EntryStep) -> Option<String> {
     let catalogue = session.catalogue();
     let (_, limits) =
         (step.undo == Undo::Restore).then(|| planish_decide::holds(catalogue, &step.knob)).flatten()?;

@@ -491,7 +491,7 @@ pub(crate) fn take_back(
 fn resolved(session: &Session, entry: &Entry, index: usize, known: &[Entry]) -> Resolved {
     let mut resolved = stack::resolved(entry, index, known);
     resolved.step = boot::resolved(&resolved.step, entry.id, known);
-    resolved.unborne = unborne::starves(session, &resolved.step);
+    resolved.unborne = unborne::at_write(session, &resolved.step);
     resolved
 }
 
