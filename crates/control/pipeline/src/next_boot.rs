@@ -1,5 +1,6 @@
 //! What files bring at the next boot, held against what the host has promised to programs now. A mode and its limit
 //! are of different entries, files and hands, and a limit that is in force without a file is none of the next boot.
+//! Pools count as they are now: what the boot adds to them is for programs that promise as much less of their own then.
 
 use std::collections::BTreeMap;
 
