@@ -44,7 +44,8 @@ next and up to 256 KiB each; of one for another interpreter what its lines name 
 while one of another name *may* be passed over. In another network (`ip netns exec`) settings of a network are others,
 and all the rest is the same; below a root of its own (`chroot`), what a rule of udev starts (`RUN`), and a profile that
 `tuned-adm profile` makes active, *may* set something. So does what stands behind an option of such a program that is
-not known, and what a unit starts with `BindPaths=` or `TemporaryFileSystem=`; what is looked up, tested or listed
+not known, and what a unit starts that puts something in the place of settings or programs (`BindPaths=`,
+`TemporaryFileSystem=`; a folder of data is none, unless the command names it); what is looked up, tested or listed
 (`command -v`, `start-stop-daemon --test`, `sudo -l`) is not run. What a loop runs (`for f in FOLDER/*`), what a script
 is given as `$1`, and what a script of a profile of tuned starts, is not followed. Nothing is opened that is no file, as
 a device may begin to work by it, and nothing is looked at on a file system of the network, on one of a program (`fuse`)

@@ -1,6 +1,7 @@
 //! Command lines of units of systemd, and what they do.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crate::shell::{Ask, Effect, Ran, Run, What, effects_of};
 
@@ -47,6 +48,7 @@ impl Kept {
         let mut kept = Self::default();
         let (mut user, mut is_dynamic, mut is_protected) = ("", false, false);
         let (mut walls, mut jails) = (BTreeMap::new(), BTreeMap::new());
+        let (mut masked, mut run) = (Vec::new(), Vec::new());
         let is_on = |value: &str| ["yes", "y", "1", "true", "t", "on"].contains(&&*value.to_lowercase());
         for (key, value) in lines {
             match key {
@@ -55,9 +57,11 @@ impl Kept {
                 "PermissionsStartOnly" => kept.only_start = is_on(value),
                 "RootDirectoryStartOnly" => kept.only_start_jailed = is_on(value),
                 "ProtectKernelTunables" => is_protected = is_on(value),
-                // Whatever they put in a place, a script or a setting may be another than that of its name here.
+                "BindPaths" | "BindReadOnlyPaths" | "TemporaryFileSystem" if value.is_empty() => {
+                    masked.retain(|(of, _)| *of != key);
+                }
                 "BindPaths" | "BindReadOnlyPaths" | "TemporaryFileSystem" => {
-                    walls.insert(key.to_owned(), !value.is_empty());
+                    masked.extend(value.split_whitespace().map(|word| (key, masked_by(key, word))));
                 }
                 "PrivateUsers" => {
                     _ = walls.insert(key.to_owned(), !["no", "n", "0", "false", "f", "off"].contains(&value))
@@ -72,11 +76,15 @@ impl Kept {
                     *is_wall =
                         !value.is_empty() && (*is_wall || value.split_whitespace().any(holds_settings));
                 }
+                _ if key.starts_with("Exec") => run.push(value),
                 _ => {}
             }
         }
+        let is_masked = masked.iter().any(|(_, path)| {
+            holds_settings(path) || holds_programs(path) || run.iter().any(|line| line.contains(path))
+        });
         kept.is_other = is_dynamic || !["", "root", "0"].contains(&user);
-        kept.is_walled = is_protected || walls.values().any(|is_wall| *is_wall);
+        kept.is_walled = is_protected || is_masked || walls.values().any(|is_wall| *is_wall);
         kept.is_jailed = jails.values().any(|is_jail| *is_jail);
         kept
     }
@@ -103,6 +111,21 @@ fn holds_settings(path: &str) -> bool {
     let is_below =
         |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     path == "/" || ["/proc", "/sys"].into_iter().any(is_below)
+}
+
+/// Whether a script or program may lie there, so that what a unit puts in that place may be another than that of its
+/// name here.
+fn holds_programs(path: &str) -> bool {
+    const PROGRAMS: [&str; 6] = ["/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
+    path == "/etc" || PROGRAMS.iter().any(|folder| Path::new(path).starts_with(folder))
+}
+
+/// The place that a word of such a line puts something in: `FROM:PLACE:OPTIONS`, of a tmpfs `PLACE:OPTIONS`.
+fn masked_by<'l>(key: &str, word: &'l str) -> &'l str {
+    let mut parts = word.trim_matches('"').trim_start_matches(['-', '+']).split(':');
+    let first = parts.next().unwrap_or_default();
+    let place = if key == "TemporaryFileSystem" { first } else { parts.next().unwrap_or(first) };
+    if place.len() > 1 { place.trim_end_matches('/') } else { place }
 }
 
 /// What the lines `Exec..=` of a unit do, with what lines of [`DECIDING`] say. What is run when it stops may never be.
@@ -349,6 +372,11 @@ mod tests {
             ("BindPaths=/srv/opt:/opt\nBindPaths=\nExecStart=/opt/x", vec![true]),
             ("TemporaryFileSystem=/opt:ro\nExecStart=/opt/x", vec![false]),
             ("TemporaryFileSystem=/opt:ro\nExecStart=+/opt/x", vec![true]),
+            ("BindPaths=/srv/data\nExecStart=/opt/x", vec![true]),
+            ("BindReadOnlyPaths=/etc/ssl\nTemporaryFileSystem=/var/tmp:ro\nExecStart=/opt/x", vec![true]),
+            ("BindPaths=/srv/app/\nExecStart=/opt/x /srv/app/y", vec![false]),
+            ("BindPaths=/srv/data -/srv/usr:/usr/local:norbind\nExecStart=/opt/x", vec![false]),
+            ("TemporaryFileSystem=/\nExecStart=/opt/x", vec![false]),
             ("PrivateUsers=yes\nExecStart=/opt/x", vec![false]),
             (
                 "RootDirectory=/srv/jail\nRootDirectoryStartOnly=yes\nExecStartPre=/opt/x\nExecStart=/opt/x",
