@@ -63,13 +63,13 @@ fn too_low(observation: &Observation, steps: &[Step], step: &Step) -> Option<Str
 }
 
 /// Why a highest that goes back would keep out users whom it lets in now (`setup_limits` of `pam_limits`): limits of
-/// log-ins are raised as soon as it is. Services that were given more get what systemd was started with.
+/// log-ins are raised as soon as it is. `log_ins` are what files give users, each with the file and line. Services that
+/// were given more get what systemd was started with.
 #[must_use]
-pub fn shuts_out(observation: &Observation, steps: &[Step]) -> Option<String> {
-    let step = steps.iter().find(|step| step.knob.as_str() == MOST)?;
+pub fn shuts_out(log_ins: &[(String, String)], back: &[Step]) -> Option<String> {
+    let step = back.iter().find(|step| step.knob.as_str() == MOST)?;
     let (wanted, now) = (number(&step.wanted)?, number(&step.now)?);
-    let limits = observation.demand.file_limits.as_ref()?;
-    let given = limits.log_ins.iter().filter_map(|(value, who)| Some((LimitPair::parse(value)?.hard, who)));
+    let given = log_ins.iter().filter_map(|(value, who)| Some((LimitPair::parse(value)?.hard, who)));
     let (hard, who) = given.filter(|(hard, _)| *hard <= now).max_by_key(|(hard, _)| *hard)?;
     (wanted < hard).then(|| {
         format!("{who} gives {hard}, and with no more than {wanted} for a process nobody with that limit can log in")
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_a_plan_gives_a_service_is_held_against_what_it_leaves_any_process() {
-        let small = || FileLimits { systemd: true, default: given("1024:4096"), ..FileLimits::default() };
+        let small = || FileLimits { systemd: true, default: given("1024:4096"), highest: None };
         let [most, files] = told(&host(small()), Some(100_000), Some("200000"));
         assert!(most.contains(&format!("the plan ({UNIT}) gives 200000")), "{most}");
         assert_eq!(files, "200000");

@@ -120,7 +120,4 @@ pub struct FileLimits {
     pub default: Option<(String, String)>,
     /// The highest that a file gives a service, or a user at log-in, and the file and line.
     pub highest: Option<(String, String)>,
-    /// What files give users at log-in, each with the file and line.
-    #[serde(default)]
-    pub log_ins: Vec<(String, String)>,
 }

@@ -3,8 +3,7 @@
 //! The kernel gives no process more than `fs.nr_open` (`do_prlimit` of `kernel/sys.c`). Whoever lowers that has to know
 //! what is given: of a service with more, systemd then tries what it has itself, and where that is more as well the
 //! service does not start (`setrlimit_closest` of `src/basic/rlimit-util.c`); a user with more is not let in
-//! (`pam_limits`). Only who sets it, or takes it
-//! back, asks: all units of a host are many files.
+//! (`pam_limits`). Only a plan that sets it asks of both: all units of a host are many files.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +21,11 @@ const DIRECTIVE: &str = "LimitNOFILE";
 #[must_use]
 pub fn file_limits(host: &Host) -> FileLimits {
     let systemd = is_systemd(host);
-    let log_ins = of_logins(host);
-    let given = of_units(host).into_iter().chain(log_ins.clone());
+    let given = of_units(host).into_iter().chain(log_in_limits(host));
     let hard = |(value, _): &(String, String)| LimitPair::parse(value).map(|pair| pair.hard);
     let highest = given.filter(|given| hard(given).is_some()).max_by_key(hard);
     let default = units::default(host, DIRECTIVE).filter(|_| systemd);
-    FileLimits { systemd, default, highest, log_ins }
+    FileLimits { systemd, default, highest }
 }
 
 /// What services are given, their templates among them; nothing where process 1 is no systemd.
@@ -41,9 +39,10 @@ fn of_units(host: &Host) -> Vec<(String, String)> {
     names.iter().filter_map(|unit| units::given(host, unit, DIRECTIVE, |_| true)).collect()
 }
 
-/// The highest that users may have, by number, as `limits.conf(5)` says it: `@dba hard nofile 65536`. What is unlimited
-/// there is `fs.nr_open` itself.
-fn of_logins(host: &Host) -> Vec<(String, String)> {
+/// The highest that users may have, by number, as `limits.conf(5)` says it: `@dba hard nofile 65536`. Each is with its
+/// file and line; what is unlimited there is `fs.nr_open` itself.
+#[must_use]
+pub fn log_in_limits(host: &Host) -> Vec<(String, String)> {
     const MAIN: &str = "/etc/security/limits.conf";
     let mut found = Vec::new();
     for path in [MAIN.to_owned()].into_iter().chain(files(host, &["/etc/security/limits.d"], ".conf")) {

@@ -56,7 +56,7 @@ pub use boot::grub::{WithOurs, with_ours};
 pub use boot::lines::{BootLine, boot_lines, next_words};
 pub use boot::once::{carried_over, default_entry, look as once, seen as once_seen};
 pub use caches::caches;
-pub use file_limits::file_limits;
+pub use file_limits::{file_limits, log_in_limits};
 pub use layout::machine;
 pub use observe::{glance, kernel, observe, observe_some};
 pub use parts::limits_left;

@@ -228,8 +228,8 @@ fn shuts_out(session: &Session, step: &EntryStep) -> Option<String> {
         return None;
     }
     let now = |original: &Original| session.host().read(&original.place).ok();
-    let steps = planish_decide::going_back(session.catalogue(), [step], &now);
-    planish_decide::shuts_out(&session.observe_steps(&steps), &steps)
+    let back = planish_decide::going_back(session.catalogue(), [step], &now);
+    planish_decide::shuts_out(&planish_observe::log_in_limits(session.host()), &back)
 }
 
 /// Programs would be held to less than they were promised, and none could be started, nor one that would set it right.
