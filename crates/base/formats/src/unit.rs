@@ -73,8 +73,8 @@ impl Kept {
                 }
                 "ReadOnlyPaths" | "ReadOnlyDirectories" | "InaccessiblePaths" | "InaccessibleDirectories" => {
                     let is_wall = walls.entry(key.replace("Directories", "Paths")).or_insert(false);
-                    *is_wall =
-                        !value.is_empty() && (*is_wall || value.split_whitespace().any(holds_settings));
+                    *is_wall = !value.is_empty()
+                        && (*is_wall || value.split_whitespace().map(bare).any(holds_settings));
                 }
                 _ if key.starts_with("Exec") => run.push(value),
                 _ => {}
@@ -107,22 +107,28 @@ impl Kept {
 
 /// Whether a path of a unit is one of settings, or holds them.
 fn holds_settings(path: &str) -> bool {
-    let path = path.trim_matches('"').trim_start_matches(['-', '+']);
-    let is_below =
-        |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    path == "/" || ["/proc", "/sys"].into_iter().any(is_below)
+    path == "/" || is_in(path, &["/proc", "/sys"])
 }
 
 /// Whether a script or program may lie there, so that what a unit puts in that place may be another than that of its
 /// name here.
 fn holds_programs(path: &str) -> bool {
-    const PROGRAMS: [&str; 6] = ["/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr"];
-    path == "/etc" || PROGRAMS.iter().any(|folder| Path::new(path).starts_with(folder))
+    path == "/etc" || is_in(path, &["/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr"])
+}
+
+/// Whether a path is one of these folders, or below it.
+fn is_in(path: &str, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| Path::new(path).starts_with(folder))
+}
+
+/// A path of a unit without its quotes and the signs before it.
+fn bare(word: &str) -> &str {
+    word.trim_matches('"').trim_start_matches(['-', '+'])
 }
 
 /// The place that a word of such a line puts something in: `FROM:PLACE:OPTIONS`, of a tmpfs `PLACE:OPTIONS`.
 fn masked_by<'l>(key: &str, word: &'l str) -> &'l str {
-    let mut parts = word.trim_matches('"').trim_start_matches(['-', '+']).split(':');
+    let mut parts = bare(word).split(':');
     let first = parts.next().unwrap_or_default();
     let place = if key == "TemporaryFileSystem" { first } else { parts.next().unwrap_or(first) };
     if place.len() > 1 { place.trim_end_matches('/') } else { place }
