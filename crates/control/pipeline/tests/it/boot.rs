@@ -7,7 +7,6 @@ use planish_pipeline::{
     undo,
 };
 
-use crate::boot_confirm::try_out;
 use crate::crash::{assert_clean, kill_everywhere, undo_everything};
 use crate::faults::{Fuse, Moment, fused, until_killed};
 use crate::refusals::told_by_a_look;
@@ -83,6 +82,13 @@ fn third() -> Source {
 pub fn persist(tree: &Tree, source: &Source) -> Applied {
     let session = tree.session();
     apply(&session, &plan_of(&session, source), &PERSIST).expect("applied")
+}
+
+/// Applies what waits to be confirmed, with a timer that never comes.
+pub fn try_out(tree: &Tree, source: &Source) -> Applied {
+    let session = crate::watch::without_watcher(tree);
+    let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
+    apply(&session, &plan_of(&session, source), &options).expect("applied")
 }
 
 fn state(tree: &Tree, source: &Source, id: &str) -> (DriftState, String) {

@@ -1,12 +1,12 @@
 //! Boot parameters on trial: no boot loader learns of them before the confirm, and the confirm brings all of them.
 
 use planish_model::{EntryId, EntryState, Exit, Nodes, Unpersisted, Want};
-use planish_pipeline::{Applied, ApplyOptions, PipelineError, Source, Target, apply, check, confirm, undo};
+use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confirm, undo};
 
 use crate::boot::{
     DEFAULTS, ENTRY, ENV, KERNEL_CMDLINE, Named, all, debian, give, more, persist, rocky, suse,
 };
-use crate::boot::{lines_of, systemd, wants};
+use crate::boot::{lines_of, systemd, try_out, wants};
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::tree::*;
 
@@ -19,13 +19,6 @@ fn confirm_comes_before_the_boot_loader() {
     assert!(tree.get(ENTRY).contains("skew_tick=1"));
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
-}
-
-/// Applies what waits to be confirmed, with a timer that never comes.
-pub fn try_out(tree: &Tree, source: &Source) -> Applied {
-    let session = crate::watch::without_watcher(tree);
-    let options = ApplyOptions { confirm_seconds: Some(3600), ..PERSIST };
-    apply(&session, &plan_of(&session, source), &options).expect("applied")
 }
 
 /// A host with boot parameters that wait to be confirmed.

@@ -4,12 +4,12 @@ use planish_model::{
     Case, Class, Conditions, DriftState, EntryId, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind, Want,
 };
 use planish_pipeline::{
-    Applied, ApplyOptions, PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, check,
-    log, plan, take_unconfirmed, undo,
+    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,
 };
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
 use crate::tree::*;
+use crate::watch::{take_late, without_watcher};
 
 const UNIT: &str = "/usr/lib/systemd/system/redis-server.service";
 const NOFILE: &str = "/etc/systemd/system/redis-server.service.d/zz-planish-nofile.conf";
@@ -228,22 +228,19 @@ fn neither_undo_nor_timer_shuts_out_who_was_given_more_files_since() {
         tree.put(MOST, "1048576\n");
         let plan = plan_of(&tree.session(), &source);
         let options = ApplyOptions { confirm_seconds: Some(600), ..ApplyOptions::default() };
-        apply(&crate::watch::without_watcher(&tree), &plan, &options).expect("applied");
+        apply(&without_watcher(&tree), &plan, &options).expect("applied");
         tree.put(GIVEN, &format!("@dba - nofile 1024\n# dba\n@dba hard nofile {given}\n"));
-        let clock = tree.options().clock.map(|now| now + 601);
-        let session = Session::open(SessionOptions { clock, ..tree.options() }).expect("a host");
-        let entry = log(&session).expect("a journal").remove(0);
-        let undone = take_unconfirmed(&session, &entry).expect("at its time").expect("unconfirmed");
+        let undone = take_late(&tree, 601);
         let (exit, most) = if stays { (Exit::Findings, "2000000") } else { (Exit::Done, "1048576") };
         assert_eq!((undone.exit, tree.get(MOST).trim()), (exit, most), "{given}: {:?}", undone.hints);
         let told = format!("{GIVEN}:3 gives {given}, and with no more than 1048576 for a process nobody");
         assert_eq!(undone.hints.concat().contains(&told), stays, "{:?}", undone.hints);
         if stays {
-            let again = undo(&session, Target::All, false).expect("it has begun");
+            let again = undo(&tree.session(), Target::All, false).expect("it has begun");
             assert_eq!((again.exit, tree.get(MOST).trim()), (Exit::Findings, "2000000"));
-            assert_eq!(check(&session, None).expect("checked").exit, Exit::Findings, "it is told");
+            assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings, "it is told");
             tree.put(GIVEN, "@dba hard nofile 65536\n");
-            assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
+            assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
             assert_eq!(tree.get(MOST).trim(), "1048576");
         }
     }

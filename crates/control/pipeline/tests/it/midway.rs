@@ -3,13 +3,13 @@
 use planish_exchange::{ExportFormat, export};
 use planish_model::{Class, EntryId, Exit, Plan, Want};
 use planish_pipeline::{
-    ApplyOptions, PlanOptions, Session, SessionOptions, Source, Target, apply, check, confirm,
-    is_undo_refused, log, outgoing, plan, take_unconfirmed, undo,
+    ApplyOptions, PlanOptions, Session, Source, Target, apply, check, confirm, is_undo_refused, outgoing,
+    plan, undo,
 };
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
 use crate::tree::*;
-use crate::watch::without_watcher;
+use crate::watch::{take_late, without_watcher};
 
 const MODE: &str = "/proc/sys/vm/overcommit_memory";
 const RATIO: &str = "/proc/sys/vm/overcommit_ratio";
@@ -517,10 +517,7 @@ fn a_timer_leaves_no_limit_below_what_is_promised() {
         apply(&without_watcher(&tree), &plan, &on_trial).expect("applied");
         show_limit(&tree, 255_013_683);
         mode(&tree);
-        let clock = tree.options().clock.map(|now| now + 601);
-        let session = Session::open(SessionOptions { clock, ..tree.options() }).expect("a host");
-        let entry = log(&session).expect("a journal").remove(0);
-        let undone = take_unconfirmed(&session, &entry).expect("at its time").expect("unconfirmed");
+        let undone = take_late(&tree, 601);
         (tree, undone)
     };
     // The mode by hand: what it holds stays until that is gone.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, EntryState, Exit, Want};
 use planish_pipeline::{
-    ApplyOptions, Half, Seams, Session, SessionOptions, Target, apply, check, confirm, keep_watch, undo,
+    ApplyOptions, Half, Seams, Session, SessionOptions, Target, Undone, apply, check, confirm, keep_watch,
+    log, take_unconfirmed, undo,
 };
 
 use crate::faults::{Fuse, Moment, fused, until_killed};
@@ -44,6 +45,14 @@ pub fn without_watcher(tree: &Tree) -> Session {
 /// The same with a state folder of its own.
 pub fn without_a_timer(options: SessionOptions) -> Session {
     Session::with_seams(options, Box::new(Unwatched)).expect("a host")
+}
+
+/// What a timer does with the newest entry so many seconds later.
+pub fn take_late(tree: &Tree, seconds: u64) -> Undone {
+    let clock = tree.options().clock.map(|now| now + seconds);
+    let session = Session::open(SessionOptions { clock, ..tree.options() }).expect("a host");
+    let entry = log(&session).expect("a journal").remove(0);
+    take_unconfirmed(&session, &entry).expect("at its time").expect("unconfirmed")
 }
 
 fn watched(tree: &Tree) -> Session {
