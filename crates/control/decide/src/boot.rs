@@ -5,10 +5,13 @@
 
 use planish_model::units::bytes;
 use planish_model::{
-    BootCpus, Catalogue, HostFacts, Knob, KnobId, Plan, node_bytes, node_numbers, page_sizes,
+    BootCpus, Catalogue, Form, HostFacts, Knob, KnobId, Plan, ValueType, leaves_guards_out, node_bytes,
+    node_numbers, page_sizes,
 };
 
 use crate::budget::Budget;
+use crate::pages;
+use crate::verdict::is_older;
 
 /// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
 pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
@@ -26,6 +29,15 @@ pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut 
         }
         _ => None,
     }
+}
+
+/// Why this kernel, which has the parameter, takes no such value of it.
+pub(crate) fn unread(knob: &Knob, wanted: &str, host: &HostFacts) -> Option<String> {
+    const GUARDS_LEFT_OUT_SINCE: &str = "6.17";
+    let is_guards = matches!(knob.r#type, ValueType::Form { form: Form::Mitigations });
+    let is_too_old = is_guards && leaves_guards_out(wanted) && is_older(&host.kernel, GUARDS_LEFT_OUT_SINCE);
+    let told = || format!("`{wanted}` is read since Linux {GUARDS_LEFT_OUT_SINCE}, this is {}", host.kernel);
+    is_too_old.then(told).or_else(|| pages::unknown_size(knob, wanted, host))
 }
 
 /// Boot parameters of a plan with which the host of now would not come up to any use, each with the reason: the plan
@@ -198,6 +210,20 @@ mod tests {
         assert!(told[0].is_none() && told[1].is_some() && told[2].is_some(), "{told:?}");
         let unknown = HostFacts { page_bytes: 4096, ..HostFacts::default() };
         assert_eq!(told_on(&unknown, &[("boot.thp_anon", "1G:always")]), [None], "no size is told");
+    }
+
+    #[test]
+    fn guards_are_left_out_where_the_kernel_reads_that() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let knob = catalogue.knob(&KnobId::new("boot.mitigations")).expect("a row");
+        let told = |wanted: &str, kernel: &str| {
+            unread(knob, wanted, &HostFacts { kernel: kernel.to_owned(), ..HostFacts::default() })
+        };
+        let reason = "`auto,no_user_kernel` is read since Linux 6.17, this is 6.12.57+deb13-amd64";
+        assert_eq!(told("auto,no_user_kernel", "6.12.57+deb13-amd64").as_deref(), Some(reason));
+        assert!(told("auto,nosmt,no_guest_host", "6.16.9").is_some());
+        assert_eq!(told("auto,no_user_kernel", "6.17.0"), None);
+        assert_eq!(told("auto,nosmt", "5.14.0"), None);
     }
 
     #[test]

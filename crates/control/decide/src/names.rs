@@ -65,7 +65,8 @@ fn refuse_word(knob: &Knob, value: &str, observation: &Observation) -> Result<()
     }
     let id = || knob.id.clone();
     // What is offered here is meant before what is offered elsewhere. The kernel compares letter by letter.
-    let cased = offered.iter().chain(&known).find(|other| other.eq_ignore_ascii_case(&word)).copied();
+    let cased = offered.iter().find(|other| other.eq_ignore_ascii_case(&word)).copied();
+    let cased = cased.or_else(|| knob.word_in_other_case(&word));
     let near = cased
         .or_else(|| nearest(&word, offered.iter().copied()))
         .or_else(|| nearest(&word, known.iter().copied()));

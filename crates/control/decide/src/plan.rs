@@ -15,8 +15,7 @@ use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, pages_by_others, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
-    against, back, boot, bounds, caches, cards, cpus, mounts, names, order, pages, parts, units, verdict,
-    writers,
+    against, back, boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers,
 };
 
 /// What the user allows and names besides the profile.
@@ -455,7 +454,7 @@ impl<'a> Draft<'a> {
 
     /// A value that only a boot can bring: `apply --persist` has the boot loader give it, unless it comes already.
     fn add_boot(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
-        if let Some(reason) = pages::unknown_size(knob, wanted, &self.observation.host) {
+        if let Some(reason) = boot::unread(knob, wanted, &self.observation.host) {
             let verdict = Verdict::new(VerdictKind::Absent, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }

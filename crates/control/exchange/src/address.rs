@@ -145,6 +145,10 @@ pub(crate) fn judge(knob: &Knob, value: &str) -> Result<Option<String>, String> 
         return Err(format!("`{}` is how the kernel shows a choice: it takes {word} alone", value.trim()));
     }
     knob.validate(value).map_err(|error| error.to_string())?;
+    // A plan refuses the whole profile for it.
+    if let Some(near) = knob.word_in_other_case(value.trim()) {
+        return Err(format!("`{}` is no word of {}; did you mean `{near}`?", value.trim(), knob.id));
+    }
     Ok(match (&knob.needs.dead_since, knob.class) {
         (Some(dead), _) => Some(format!("the kernel ignores it since Linux {dead}")),
         // Some of its values weaken one, and others are the whole of it: the row does not tell them apart.

@@ -352,6 +352,15 @@ impl Knob {
         }
     }
 
+    /// The word of this knob that a text is but for the size of its letters: of `BBR` the kernel finds no module.
+    #[must_use]
+    pub fn word_in_other_case(&self, text: &str) -> Option<&str> {
+        if self.words.iter().any(|word| word == text) {
+            return None;
+        }
+        self.words.iter().find(|word| word.eq_ignore_ascii_case(text)).map(String::as_str)
+    }
+
     /// The name of the boot parameter that this knob is, with the page size that it counts in:
     /// `("isolcpus", None)`, `("hugepages", Some("1G"))`.
     #[must_use]

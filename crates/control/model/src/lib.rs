@@ -105,7 +105,7 @@ pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
 pub use value::{
     BootCpus, CacheGroup, CpuForm, Form, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType,
-    is_cache, listed, node_bytes, node_numbers, overridden, page_sizes, tmpfs_bytes,
+    is_cache, leaves_guards_out, listed, node_bytes, node_numbers, overridden, page_sizes, tmpfs_bytes,
 };
 pub use writer::{
     Again, SecondWriter, SeenWriter, Writer, WriterAgain, WriterArguments, WriterSays, WriterScope,

@@ -21,7 +21,7 @@ mod share;
 
 pub use boot_cpus::BootCpus;
 pub use cpus::CpuForm;
-pub use form::{Form, node_bytes, node_numbers, page_sizes, tmpfs_bytes};
+pub use form::{Form, leaves_guards_out, node_bytes, node_numbers, page_sizes, tmpfs_bytes};
 pub use setting::LimitPair;
 pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
 

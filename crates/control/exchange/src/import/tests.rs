@@ -246,6 +246,16 @@ fn pages_without_a_size_are_of_the_default_size() {
 }
 
 #[test]
+fn a_word_in_other_letters_is_refused_and_leaves_the_others() {
+    let text = "net.ipv4.tcp_congestion_control = BBR\nvm.swappiness = 10\n";
+    let imported = read(text, ImportFormat::Sysctl);
+    assert_eq!(
+        told(&imported),
+        ["1 - `BBR` is no word of net.ipv4.tcp_congestion_control; did you mean `bbr`?", "2 vm.swappiness",]
+    );
+}
+
+#[test]
 fn quotes_hold_a_kernel_argument_together() {
     let imported = read("isolcpus=\"2-7\" mitigations=\"auto nosmt\" quiet", ImportFormat::KernelArgs);
     assert_eq!(imported.lines.len(), 3, "{:?}", imported.lines);

@@ -174,6 +174,13 @@ pub fn page_sizes(text: &str) -> Vec<u64> {
     words_by_size(text).unwrap_or_default().into_keys().collect()
 }
 
+/// Whether a text names guards of the CPU that are left out, which kernels before 6.17 do not read: they take nothing of
+/// such a text, and keep all guards.
+#[must_use]
+pub fn leaves_guards_out(text: &str) -> bool {
+    text.split(',').any(|word| GUARDS_LESS.contains(&word))
+}
+
 /// Whether a text is one of [`GUARDS`], and those that it leaves out. What stands behind `off` is not read.
 fn are_guards(text: &str) -> bool {
     let is_less = |rest: &str| rest.split(',').all(|word| GUARDS_LESS.contains(&word));
