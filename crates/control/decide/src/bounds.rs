@@ -76,8 +76,7 @@ pub fn starves(observation: &Observation, steps: &[Step]) -> Option<String> {
 /// The mode that enforces a limit, or that a knob is itself, with the limits that it enforces; nothing for all others.
 #[must_use]
 pub fn holds<'a>(catalogue: &'a Catalogue, id: &KnobId) -> Option<(&'a Knob, &'a [KnobId])> {
-    let mut modes =
-        catalogue.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?.limits.as_slice())));
+    let mut modes = catalogue.modes().map(|(mode, enforces)| (mode, enforces.limits.as_slice()));
     modes.find(|(mode, limits)| mode.id == *id || limits.contains(id))
 }
 

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::{
-    FindingRule, Knob, KnobId, NameError, Profile, ValueError, Want, Writer, nearest, nearest_listed,
+    Enforces, FindingRule, Knob, KnobId, NameError, Profile, ValueError, Want, Writer, nearest,
+    nearest_listed,
 };
 
 mod conflict;
@@ -491,6 +492,11 @@ impl Catalogue {
     /// All knobs, by id.
     pub fn knobs(&self) -> impl Iterator<Item = &Knob> {
         self.knobs.values()
+    }
+
+    /// Knobs that enforce limits at one of their values, and which.
+    pub fn modes(&self) -> impl Iterator<Item = (&Knob, &Enforces)> {
+        self.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?)))
     }
 
     /// These knobs, and all that are coupled with one of them, directly or through another: what must be read of a host

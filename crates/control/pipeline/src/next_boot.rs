@@ -21,8 +21,7 @@ pub(crate) fn starves(session: &Session, lines: &BTreeMap<String, String>) -> Op
         let planned = lines.get(place).map(|value| (value.clone(), "what is to be written".to_owned()));
         planned.or_else(|| of_files(&observation, place))
     };
-    catalogue.knobs().find_map(|mode| {
-        let enforces = mode.enforces.as_ref()?;
+    catalogue.modes().find_map(|(mode, enforces)| {
         let (at, source) = value(&mode.path).filter(|(value, _)| mode.r#type.same(value, &enforces.at))?;
         let limits = enforces.limits.iter().filter_map(|id| {
             let limit = catalogue.knob(id).ok()?;

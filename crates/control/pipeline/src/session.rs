@@ -199,10 +199,10 @@ impl Session {
 
     /// The same of modes that hold a host to a limit, and of those limits.
     pub(crate) fn observe_modes(&self) -> Observation {
-        let modes = self.catalogue.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?)));
-        let ids: Vec<&KnobId> =
-            modes.flat_map(|(mode, enforces)| std::iter::once(&mode.id).chain(&enforces.limits)).collect();
-        self.observe_some(ids.into_iter())
+        let modes = self.catalogue.modes();
+        self.observe_some(
+            modes.flat_map(|(mode, enforces)| std::iter::once(&mode.id).chain(&enforces.limits)),
+        )
     }
 
     fn observe_some<'a>(&self, knobs: impl Iterator<Item = &'a KnobId>) -> Observation {
