@@ -18,7 +18,7 @@ const KNOBS: usize = 60;
 /// Those that the recorded server has, some of them at several places. No pool: what pages cost to move is the
 /// kernel's time and not ours.
 const FOUND: &[(&str, &str)] = &[
-    ("block.max_sectors_kb", "512"),
+    ("block.max_sectors_kb", "2048"),
     ("block.nomerges", "2"),
     ("block.nr_requests", "128"),
     ("block.read_ahead_kb", "64"),
