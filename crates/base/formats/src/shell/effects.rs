@@ -13,7 +13,7 @@
 //! What a text starts or reads is done, too, where that is a script of a shell. Nothing is read here: whoever has a
 //! text looked at hands over what gives the texts of others ([`Ask`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::lex::{Document, Part, Word};
 use super::tree::{Command, Kind, List, Pipeline, Redirect, Script, parse};
@@ -167,6 +167,12 @@ struct Finder<'a> {
     /// Those that were called, and those that are being run.
     called: BTreeSet<String>,
     running: Vec<String>,
+    /// Calls that would do once more what they did, and whether each writes to a place that cannot be told.
+    done: HashMap<calls::State, bool>,
+    /// How often a variable was set to something, or a function made.
+    changes: usize,
+    /// How often something was done whose order counts, or was not followed, by a bound or in the middle of itself.
+    unsettled: std::cell::Cell<usize>,
     /// The folder that names without one are of, and the one before it.
     folder: Option<String>,
     left: Option<String>,
@@ -312,32 +318,6 @@ impl Finder<'_> {
         (self.is_conditional, self.over) = (was, None);
     }
 
-    /// Does what a function does, unless it is not known yet, or is in the middle of it.
-    fn call(&mut self, name: &str) {
-        self.called.insert(name.to_owned());
-        let body = self.bodies.iter().rfind(|body| body.name == name).cloned();
-        let Some(body) = body.filter(|_| !self.running.iter().any(|other| other == name)) else { return };
-        if self.running.len() >= DEPTH_MAX || self.calls >= CALLS_MAX {
-            return self.left_out();
-        }
-        if !self.spend(1 + body.text.len() / BYTES_OF_A_WORD) {
-            return;
-        }
-        self.calls += 1 + body.text.len() / CALL_BYTES;
-        self.running.push(name.to_owned());
-        let at = std::mem::replace(&mut self.at, body.at);
-        let was_open = self.is_open;
-        let script = parse(&body.text);
-        let documents = std::mem::replace(&mut self.documents, documents_of(&script));
-        self.list(&script.list);
-        self.documents = documents;
-        // Of a library that writes where it is told, what it is told is named by its caller.
-        self.is_open = was_open || self.is_open && self.at.file == at.file;
-        self.at = at;
-        self.running.pop();
-        self.over = self.over.filter(|word| *word != "return");
-    }
-
     /// What functions do that nobody calls may be done by whoever reads the text; those of a library are there to
     /// choose from.
     fn uncalled(&mut self) {
@@ -367,6 +347,7 @@ impl Finder<'_> {
 
     /// Tells that something is not followed from here on.
     fn left_out(&self) {
+        self.unsettles();
         if let Some(ask) = self.ask {
             ask.left_out(&self.at.file);
         }
@@ -397,8 +378,11 @@ impl Finder<'_> {
 
     fn done(&mut self, what: What, says: &str, is_sure: bool) {
         let is_sure = is_sure && !self.is_doubtful && !(self.has_other_network && may_be_of_network(&what));
-        let place = Some(&what).filter(|_| is_sure && !self.is_conditional).and_then(of_kernel);
-        if let Some(place) = place {
+        let place = of_kernel(&what);
+        if place.is_some() {
+            self.unsettles();
+        }
+        if let Some(place) = place.filter(|_| is_sure && !self.is_conditional) {
             let is_over = |effect: &Effect| effect.is_sure && is_at(&effect.what, &place);
             if self.effects[self.begin..].iter().any(is_over) {
                 let earlier = self.effects.split_off(self.begin);
@@ -431,15 +415,18 @@ impl Finder<'_> {
                     let reads = ["read", "mapfile", "readarray", "getopts"].contains(&name);
                     let more = words.iter().filter(|_| declares);
                     for (name, value) in assigned.iter().chain(more).filter_map(Word::assigned) {
+                        self.changes += 1;
                         let variable = self.variables.entry(name.to_owned()).or_default();
                         variable.times += 1;
                         is_all &= variable.may_be(&value.parts);
                     }
                     for word in words.iter().filter(|_| reads).skip(1) {
+                        self.changes += 1;
                         self.variables.entry(word.raw.to_owned()).or_default().is_open = true;
                     }
                 }
                 Kind::For { name, words, body } => {
+                    self.changes += 1;
                     let variable = self.variables.entry((*name).to_owned()).or_default();
                     variable.times += 1;
                     match words {
@@ -453,6 +440,7 @@ impl Finder<'_> {
                     self.gather(body);
                 }
                 Kind::Function { name, body } => {
+                    self.changes += 1;
                     self.functions.insert((*name).to_owned());
                     lists_in(body).into_iter().for_each(|list| self.gather(list));
                 }
@@ -503,6 +491,7 @@ impl Finder<'_> {
             Kind::Function { name, body } => {
                 let offset = self.at.offset.map(|offset| offset + body.line - 1);
                 let at = Spot { offset, ..self.at.clone() };
+                self.changes += 1;
                 self.bodies.push(Body { name: (*name).to_owned(), text: body.raw.to_owned(), at });
                 return String::new();
             }
@@ -685,7 +674,9 @@ impl Finder<'_> {
             Program::Unknown => self.named(told()),
             Program::File { name, way } => {
                 self.named(told());
-                self.follow(&name, way);
+                if !self.follow(&name, way) && way == Way::Run {
+                    self.perhaps_start(fields);
+                }
             }
             Program::Parts { folder, is_sure } => self.parts(&folder, is_sure),
             Program::Profile(names) => self.push(What::Profile(names), "", false),
@@ -706,7 +697,7 @@ impl Finder<'_> {
             Program::Input => {
                 self.named(told());
                 match self.input.take() {
-                    Some(Input::File(name)) => self.follow(&name, Way::Shell),
+                    Some(Input::File(name)) => _ = self.follow(&name, Way::Shell),
                     Some(Input::Text(text)) => self.apart(|finder| finder.script(&text)),
                     None => {}
                 }
@@ -869,6 +860,7 @@ fn lists_in<'c, 't>(command: &'c Command<'t>) -> Vec<&'c List<'t>> {
 }
 
 mod branches;
+mod calls;
 mod follow;
 mod paths;
 mod values;

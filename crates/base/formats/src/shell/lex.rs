@@ -106,6 +106,9 @@ const OPERATORS: [&str; 23] = [
     "|", ";", "(", ")", "<", ">",
 ];
 
+/// What they begin with.
+const JOINING: [char; 7] = ['&', '<', ';', '>', '|', '(', ')'];
+
 /// A here-document: the lines of its text.
 pub type Document<'t> = Vec<(usize, &'t str)>;
 
@@ -215,12 +218,12 @@ impl<'t> Lexer<'t> {
             self.read_documents();
             return Ok(Token::Newline);
         }
-        let is_process = self.rest().starts_with("<(") || self.rest().starts_with(">(");
-        if let Some(operator) = OPERATORS.into_iter().find(|one| self.rest().starts_with(one))
-            && !is_process
-        {
-            self.at += operator.len();
-            return Ok(Token::Operator(operator));
+        if JOINING.contains(&c) && !self.is_process() {
+            let rest = self.rest();
+            if let Some(operator) = OPERATORS.into_iter().find(|one| rest.starts_with(one)) {
+                self.at += operator.len();
+                return Ok(Token::Operator(operator));
+            }
         }
         let from = self.at;
         let word = self.word()?;
@@ -233,10 +236,25 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Whether commands stand there in the place of a file.
+    fn is_process(&self) -> bool {
+        self.rest().starts_with("<(") || self.rest().starts_with(">(")
+    }
+
+    /// What stands there up to one of some signs.
+    fn up_to(&mut self, ends: impl Fn(u8) -> bool) -> &'t str {
+        let rest = self.rest();
+        // Signs of ASCII are never a part of another character.
+        let text = &rest[..rest.bytes().position(ends).unwrap_or(rest.len())];
+        self.line += text.bytes().filter(|byte| *byte == b'\n').count();
+        self.at += text.len();
+        text
+    }
+
     fn word(&mut self) -> Result<Word<'t>, Broken> {
         let from = self.at;
         let mut parts = Vec::new();
-        if self.rest().starts_with("<(") || self.rest().starts_with(">(") {
+        if self.is_process() {
             self.bump();
             let commands = self.parentheses()?.to_owned();
             parts.push(Part::Output { commands });
@@ -259,9 +277,9 @@ impl<'t> Lexer<'t> {
                 }
                 '"' => self.quoted(&mut parts)?,
                 '$' | '`' => self.filled_in(&mut parts, false)?,
-                c => {
-                    self.bump();
-                    add(&mut parts, c.encode_utf8(&mut [0; 4]), false);
+                _ => {
+                    let text = self.up_to(|byte| b" \t\n;&|()<>\\'\"$`".contains(&byte));
+                    add(&mut parts, text, false);
                 }
             }
         }
@@ -300,9 +318,9 @@ impl<'t> Lexer<'t> {
                     }
                 }
                 '$' | '`' => self.filled_in(parts, true)?,
-                c => {
-                    self.bump();
-                    add(parts, c.encode_utf8(&mut [0; 4]), true);
+                _ => {
+                    let text = self.up_to(|byte| b"\"\\$`".contains(&byte));
+                    add(parts, text, true);
                 }
             }
         }

@@ -99,7 +99,7 @@ use Says::{
 };
 
 /// The programs, by their manuals of 2022 to 2025.
-const ROWS: [Row; 25] = [
+const ROWS: [Row; 28] = [
     row(&["builtin", "nohup"], Own::None, &[(Nothing, "--help --version")]),
     row(&["busybox", "toybox"], Own::None, &[(Nothing, "--help --list --list-full --install --long")]),
     row(
@@ -162,8 +162,27 @@ const ROWS: [Row; 25] = [
         Own::None,
         &[
             (Alone, "-0 -1 -2 -3 -4 -5 -6 -7 -8 -9"),
+            // Its older form of `-n -5`.
+            (
+                Alone,
+                "--1 --2 --3 --4 --5 --6 --7 --8 --9 --10 --11 --12 --13 --14 --15 --16 --17 --18 --19 --20",
+            ),
             (Valued, "-n --adjustment"),
             (Nothing, "--help --version"),
+        ],
+    ),
+    row(
+        &["nsenter"],
+        Own::None,
+        &[
+            (Alone, "-F -Z -e --no-fork --follow-context --preserve-credentials --keep-caps --env"),
+            (
+                Apart,
+                "-a -m -u -i -n -p -C -U -T --all --mount --uts --ipc --net --pid --cgroup --user --time",
+            ),
+            (Apart, "-r -w --root --wd"),
+            (ApartValued, "-t -S -G -N -W --target --setuid --setgid --net-socket --wdns"),
+            (Nothing, "-h -V --help --version"),
         ],
     ),
     row(
@@ -174,6 +193,23 @@ const ROWS: [Row; 25] = [
             (Valued, "-i -N -C -m -p -P -w --interleave --cpunodebind --physcpubind --membind --preferred"),
             (Valued, "--preferred-many --weighted-interleave"),
             (Nothing, "-s -H --show --hardware"),
+        ],
+    ),
+    row(
+        &["prlimit"],
+        Own::None,
+        &[
+            (
+                Alone,
+                "-c -d -e -f -i -l -m -n -q -r -s -t -u -v -x -y --core --data --nice --fsize --sigpending",
+            ),
+            (
+                Alone,
+                "--memlock --rss --nofile --msgqueue --rtprio --stack --cpu --nproc --as --locks --rttime",
+            ),
+            (Alone, "--noheadings --raw --verbose"),
+            (Valued, "-o --output"),
+            (Nothing, "-p --pid -h -V --help --version"),
         ],
     ),
     row(&["setpriv"], Own::None, &[(Alone, "--nnp --no-new-privs"), (User, "--reuid --ruid --euid")]),
@@ -249,6 +285,15 @@ const ROWS: [Row; 25] = [
         &[
             (Valued, "-t -p --identifier --priority --stderr-priority --level-prefix --namespace"),
             (Nothing, "-h --help --version"),
+        ],
+    ),
+    row(
+        &["systemd-inhibit"],
+        Own::None,
+        &[
+            (Alone, "--no-pager --no-legend --no-ask-password"),
+            (Valued, "--what --who --why --mode"),
+            (Nothing, "--list -h --help --version"),
         ],
     ),
     row(

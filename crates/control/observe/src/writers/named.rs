@@ -57,7 +57,7 @@ impl Named {
                 }
                 What::Load(path) => self.loaded(look, path, is_sure, from),
                 What::Profile(names) => self.may_set(profiles::made_active(look, names).into_iter(), from),
-                What::Named(text) => self.may_set(mentioned(catalogue, text).into_iter(), from),
+                What::Named(text) => self.may_set(mentioned(places, text).into_iter(), from),
             };
         }
         names_any
@@ -132,21 +132,21 @@ fn files(near: &Near<'_>, path: &str) -> Vec<String> {
 
 /// The knobs that a text names by a path of their places or by the name that `sysctl` has for one. Scripts have
 /// thousands of lines: each is taken apart once, and most have no such word.
-fn mentioned<'c>(catalogue: &'c Catalogue, text: &str) -> Vec<&'c Knob> {
+fn mentioned<'c>(places: &Places<'c>, text: &str) -> Vec<&'c Knob> {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     let has_parts = |word: &&str| word.len() > 3 && word.contains(['.', '/']);
-    let words: Vec<&str> = text.split(|c| !is_of_word(c)).filter(has_parts).collect();
-    if words.is_empty() {
-        return Vec::new();
+    let named = text.split(|c| !is_of_word(c)).filter(has_parts).flat_map(|word| {
+        let is_meant = |knob: &&&Knob| match knob.path.strip_prefix("/proc/sys/") {
+            Some(name) => ends_in(word, name),
+            None => word.ends_with(&knob.path),
+        };
+        places.called(word).iter().filter(is_meant).copied()
+    });
+    let mut found: Vec<&Knob> = named.collect();
+    for path in paths(text) {
+        found.extend(places.at(&path).iter().filter(|knob| knob.has_holes()));
     }
-    let paths: Vec<String> = paths(text).collect();
-    let is_mentioned = |knob: &&Knob| match knob.path.strip_prefix("/proc/sys/") {
-        _ if knob.boot_parameter().is_some() => false,
-        _ if knob.has_holes() => paths.iter().any(|path| is_place(knob, path)),
-        Some(name) => words.iter().any(|word| ends_in(word, name)),
-        None => words.iter().any(|word| word.ends_with(&knob.path)),
-    };
-    catalogue.knobs().filter(is_mentioned).collect()
+    found
 }
 
 /// Whether a word ends in a name of `sysctl`, be it with dots or with slashes.
@@ -236,8 +236,9 @@ mod tests {
     #[test]
     fn a_text_that_only_begins_like_a_knob_does_not_name_it() {
         let catalogue = Catalogue::embedded().expect("sound");
+        let places = Places::of(&catalogue);
         let is_mentioned =
-            |id: &str, text: &str| mentioned(&catalogue, text).iter().any(|knob| knob.id == KnobId::new(id));
+            |id: &str, text: &str| mentioned(&places, text).iter().any(|knob| knob.id == KnobId::new(id));
         for (text, mentions) in [
             ("sysctl -w vm.overcommit_memory=1", true),
             ("echo 1 > /proc/sys/vm/overcommit_memory", true),
@@ -266,7 +267,7 @@ mod tests {
         #[test]
         fn odd_text_is_passed_over(text in "[\\PC\n\\[\\]=]{0,200}") {
             let catalogue = Catalogue::embedded().expect("sound");
-            let _ = (of_path(&catalogue, &text), mentioned(&catalogue, &text));
+            let _ = (of_path(&catalogue, &text), mentioned(&Places::of(&catalogue), &text));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The knobs that have a place at a path, found without a look at each row: scripts of a boot write thousands of files.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use planish_model::{Catalogue, Knob, place};
@@ -15,6 +15,8 @@ pub(super) struct Places<'c> {
     roots: BTreeSet<&'c str>,
     /// By how many components a path has.
     rows: BTreeMap<usize, Vec<&'c Knob>>,
+    /// Those with one place each, by the last part of its name.
+    names: HashMap<&'c str, Vec<&'c Knob>>,
     known: RefCell<BTreeMap<String, Rc<[&'c Knob]>>>,
 }
 
@@ -24,8 +26,12 @@ impl<'c> Places<'c> {
         for knob in catalogue.knobs() {
             rows.entry(knob.path.split('/').count()).or_default().push(knob);
         }
+        let mut names: HashMap<&str, Vec<&Knob>> = HashMap::new();
+        for knob in catalogue.knobs().filter(|knob| !knob.has_holes() && knob.boot_parameter().is_none()) {
+            names.entry(last(&knob.path)).or_default().push(knob);
+        }
         let roots = catalogue.knobs().filter_map(|knob| root(&knob.path)).collect();
-        Self { catalogue, roots, rows, known: RefCell::default() }
+        Self { catalogue, roots, rows, names, known: RefCell::default() }
     }
 
     /// The knobs that have a place there. Most of what scripts write are files of their own.
@@ -42,11 +48,21 @@ impl<'c> Places<'c> {
         found
     }
 
+    /// The knobs whose one place has the last part of its name in common with a path, or with a name of `sysctl`.
+    pub(super) fn called(&self, name: &str) -> &[&'c Knob] {
+        self.names.get(last(name)).map_or(&[], Vec::as_slice)
+    }
+
     /// How many paths were held against rows by now.
     #[cfg(test)]
     pub(super) fn looked_up(&self) -> usize {
         self.known.borrow().len()
     }
+}
+
+/// The last part of a path or of a name of `sysctl`.
+fn last(name: &str) -> &str {
+    name.rsplit(['.', '/']).next().unwrap_or(name)
 }
 
 /// The first folder of a path from the root.

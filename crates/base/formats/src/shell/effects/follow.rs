@@ -51,16 +51,21 @@ impl Finder<'_> {
         }
     }
 
-    /// Does what a file does that is started or read, unless it is in the middle of it.
-    pub(super) fn follow(&mut self, name: &str, way: Way) {
-        let Some((path, text)) = self.found(name, way) else { return };
+    /// Does what a file does that is started or read, unless it is in the middle of it: whether it is a text at all.
+    pub(super) fn follow(&mut self, name: &str, way: Way) -> bool {
+        let Some((path, text)) = self.found(name, way) else { return false };
         // What is no script at all is started by a shell alone.
         let is_none = way == Way::Run && self.depth == self.ground && is_for_shell(&text).is_none();
-        if is_none || self.files.contains(&path) {
-            return;
+        if is_none {
+            return false;
+        }
+        if self.files.contains(&path) {
+            self.unsettles();
+            return true;
         }
         if self.files.len() >= FILES_MAX || self.calls >= CALLS_MAX {
-            return self.left_out();
+            self.left_out();
+            return true;
         }
         self.calls += 1;
         let was_doubtful = self.is_doubtful;
@@ -78,6 +83,16 @@ impl Finder<'_> {
             self.start(&text, way, at);
         }
         self.files.pop();
+        self.is_doubtful = was_doubtful;
+        true
+    }
+
+    /// Does what the scripts do that a program is given by their paths: one that nobody here knows may start them.
+    pub(super) fn perhaps_start(&mut self, words: &[String]) {
+        let was_doubtful = std::mem::replace(&mut self.is_doubtful, true);
+        for word in words.iter().skip(1).filter(|word| word.starts_with('/')) {
+            self.follow(word, Way::Part);
+        }
         self.is_doubtful = was_doubtful;
     }
 
@@ -117,6 +132,7 @@ impl Finder<'_> {
             calls: self.calls,
             is_guess: self.is_guess,
             is_spent: self.is_spent,
+            unsettled: self.unsettled.clone(),
             ..Finder::default()
         };
         if matches!(way, Way::Run | Way::Part) {
@@ -125,8 +141,8 @@ impl Finder<'_> {
             other.text(text)
         }
         self.effects = other.finish();
-        (self.files, self.begin, self.looks, self.calls) =
-            (other.files, other.begin, other.looks, other.calls);
+        (self.files, self.begin, self.looks, self.calls, self.unsettled) =
+            (other.files, other.begin, other.looks, other.calls, other.unsettled);
         self.is_spent |= other.is_spent;
     }
 

@@ -144,6 +144,75 @@ fn functions_write_where_they_are_called() {
     assert!(!of("f() { f; f; }; f").is_empty(), "it comes to an end");
 }
 
+/// What a text does, without what is done again, in no order.
+fn set_of(text: &str) -> BTreeSet<String> {
+    let files =
+        [("/s", "#!/bin/sh\nf() { echo 5 > $A; g; }\nf; f\necho 6 > P"), ("/l", "h() { echo 7 > $B; }\nh")];
+    followed(text, &files).into_iter().collect()
+}
+
+#[test]
+fn a_call_in_another_state_does_something_else() {
+    let of = |text: &str| told(&text.replace('P', P));
+    for (text, expected) in [
+        // In another folder, with another variable or function, and where the order counts.
+        ("f() { echo 1 > x; }; cd /a; f; f; cd /b; f", vec!["=/a/x echo 1", "=/b/x echo 1"]),
+        ("f() { g; }; g() { echo 1 > /a; }; f; g() { echo 1 > /b; }; f", vec!["=/a echo 1", "=/b echo 1"]),
+        ("f() { echo 1 > P; }; f; echo 2 > P; f", vec!["=P echo 1"]),
+        ("f() { echo 1 > /a; }; if true; then f; fi; f", vec!["=/a echo 1"; 2]),
+        (
+            "f() { cd /b; echo 1 > x; }; cd /a; f; echo 2 > y; cd /a; f; echo 3 > y",
+            vec!["=/b/x echo 1", "=/b/y echo 2", "=/b/x echo 1", "=/b/y echo 3"],
+        ),
+        ("f() { trap 'echo 1 > /a' EXIT; }; f; trap - EXIT; f", vec!["=/a echo 1"]),
+        ("f() { exit; }; (f); (f); echo 1 > /a", vec!["=/a echo 1"]),
+        // Within itself it does not run, and behind that it does.
+        (
+            "f() { [ $1 ] || g; echo 1 > /a; }; g() { f; echo 2 > /b; }; f; g",
+            vec!["=/b echo 2", "=/a echo 1", "=/a echo 1", "=/b echo 2"],
+        ),
+    ] {
+        let mut found = of(text);
+        found.retain(|line| line.starts_with('='));
+        let expected: Vec<String> = expected.iter().map(|line| line.replace('P', P)).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+    let again = of("f() { echo 1 > /a; cat /b; }; f; f; f");
+    assert_eq!(again.iter().filter(|line| line.starts_with("=/a")).count(), 1, "{again:?}");
+}
+
+/// One command of a small script.
+fn command() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => prop::sample::select(&["f", "g", "h", "f &", "g | cat", "(f)", "x=$(g)", "h || f", "! g"][..]),
+        1 => prop::sample::select(&["cd /a", "cd /proc/sys/vm", "cd -", "A=/q", "B=$A/r", "return", "exit"][..]),
+        2 => prop::sample::select(&["echo 1 > $A", "echo 2 > swappiness", "echo 3 > P", "tee $B", "x $1"][..]),
+        1 => prop::sample::select(&["/s", ". /l", "eval f", "sysctl -w a.b=1", "trap f EXIT", "sudo -u x /s"][..]),
+        1 => prop::sample::select(&["if f; then g; else h; fi", "for A in /m /n; do f; done", "k() { f; }; k"][..]),
+    ]
+    .prop_map(str::to_owned)
+}
+
+proptest! {
+    /// A state that is never the same again has each call made.
+    #[test]
+    fn a_call_that_is_passed_by_would_do_nothing_new(
+        bodies in prop::collection::vec(prop::collection::vec(command(), 1..4), 3),
+        main in prop::collection::vec(command(), 1..8),
+    ) {
+        let script = |apart: &str| {
+            let lines = |lines: &[String]| lines.iter().map(|line| format!("{apart}{line}\n")).collect::<String>();
+            let functions = ["f", "g", "h"].iter().zip(&bodies);
+            let functions = functions.map(|(name, body)| format!("{name}() {{\n{}}}\n", lines(body)));
+            functions.collect::<String>() + &lines(&main)
+        };
+        // It sets a variable that nobody asks for.
+        let apart = set_of(&script("eval U=1; "));
+        let apart: BTreeSet<String> = apart.into_iter().filter(|line| !line.contains("U=1")).collect();
+        prop_assert_eq!(set_of(&script("")), apart);
+    }
+}
+
 #[test]
 fn what_no_shell_comes_by_is_not_told_and_a_subshell_keeps_its_folder() {
     let of = |text: &str| told(&text.replace('P', P));
@@ -375,6 +444,11 @@ fn what_another_user_or_host_runs_may_write_at_most() {
         "setpriv --bounding-set -all --reuid=nobody tune",
         "nice --new=5 flock /run/lock tune",
         "start-stop-daemon --start --new --exec /usr/sbin/tune",
+        "nsenter -t 1 -m -n tune",
+        "nsenter --target=1 --all tune",
+        // A program that nobody here knows may start what it is given.
+        "pkexec /usr/sbin/tune",
+        "/opt/begin --now /usr/sbin/tune",
     ] {
         assert_eq!(is_sure(text), [false], "{text}");
     }
@@ -412,6 +486,10 @@ fn what_is_run_by_another_program_is_written() {
         "runuser -u root -- tune --all",
         "su root /usr/sbin/tune",
         "env - PATH=/bin tune",
+        "nice --5 tune",
+        "nice -15 tune",
+        "prlimit --nofile=65536 --memlock=unlimited tune",
+        "systemd-inhibit --why 'settings' --mode=block tune",
         "env -C /usr/sbin ./tune",
         "sudo -p '' tune",
         "sudo -nE -- tune",
@@ -439,6 +517,8 @@ fn what_is_looked_up_or_tested_writes_nothing() {
         "start-stop-daemon -S -t -x /usr/sbin/tune",
         "start-stop-daemon -Stx /usr/sbin/tune",
         "chrt -p 5 tune",
+        "prlimit --pid 5 --nofile=4096",
+        "systemd-inhibit --list /usr/sbin/tune",
         // Other files are there.
         "unshare -R /srv/jail tune",
         "unshare --root=/srv/jail tune",
@@ -630,7 +710,11 @@ fn what_passes_a_bound_is_told() {
         let keys: String = (0..count).map(|at| format!("x.y{at}=1 ")).collect();
         format!("for kv in {keys}vm.swappiness=60; do sysctl -w $kv; done")
     };
-    let calls = |count: usize| format!("log() {{ logger $1; }}\n{}{sets}\n/x", "log a\n".repeat(count));
+    // Each in a folder of its own, or it would be the call before.
+    let calls = |count: usize| {
+        let calls: String = (0..count).map(|at| format!("cd /{at}\nlog a\n")).collect();
+        format!("log() {{ logger $1; }}\n{calls}{sets}\n/x")
+    };
     for (text, is_told, expected) in [
         (list(70), false, "=key vm.swappiness vm.swappiness=60"),
         (list(300), true, "?vm.swappiness=60"),

@@ -79,16 +79,15 @@ impl Finder<'_> {
                 (more, all.is_sure) = (Filled::unknown(), false);
             }
             all.is_sure &= more.is_sure;
-            let more = &more.values;
-            let joined =
-                all.values.iter().flat_map(|one| more.iter().map(move |more| format!("{one}{more}")));
-            all.values = joined.take(VALUES_MAX).collect();
+            all.values = joined(all.values, more.values);
         }
         if splits {
             all.values =
                 all.values.iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect();
         }
-        all.values = all.values.iter().flat_map(|value| in_braces(value)).take(VALUES_MAX).collect();
+        if all.values.iter().any(|value| value.contains('{')) {
+            all.values = all.values.iter().flat_map(|value| in_braces(value)).take(VALUES_MAX).collect();
+        }
         all
     }
 
@@ -114,6 +113,23 @@ impl Finder<'_> {
             all.values.push("*".to_owned());
         }
         if all.values.is_empty() { Filled::unknown() } else { all }
+    }
+}
+
+/// Each of some beginnings with each of some ends.
+fn joined(begins: Vec<String>, ends: Vec<String>) -> Vec<String> {
+    match (begins.as_slice(), ends.as_slice()) {
+        ([begin], _) if begin.is_empty() => ends,
+        (_, [end]) => {
+            let mut all = begins;
+            all.iter_mut().for_each(|one| one.push_str(end));
+            all
+        }
+        _ => {
+            let each =
+                begins.iter().flat_map(|begin| ends.iter().map(move |end| [begin.as_str(), end].concat()));
+            each.take(VALUES_MAX).collect()
+        }
     }
 }
 
