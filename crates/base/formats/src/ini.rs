@@ -43,6 +43,16 @@ pub fn tuned_entries(text: &str) -> Vec<Entry<'_>> {
     found
 }
 
+/// The names of sections in a file of tuned that stand there alone, each with its line: no option is below any of them.
+pub fn bare_sections(text: &str) -> Vec<(usize, &str)> {
+    let named = text.lines().enumerate().filter_map(|(index, line)| {
+        let name = uncommented(line.trim()).strip_prefix('[')?.split(']').next()?;
+        Some((index + 1, name.trim()))
+    });
+    let entries = tuned_entries(text);
+    named.filter(|(_, name)| !entries.iter().any(|entry| entry.section == *name)).collect()
+}
+
 /// A line without the comment at its end.
 fn uncommented(line: &str) -> &str {
     let starts = line.match_indices('#').map(|(at, _)| at);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ini::tuned_entries;
+use crate::ini::{bare_sections, tuned_entries};
 
 /// Profiles that one may include, one after another: none that is sound has so many.
 const FILES_MAX: usize = 32;
@@ -82,6 +82,8 @@ pub struct Lines {
     pub lines: Vec<Line>,
     /// The line that says it, its text, and why it is refused.
     pub refused: Vec<(usize, String, String)>,
+    /// Sections that no file says anything in, with the line and how they are told: their plugins run nevertheless.
+    pub bare: Vec<(usize, String)>,
     /// Whether a profile that is included was not followed.
     pub lacks_profile: bool,
     variables: BTreeMap<String, String>,
@@ -93,6 +95,8 @@ impl Lines {
     pub fn read(text: &str, files: Option<&Files<'_>>) -> Self {
         let mut all = Self::default();
         all.add(text, None, &mut Vec::new(), files);
+        let says = |told: &str| all.lines.iter().any(|line| told.ends_with(&format!("[{}]", line.section)));
+        all.bare.retain(|(_, told)| !says(told));
         all
     }
 
@@ -106,6 +110,9 @@ impl Lines {
             let (number, value) = (at.unwrap_or(entry.line), entry.value.unwrap_or_default());
             self.variable((number, &from(entry.line)), entry.key, value, files);
         }
+        let bare = bare_sections(text).into_iter().filter(|(_, name)| !["main", "variables"].contains(name));
+        let bare = bare.map(|(line, name)| (at.unwrap_or(line), format!("{}[{name}]", from(line))));
+        self.bare.extend(bare);
         let mut told: Vec<Line> = own
             .iter()
             .filter(|entry| entry.section != "variables")

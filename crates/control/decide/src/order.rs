@@ -25,8 +25,9 @@ pub type Values = BTreeMap<KnobId, BTreeSet<String>>;
 /// Knobs in the order in which they are set: dependencies first, then by id.
 #[must_use]
 pub fn in_order(wanted: &Values, catalogue: &Catalogue) -> Vec<KnobId> {
+    let depths = depths(wanted, catalogue);
     let mut ids: Vec<KnobId> = wanted.keys().cloned().collect();
-    ids.sort_by_cached_key(|id| (depth(id, wanted, catalogue, &mut Vec::new()), id.clone()));
+    ids.sort_by_key(|id| depths[id]);
     ids
 }
 
@@ -36,8 +37,7 @@ pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalo
     for step in steps.iter() {
         wanted.entry(step.knob.clone()).or_default().insert(step.wanted.clone());
     }
-    let depths: BTreeMap<KnobId, usize> =
-        wanted.keys().map(|id| (id.clone(), depth(id, &wanted, catalogue, &mut Vec::new()))).collect();
+    let depths = depths(&wanted, catalogue);
     steps.sort_by_cached_key(|step| {
         let pool = step.undo == Undo::Subtract;
         let size = if pool { page_bytes(step) } else { 0 };
@@ -45,36 +45,48 @@ pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalo
     });
 }
 
-/// How many wanted knobs must be set before this one: the longest chain of them.
-fn depth(id: &KnobId, wanted: &Values, catalogue: &Catalogue, path: &mut Vec<KnobId>) -> usize {
-    if path.contains(id) {
+/// How many wanted knobs must be set before each: the longest chain of them.
+fn depths(wanted: &Values, catalogue: &Catalogue) -> BTreeMap<KnobId, usize> {
+    let before = before(wanted, catalogue);
+    wanted.keys().map(|id| (id.clone(), depth(id, &before, &mut Vec::new()))).collect()
+}
+
+/// The wanted knobs that come right before a wanted one, by that one.
+type Before<'w> = BTreeMap<&'w KnobId, BTreeSet<&'w KnobId>>;
+
+fn before<'w>(wanted: &'w Values, catalogue: &Catalogue) -> Before<'w> {
+    let mut before = Before::new();
+    let mut comes = |first: &KnobId, second: &KnobId| {
+        let both = wanted.get_key_value(first).zip(wanted.get_key_value(second));
+        if let Some(((first, _), (second, _))) = both.filter(|_| first != second) {
+            before.entry(second).or_default().insert(first);
+        }
+    };
+    for (id, values) in wanted {
+        let Ok(knob) = catalogue.knob(id) else { continue };
+        knob.derives.iter().for_each(|derived| comes(id, derived));
+        knob.alias.iter().chain(&knob.after).for_each(|other| comes(other, id));
+        if let Some(enforces) = &knob.enforces {
+            let arrives = values.iter().any(|value| knob.r#type.same(value, &enforces.at));
+            enforces.limits.iter().for_each(|limit| match arrives {
+                true => comes(limit, id),
+                false => comes(id, limit),
+            });
+        }
+    }
+    before
+}
+
+fn depth<'w>(id: &'w KnobId, before: &Before<'w>, path: &mut Vec<&'w KnobId>) -> usize {
+    if path.contains(&id) {
         // Two knobs that change each other have no order: the id decides.
         return 0;
     }
-    path.push(id.clone());
-    let deepest = wanted
-        .keys()
-        .filter(|other| *other != id)
-        .filter(|other| {
-            let derives = catalogue.knob(other).is_ok_and(|knob| knob.derives.contains(id));
-            let own = |knob: &Knob| knob.alias.contains(other) || knob.after.contains(other);
-            let is_limit = is_before(catalogue, wanted, other, id);
-            is_limit || derives || catalogue.knob(id).is_ok_and(own)
-        })
-        .map(|other| depth(other, wanted, catalogue, path) + 1)
-        .max();
+    path.push(id);
+    let others = before.get(id).into_iter().flatten();
+    let deepest = others.map(|other| depth(other, before, path) + 1).max();
     path.pop();
     deepest.unwrap_or(0)
-}
-
-/// Whether one of two knobs comes before the other since one enforces what the other says.
-fn is_before(catalogue: &Catalogue, wanted: &Values, first: &KnobId, second: &KnobId) -> bool {
-    let arrives = |mode: &KnobId, limit: &KnobId| {
-        let knob = catalogue.knob(mode).ok()?;
-        let enforces = knob.enforces.as_ref().filter(|enforces| enforces.limits.contains(limit))?;
-        Some(wanted.get(mode)?.iter().any(|value| knob.r#type.same(value, &enforces.at)))
-    };
-    arrives(second, first) == Some(true) || arrives(first, second) == Some(false)
 }
 
 /// Reorders the steps that bound each other, so that no state between two of them is one for which a plan would be

@@ -438,6 +438,9 @@ impl Plan {
     /// The plan with boot parameters for `apply --persist`: its hash covers them too.
     #[must_use]
     pub fn with_boot(self, boot: Vec<Step>) -> Self {
+        if boot.is_empty() && self.boot.is_empty() {
+            return self;
+        }
         let instead = self.instead_of.as_ref().map(|instead| instead.entry);
         let hash = hash(&self.steps, &boot, &self.host_id, &self.boot_id, instead);
         Self { hash, boot, ..self }

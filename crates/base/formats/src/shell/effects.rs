@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::lex::{Document, Part, Word};
 use super::tree::{Command, Kind, List, Pipeline, Redirect, Script, parse};
-use crate::shell::programs::{Program, Way};
+use crate::shell::programs::{Program, Way, only_reads};
 use crate::shell::wrappers::{Place, Started, started};
 use follow::{Body, Spot};
 use paths::{below, of_key, plain};
@@ -185,6 +185,9 @@ struct Finder<'a> {
     over: Option<&'static str>,
     /// What is only read, or named by the way.
     reads: Vec<String>,
+    /// The words of commands that only read. What is put in is asked for once it matters, as most of them are lines for
+    /// people, with a colour at each end.
+    unfilled: Vec<Vec<Vec<Part>>>,
     /// Folders and names of files that a program only looked for: whoever is told of them may write there.
     finds: Vec<(String, String)>,
     /// What is run at the end of a text: which of several, a condition decides.
@@ -225,6 +228,10 @@ enum Input {
 impl Finder<'_> {
     fn finish(&mut self) -> Vec<Effect> {
         if self.is_open {
+            for words in std::mem::take(&mut self.unfilled) {
+                let fields: Vec<String> = words.iter().flat_map(|word| self.filled(word, 0).values).collect();
+                self.reads.push(fields.join(" "));
+            }
             for text in std::mem::take(&mut self.reads) {
                 self.named(text);
             }
@@ -476,17 +483,25 @@ impl Finder<'_> {
             // Each is a process of its own.
             let mut said = String::new();
             for command in &pipeline.commands {
-                self.apart(|finder| said = finder.one(command, &said));
+                self.apart(|finder| said = finder.one(command, &said, true));
             }
             return;
         };
-        self.one(command, "");
+        self.one(command, "", false);
     }
 
-    /// One command, which reads what the one before says. What it says itself.
-    fn one(&mut self, command: &Command<'_>, before: &str) -> String {
+    /// One command, which reads what the one before says. What it says itself, where another one hears it.
+    fn one(&mut self, command: &Command<'_>, before: &str, is_heard: bool) -> String {
         self.stands_at(command.line);
         let says = match &command.kind {
+            Kind::Simple { assigned, words } if !is_heard && self.only_reads(words, command) => {
+                if self.spend(1 + assigned.len() + words.len()) {
+                    self.outputs(assigned.iter().chain(words));
+                    self.reads.extend(assigned.iter().map(|word| word.raw.to_owned()));
+                    self.unfilled.push(words.iter().map(|word| word.parts.clone()).collect());
+                }
+                return String::new();
+            }
             Kind::Simple { assigned, words } => return self.simple(assigned, words, command, before),
             Kind::Function { name, body } => {
                 let offset = self.at.offset.map(|offset| offset + body.line - 1);
@@ -534,6 +549,14 @@ impl Finder<'_> {
         says
     }
 
+    /// Whether a command only reads, whatever its words come to, and tells nobody but people.
+    fn only_reads(&self, words: &[Word<'_>], command: &Command<'_>) -> bool {
+        let name = words.first().and_then(Word::plain).unwrap_or_default();
+        only_reads(name)
+            && !self.functions.contains(name)
+            && command.redirects.iter().all(|redirect| !redirect.operator.contains('>') || is_aside(redirect))
+    }
+
     fn simple(
         &mut self,
         assigned: &[Word<'_>],
@@ -577,9 +600,7 @@ impl Finder<'_> {
     fn redirects(&mut self, redirects: &[Redirect<'_>], says: &str) {
         for redirect in redirects {
             self.outputs(std::iter::once(&redirect.target));
-            let is_number = redirect.target.raw == "-" || redirect.target.raw.parse::<u32>().is_ok();
-            let is_joined = redirect.operator.ends_with('&') && is_number;
-            if !redirect.operator.contains('>') || is_joined || redirect.descriptor == Some("2") {
+            if !redirect.operator.contains('>') || is_aside(redirect) {
                 continue;
             }
             let is_plain = matches!(redirect.descriptor, None | Some("1"));
@@ -784,6 +805,12 @@ impl Finder<'_> {
             }
         }
     }
+}
+
+/// Whether what a redirection writes is nothing that a command says, or goes where another one does.
+fn is_aside(redirect: &Redirect<'_>) -> bool {
+    let is_number = redirect.target.raw == "-" || redirect.target.raw.parse::<u32>().is_ok();
+    redirect.operator.ends_with('&') && is_number || redirect.descriptor == Some("2")
 }
 
 /// The file of the kernel that something is written to, and no other.

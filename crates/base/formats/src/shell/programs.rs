@@ -126,6 +126,14 @@ pub(super) fn bare(word: &str) -> &str {
     name.filter(|name| !name.contains('/')).unwrap_or(word)
 }
 
+/// Whether a program only reads, whatever it is told: of some others in [`READING`] their words decide, and some end a
+/// shell or set its variables.
+pub(super) fn only_reads(first: &str) -> bool {
+    const BY_WORDS: [&str; 8] = ["awk", "exit", "find", "gawk", "mawk", "read", "return", "sed"];
+    let name = bare(first);
+    READING.contains(&name) && !BY_WORDS.contains(&name)
+}
+
 /// What a program does by its name and its words.
 pub(super) fn program(first: &str, words: &[String]) -> Program {
     let plain = || words.iter().filter(|word| !word.starts_with('-') || word.len() == 1);
