@@ -65,6 +65,7 @@ fuzz_target!(|bytes: &[u8]| {
             is_next_untold: false,
             makes_menu: false,
             astray: None,
+            unproven: None,
         };
         let loader = BootLoader::Known(files);
         let _ = default_entry(&host, &loader);

@@ -80,7 +80,9 @@ fn held_against(bound: Bound) -> String {
              `--allow availability`"
         }
         Bound::Age => "to raise it needs `--allow durability`",
-        Bound::Unwritten => "the memory",
+        Bound::Unwritten => {
+            "the memory; what its twin gives now, of the memory that is available, is not raised without `--allow-knob`"
+        }
         Bound::UnwrittenShare => "to raise it above 40 needs `--allow durability`",
         Bound::Promises => "in mode 2 of `vm.overcommit_memory`: what is promised already, and a tenth more",
         Bound::Kept => "of all units together: what memory can give besides the reserve of the host",

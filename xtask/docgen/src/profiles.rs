@@ -49,6 +49,12 @@ wanted.
   `{ need_bytes = [536870912, 268435456], nodes = [0, 1] }`, puts so much on each.
 - `total_bytes` in the place of `need_bytes` is the size of the pool in all, with what others have in it: it is raised
   by what is missing, and lowered for nobody. `import` says so of `vm.nr_hugepages` and its like, which set whole pools.
+- What lies idle in a pool, free and claimed by nobody, is counted for no `need_bytes` and no service: it may be meant
+  for another. `plan` and `doctor` tell how many pages that is. A service that is started on them has them, and they are
+  not asked for again; `total_bytes` counts them; `--exclude` leaves the pool as it is.
+- An amount that may wait to be written (`vm.dirty_bytes`, `vm.dirty_background_bytes`) is not written where the share
+  in force comes to less at this moment, as on a small guest: it is to bound that, and not to raise it. `--allow-knob`
+  has it nevertheless.
 - A case that can never count, since one before it without `needs` takes all its places, is refused, and so is `only`
   for a knob that has one place, and a case whose `needs` no host meets together.
 - `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`) matches. Where this host has none of

@@ -1,5 +1,7 @@
 //! Files of sections and `key = value` lines, as tuned and saptune have them.
 
+use std::collections::BTreeSet;
+
 /// One line that says something.
 pub struct Entry<'a> {
     /// Its number, from 1.
@@ -49,8 +51,8 @@ pub fn bare_sections(text: &str) -> Vec<(usize, &str)> {
         let name = uncommented(line.trim()).strip_prefix('[')?.split(']').next()?;
         Some((index + 1, name.trim()))
     });
-    let entries = tuned_entries(text);
-    named.filter(|(_, name)| !entries.iter().any(|entry| entry.section == *name)).collect()
+    let said: BTreeSet<&str> = tuned_entries(text).iter().map(|entry| entry.section).collect();
+    named.filter(|(_, name)| !said.contains(name)).collect()
 }
 
 /// A line without the comment at its end.

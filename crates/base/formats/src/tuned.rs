@@ -4,7 +4,7 @@
 //! one of an earlier file, `replace=1` drops what the section had, `drop=` some options of it. Variables are those of
 //! all files together, and are put in at the end (`tuned/profiles/variables.py`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ini::{bare_sections, tuned_entries};
 
@@ -75,6 +75,17 @@ pub struct Steering<'a> {
     pub is_off: bool,
 }
 
+/// The name of a section that stands there alone.
+#[derive(Clone, Debug)]
+pub struct BareSection {
+    /// The line of the profile itself: of what is included, that of the include.
+    pub number: usize,
+    /// The included profile that has it and the line there, to be told before it.
+    pub from: String,
+    /// Its name.
+    pub section: String,
+}
+
 /// All lines of a profile, and what is wrong with what it includes.
 #[derive(Default)]
 pub struct Lines {
@@ -82,8 +93,8 @@ pub struct Lines {
     pub lines: Vec<Line>,
     /// The line that says it, its text, and why it is refused.
     pub refused: Vec<(usize, String, String)>,
-    /// Sections that no file says anything in, with the line and how they are told: their plugins run nevertheless.
-    pub bare: Vec<(usize, String)>,
+    /// Sections that no file says anything in: their plugins run nevertheless.
+    pub bare: Vec<BareSection>,
     /// Whether a profile that is included was not followed.
     pub lacks_profile: bool,
     variables: BTreeMap<String, String>,
@@ -95,8 +106,8 @@ impl Lines {
     pub fn read(text: &str, files: Option<&Files<'_>>) -> Self {
         let mut all = Self::default();
         all.add(text, None, &mut Vec::new(), files);
-        let says = |told: &str| all.lines.iter().any(|line| told.ends_with(&format!("[{}]", line.section)));
-        all.bare.retain(|(_, told)| !says(told));
+        let said: BTreeSet<&str> = all.lines.iter().map(|line| line.section.as_str()).collect();
+        all.bare.retain(|bare| !said.contains(bare.section.as_str()));
         all
     }
 
@@ -111,7 +122,11 @@ impl Lines {
             self.variable((number, &from(entry.line)), entry.key, value, files);
         }
         let bare = bare_sections(text).into_iter().filter(|(_, name)| !["main", "variables"].contains(name));
-        let bare = bare.map(|(line, name)| (at.unwrap_or(line), format!("{}[{name}]", from(line))));
+        let bare = bare.map(|(line, name)| BareSection {
+            number: at.unwrap_or(line),
+            from: from(line),
+            section: name.to_owned(),
+        });
         self.bare.extend(bare);
         let mut told: Vec<Line> = own
             .iter()

@@ -70,6 +70,11 @@ pub fn record(
     copy.tidy()?;
     let Copy { modes, unreadable, read_only, mut recorded, .. } = copy;
     recorded.unreadable = unreadable.len();
+    // A recorded machine that nobody was to write says nothing of how it would answer. A copy that may be written has
+    // to answer as a kernel does: an undo that clears a twin would fail on one that just keeps what it is given.
+    let own = host.meta().map(|own| own.answer.clone());
+    let answer =
+        own.filter(|rows| !(meta.writable && rows.is_empty())).unwrap_or_else(|| answers::usual(host));
     let meta = Meta {
         origin: Origin::Recorded,
         arch: host.arch(),
@@ -80,7 +85,7 @@ pub fn record(
         read_only: read_only.into_iter().collect(),
         modes: modes.into_iter().map(|(mode, places)| (format!("{mode:04o}"), places)).collect(),
         unreadable,
-        answer: host.meta().map_or_else(|| answers::usual(host), |meta| meta.answer.clone()),
+        answer,
         ..meta
     };
     let text = toml::to_string_pretty(&meta).map_err(|source| RecordError::Meta { source })?;
@@ -330,6 +335,31 @@ mod tests {
         record(&copy, &copy.reads(), &second, Redactions::default(), &[], meta()).unwrap();
         let meta = |folder: &Path| fs::read_to_string(folder.join("meta.toml")).unwrap();
         assert_eq!(meta(&first), meta(&second));
+    }
+
+    #[test]
+    fn a_copy_that_may_be_written_answers_writes_though_its_machine_says_nothing_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("proc/sys/vm")).unwrap();
+        fs::write(root.join("meta.toml"), [planish_skip::MACHINE, "name = \"model\"\n"].concat()).unwrap();
+        let twins = ["/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"];
+        for path in twins {
+            fs::write(root.join(path.trim_start_matches('/')), "0\n").unwrap();
+        }
+        let host = Host::open(&root).unwrap();
+        for path in twins {
+            host.read(path).unwrap();
+        }
+        let copied = |name: &str, writable: bool| {
+            let dest = folder.path().join(name);
+            let meta = Meta { writable, ..meta() };
+            record(&host, &host.reads(), &dest, Redactions::default(), &[], meta).unwrap();
+            let answer = Host::open(&dest).unwrap().answers().for_place(twins[0]);
+            answer.zeroes
+        };
+        assert_eq!(copied("writable", true), [twins[1]]);
+        assert!(copied("kept", false).is_empty());
     }
 
     #[test]

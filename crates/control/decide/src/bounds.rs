@@ -166,6 +166,29 @@ fn longer_wake_up(now: &str, wanted: &str) -> Option<(Class, String)> {
     })
 }
 
+/// Why an amount of what may wait to be written is not needed: a share of memory is in force, which comes to less now,
+/// and the amount would raise what it is to bound. Profiles name one amount for machines of all sizes. One that is
+/// beyond all memory is no such case, and is refused.
+///
+/// The kernel takes the share of what is free or in the page cache (`global_dirtyable_memory` of
+/// `mm/page-writeback.c`), which is about what it calls available.
+pub(crate) fn is_less_now(knob: &Knob, observation: &Observation, now: &str, wanted: &str) -> Option<String> {
+    let twin =
+        knob.twin.as_ref().filter(|_| knob.bound == Some(Bound::Unwritten) && number(now) == Some(0))?;
+    let share = number(observation.knobs.get(twin)?.first()?.value.as_deref()?).filter(|share| *share > 0)?;
+    let (host, wanted) = (&observation.host, number(wanted)?);
+    let most = part(host.available_bytes, share, 100);
+    let is_raised = host.available_bytes > 0 && wanted > most && wanted <= host.memory_bytes;
+    is_raised.then(|| {
+        let [available, most, wanted] = [host.available_bytes, most, wanted].map(bytes);
+        let id = &knob.id;
+        format!(
+            "not needed: {twin} is {share} %, which is {most} of the {available} available, and {wanted} would raise \
+             that: --allow-knob {id} to have it so"
+        )
+    })
+}
+
 /// Whether a range, from its first number to its last, holds fewer than another one.
 fn is_lower_count(now: &[u64], wanted: &[u64]) -> bool {
     let count = |range: &[u64]| match range {
@@ -292,7 +315,7 @@ impl After<'_> {
     }
 
     /// What may wait to be written. Beyond what memory can hold it is no limit at all. What memory can hold in part is
-    /// refused to nobody: profiles name one value for machines of all sizes.
+    /// refused to nobody: where it would raise the share that is in force, it is not needed ([`is_less_now`]).
     fn unwritten(&self, wanted: u64) -> Option<String> {
         let memory = self.observation.host.memory_bytes;
         (memory > 0 && wanted > memory).then(|| {
@@ -603,15 +626,24 @@ fn page_bytes(place: &str) -> Option<u64> {
 
 /// How many ports of a range are not reserved: `32768 60999` without `8080,9148-9150`.
 fn ports_left(range: &str, reserved: &str) -> Option<usize> {
-    let port = |text: &str| text.trim().parse::<u16>().ok();
+    let port = |text: &str| text.trim().parse::<u16>().ok().map(usize::from);
     let (first, last) = range.trim().split_once(char::is_whitespace)?;
+    let (first, last) = (port(first)?, port(last)?);
     let reserved = reserved.trim().split(',').filter_map(|part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(port(first)?..=port(last)?)
+        Some((port(first)?, port(last)?))
     });
-    let reserved: Vec<_> = reserved.collect();
-    let is_free = |port: &u16| !reserved.iter().any(|ports| ports.contains(port));
-    Some((port(first)?..=port(last)?).filter(is_free).count())
+    let mut reserved: Vec<(usize, usize)> = reserved.collect();
+    reserved.sort_unstable();
+    let (mut left, mut next) = ((last + 1).saturating_sub(first), first);
+    for (from, to) in reserved {
+        let (from, end) = (from.max(next), to.min(last) + 1);
+        if from < end {
+            left -= end - from;
+            next = end;
+        }
+    }
+    Some(left)
 }
 
 /// Why a limit of the whole host is too low for what runs on it, and for half of it once more at a restart.

@@ -9,7 +9,7 @@ use planish_model::{
 
 use crate::plan::{Options, forbidden};
 use crate::verdict::verdict;
-use crate::writers;
+use crate::{pool, writers};
 
 /// What a host is held against.
 #[derive(Clone, Copy, Debug)]
@@ -347,7 +347,8 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
         catalogue.knob(&first.knob).ok().filter(|knob| knob.proof != NO_PROOF).map(|knob| &knob.proof);
     let evidence = if first.raise_pages.is_some() {
         let pages: u64 = steps.iter().filter_map(|step| step.raise_pages).sum();
-        let because = first.because.as_deref().unwrap_or("for its own need");
+        let told = steps.iter().find(|step| pool::idle_beside(step).is_some()).unwrap_or(first);
+        let because = told.because.as_deref().unwrap_or("for its own need");
         format!("{} wants {pages} more pages: {because}", plan.profile)
     } else if steps.len() == 1 {
         format!("{} is {now}, {} wants {wanted}", first.knob, plan.profile)
@@ -368,11 +369,19 @@ fn missed(steps: &[Step], against: Against<'_>, catalogue: &Catalogue) -> Findin
         // A pool is planned for the service that is named, and for nobody else.
         cure: match &first.service {
             Some(service) if against.service.is_none() => {
-                format!("planish apply {} --service {}", quoted(source), quoted(service))
+                beside_idle(steps, format!("planish apply {} --service {}", quoted(source), quoted(service)))
             }
-            _ => format!("planish apply {}", against.typed()),
+            _ => beside_idle(steps, format!("planish apply {}", against.typed())),
         },
         source: first.source.clone(),
+    }
+}
+
+/// The cure of a pool that is too small. Where pages of it lie idle another rule tells of those, and they may be meant.
+fn beside_idle(steps: &[Step], apply: String) -> String {
+    match steps.iter().find(|step| pool::idle_beside(step).is_some()) {
+        Some(step) => format!("{}; else {apply}", pool::cure_of_idle(step)),
+        None => apply,
     }
 }
 

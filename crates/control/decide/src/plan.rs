@@ -12,7 +12,7 @@ use crate::budget::{Budget, Budgets, ByNode};
 use crate::error::DecideError;
 use crate::next_boot::beyond_next_boot;
 use crate::placement::{self, Ask, PlacementError, What};
-use crate::pool::{Need, Own, Raise, came_short, pages_by_others, raises};
+use crate::pool::{Need, Own, Raise, came_short, pages_by_others, raised_beside_idle, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
     against, back, boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers,
@@ -100,6 +100,7 @@ pub fn plan(
         placement::refuse_half(&asks, &plan)?;
         remarks.extend(placement::left(&asks, &plan));
     }
+    remarks.extend(raised_beside_idle(&plan.steps));
     remarks.extend(cpus::split_cores(observation, &plan));
     remarks.extend(against::doubtful_lists(observation, &plan));
     remarks.extend(units::read_later(catalogue, observation, &plan));
@@ -396,6 +397,12 @@ impl<'a> Draft<'a> {
         // Of the entry that goes it is written once more: what becomes of the plan must hold it.
         if let Some(entry) = made.filter(|entry| self.options.instead_of != Some(*entry)) {
             return self.skip_made_otherwise(knob, &reading.place, wanted, &now, entry);
+        }
+        let is_named = self.options.allow_knobs.contains(&knob.id);
+        let is_less_now = bounds::is_less_now(knob, self.observation, &now, &word).filter(|_| !is_named);
+        if let Some(reason) = is_less_now {
+            let verdict = Verdict::new(VerdictKind::Moot, reason);
+            return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let unsure = unsure.map(|reason| (Class::Availability, reason));
         let unsafe_way = unsure.or_else(|| bounds::unsafe_way(knob.bound, &now, &word));

@@ -7,13 +7,19 @@
 //! [`planish_model::in_boot`]) for the same service, under whatever profile, or, for
 //! a need that no service has, for the same profile; and what the running service has from the pool already,
 //! whoever reserved it. Services are told apart by the names of their programs.
+//!
+//! Pages that are free and that nobody has claimed are not counted either: whom they are for is not to be seen. They
+//! are told with each step that asks for more beside them, with what makes them count.
 
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, PoolReading, Sizing, fitting,
-    units::bytes,
+    Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, PoolReading, Sizing, Step, fitting,
+    units::{bytes, counted},
 };
+
+/// How the last part of the arithmetic begins where pages lie idle.
+const BESIDE: &str = "beside ";
 
 /// The pages that one pool has to grow by, and the arithmetic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +127,7 @@ pub(crate) fn raises<'a>(
         Need::Service(sizing) => by_service(sizing, page_bytes, &nodes)?,
     };
     let arithmetic = wanted.arithmetic;
-    let mut raises = Vec::new();
+    let (mut raises, mut waiting) = (Vec::new(), 0_u64);
     for (knob, pool) in pools {
         let Some(&(need, used)) = wanted.pages.get(&pool.node) else { continue };
         let held = held_by(pool, None);
@@ -136,9 +142,59 @@ pub(crate) fn raises<'a>(
         }
         // What the service uses may be what was held for it: the two are not added.
         let (met, gives, service) = (held.max(used), of_old - takes, service.clone());
+        waiting = waiting.saturating_add(held.saturating_sub(used));
         raises.push(Raise { knob, pool, need, met, takes, gives, service, because });
     }
+    tell_idle(&mut raises, waiting, observation);
     Ok(raises)
+}
+
+/// Adds to the arithmetic how many pages of these pools are free that nobody has claimed. Of the free ones `waiting`
+/// are held for the same need and count as met.
+fn tell_idle(raises: &mut [Raise<'_>], waiting: u64, observation: &Observation) {
+    let page_bytes = raises.first().map(|raise| raise.pool.page_bytes);
+    let Some(claimed) = page_bytes.and_then(|size| observation.pages_claimed.get(&size)) else { return };
+    let free = raises.iter().map(|raise| raise.pool.free).fold(0, u64::saturating_add);
+    let idle = free.saturating_sub(*claimed).saturating_sub(waiting);
+    for raise in raises.iter_mut().filter(|raise| raise.pages() > 0 && idle > 0) {
+        raise.because += &format!("; {BESIDE}{} free that nobody has claimed", counted(idle, "page"));
+    }
+}
+
+/// What a step that raises a pool says of pages that lie idle there.
+pub(crate) fn idle_beside(step: &Step) -> Option<&str> {
+    step.raise_pages.filter(|pages| *pages > 0)?;
+    let (_, last) = step.because.as_deref()?.rsplit_once("; ")?;
+    last.starts_with(BESIDE).then_some(last)
+}
+
+/// What makes those pages count for what the step is for.
+pub(crate) fn cure_of_idle(step: &Step) -> String {
+    match &step.service {
+        Some(service) => {
+            format!(
+                "where those are for {service}, start it on them: what it has of the pool is not asked for again"
+            )
+        }
+        None => "where those are for it, a profile that wants { total_bytes = N } counts them".to_owned(),
+    }
+}
+
+/// Of each knob whose pools a plan raises beside pages that lie idle, how many and what to do about it.
+pub(crate) fn raised_beside_idle(steps: &[Step]) -> Vec<String> {
+    let of_knob = |steps: &[Step]| {
+        let idle = steps.iter().find_map(|step| Some((step, idle_beside(step)?)));
+        let pages = steps.iter().filter_map(|step| step.raise_pages).fold(0, u64::saturating_add);
+        idle.map(|(step, beside)| {
+            let (knob, cure) = (&step.knob, cure_of_idle(step));
+            format!(
+                "{knob}: {} more, {beside}, since those may be meant for others; {cure}; --exclude {knob} leaves the \
+                 pool as it is",
+                counted(pages, "page")
+            )
+        })
+    };
+    steps.chunk_by(|a, b| a.knob == b.knob).filter_map(of_knob).collect()
 }
 
 /// The pools of a knob with their places; on a kernel without NUMA those of its alias, the global pool.
@@ -373,10 +429,12 @@ pub(crate) fn came_short(
 
 #[cfg(test)]
 mod tests {
+    use planish_model::Want;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{catalogue, entry_holding, observation, pool};
+    use crate::testing::{catalogue, entry_holding, observation, pool, profile};
+    use crate::{Against, Options};
 
     fn own<'a>(profile: &'a str, open: &'a [Entry]) -> Own<'a> {
         Own { profile, instead_of: None, open }
@@ -441,6 +499,68 @@ mod tests {
         assert_eq!(on(Need::Total(9 << 21, &Nodes::Each(vec![1])), &open), Ok(vec![(Some(1), 1, 9)]));
         let missing = on(Need::Total(1, &Nodes::Each(vec![7])), &[]);
         assert_eq!(missing, Err("there is no pool on node 7".to_owned()));
+    }
+
+    /// One finding said that pages lie idle, and the other one wanted as many more.
+    #[test]
+    fn pages_that_lie_idle_are_told_with_what_makes_them_count() {
+        let (catalogue, mut seen) = (catalogue(), observation());
+        let row = |node: u32, pages: u64| planish_model::SizeRow {
+            node: Some(node),
+            page_bytes: 2 << 20,
+            pages,
+            bytes: pages << 21,
+            used: 0,
+            free: 0,
+            fits: None,
+            refused: None,
+        };
+        let sizing = Sizing {
+            subject: "engine (pid 7)".to_owned(),
+            service: Some("engine".to_owned()),
+            need_bytes: 4 << 21,
+            headroom_percent: 20,
+            rows: vec![row(0, 3), row(1, 2)],
+            arithmetic: Vec::new(),
+        };
+        let by_service = Want::From { from: planish_model::Computation::ServicePool };
+        let by_need = Want::Need { need_bytes: 5 << 21, nodes: Nodes::Spread };
+        let told = |want: &Want, open: &[Entry], observation: &Observation| {
+            let options = Options { sizing: Some(sizing.clone()), ..Options::default() };
+            let profile = profile(&[("hugepages.2m", want.clone())]);
+            let plan = crate::plan(&catalogue, observation, &profile, open, &options).expect("known knobs");
+            let because: Vec<_> = plan.steps.iter().filter_map(|step| step.because.clone()).collect();
+            let against = Against { plan: &plan, source: "series", service: None };
+            let found = crate::findings(&catalogue, observation, Some(against));
+            (because.join(" | "), plan.remarks.join(" | "), found[0].cure.clone())
+        };
+        // Of the ten pages of node 1 four are claimed.
+        seen.pages_claimed = BTreeMap::from([(2 << 20, 4)]);
+        let (because, remarks, cure) = told(&by_need, &[], &seen);
+        let idle = "beside 6 pages free that nobody has claimed";
+        assert_eq!(because.matches(idle).count(), 2, "{because}");
+        let counts = "where those are for it, a profile that wants { total_bytes = N } counts them";
+        assert_eq!(
+            remarks,
+            format!(
+                "hugepages.2m: 5 pages more, {idle}, since those may be meant for others; {counts}; --exclude \
+                 hugepages.2m leaves the pool as it is"
+            )
+        );
+        assert_eq!(cure, format!("{counts}; else planish apply series"));
+        let (_, remarks, cure) = told(&by_service, &[], &seen);
+        let start =
+            "where those are for engine, start it on them: what it has of the pool is not asked for again";
+        assert!(remarks.contains(start), "{remarks}");
+        assert_eq!(cure, format!("{start}; else planish apply series --service engine"));
+        // What is held for the same need is free until it is used, and counts.
+        let open = [entry_holding("series", &pool(1, 0).place, 9)];
+        let apply = "planish apply series".to_owned();
+        let (because, remarks, cure) = told(&by_need, &open, &seen);
+        assert!(!because.contains("beside") && remarks.is_empty() && cure == apply, "{because}: {remarks}");
+        // Of a kernel that does not tell what is claimed nothing is known to be idle.
+        seen.pages_claimed.clear();
+        assert_eq!(told(&by_need, &[], &seen).2, apply);
     }
 
     #[test]

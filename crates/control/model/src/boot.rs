@@ -65,12 +65,16 @@ pub struct BootFiles {
     /// Why the entry that is booted next gets nothing of what is put into these files, where that is so.
     #[serde(skip)]
     pub astray: Option<Astray>,
+    /// Why nobody can tell that this loader started the running kernel, where that is so: its files may be left over
+    /// from one that was replaced, and no boot read them.
+    #[serde(skip)]
+    pub unproven: Option<Astray>,
 }
 
-/// A loader that boots next what its files give nothing to.
+/// Why what is put into the files of a loader may come to no kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Astray {
-    /// What it boots, and where that is said.
+    /// What was seen, and where that is said.
     pub reason: String,
     /// What to do about it.
     pub cure: String,

@@ -30,7 +30,8 @@ pub enum Bound {
     Ports,
     /// How long written data may wait: more of it is lost at a power cut.
     Age,
-    /// Bytes that may wait to be written: no more than the memory.
+    /// Bytes that may wait to be written: no more than the memory, and, where the twin in percent is in force, no more
+    /// than that comes to now.
     Unwritten,
     /// The same in percent: above what distributions set, more of it is lost at a power cut.
     UnwrittenShare,

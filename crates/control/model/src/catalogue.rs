@@ -273,7 +273,7 @@ pub struct Catalogue {
     /// of a user can break one of them.
     shipped: BTreeMap<String, ProfileFile>,
     /// Profiles of the user that are wrong, by name, and why.
-    left_out: BTreeMap<String, Arc<CatalogueError>>,
+    left_out: BTreeMap<String, LeftOut>,
     findings: Vec<FindingRule>,
     writers: Vec<Writer>,
 }
@@ -284,6 +284,13 @@ struct ProfileFile {
     file: String,
     text: String,
     profile: Profile,
+}
+
+/// What is wrong with a profile of the user, and the file that it was read from.
+#[derive(Clone, Debug)]
+struct LeftOut {
+    file: String,
+    error: Arc<CatalogueError>,
 }
 
 /// As many profiles are laid over each other for one. Each is read again wherever it is inherited, so that a few that
@@ -404,9 +411,18 @@ impl Catalogue {
 
     /// Leaves a profile of the user out, since it is wrong: whoever names or inherits it is told why, and nobody else
     /// is stopped. One of ours does not take its place: nobody would see that theirs was not taken.
-    pub fn leave_out(&mut self, name: &str, error: CatalogueError) {
+    pub fn leave_out(&mut self, name: &str, file: &str, error: CatalogueError) {
         self.profiles.remove(name);
-        self.left_out.insert(name.to_owned(), Arc::new(error));
+        let (file, error) = (file.to_owned(), Arc::new(error));
+        self.left_out.insert(name.to_owned(), LeftOut { file, error });
+    }
+
+    /// What is wrong with the profile that was left out which is meant by a word: its name, or that of its file, where
+    /// nobody could type its own.
+    fn left_out_as(&self, word: &str) -> Option<&Arc<CatalogueError>> {
+        let is_called = |left: &&LeftOut| Path::new(&left.file).file_stem().is_some_and(|stem| stem == word);
+        let found = self.left_out.get(word).or_else(|| self.left_out.values().find(is_called))?;
+        Some(&found.error)
     }
 
     /// Leaves out what is wrong, itself or in what it inherits, among the profiles that the user added.
@@ -414,16 +430,17 @@ impl Catalogue {
         let is_own = |(name, file): &(&String, &ProfileFile)| {
             self.shipped.get(*name).is_none_or(|shipped| shipped.file != file.file)
         };
-        let own = self.profiles.iter().filter(is_own).map(|(name, _)| name);
-        let wrong: Vec<_> = own.filter_map(|name| Some((name.clone(), self.profile(name).err()?))).collect();
-        for (name, error) in wrong {
-            self.leave_out(&name, error);
+        let own = self.profiles.iter().filter(is_own);
+        let wrong =
+            own.filter_map(|(name, own)| Some((name.clone(), own.file.clone(), self.profile(name).err()?)));
+        for (name, file, error) in wrong.collect::<Vec<_>>() {
+            self.leave_out(&name, &file, error);
         }
     }
 
     /// What is wrong with the profiles that were left out, in the order of their names.
     pub fn left_out(&self) -> impl Iterator<Item = &CatalogueError> {
-        self.left_out.values().map(AsRef::as_ref)
+        self.left_out.values().map(|left| left.error.as_ref())
     }
 
     /// Checks every reference and every literal value of all rows.
@@ -668,7 +685,7 @@ impl Catalogue {
         }
         let shipped = self.shipped.get(name);
         let found = shipped.filter(|_| by_us).or_else(|| self.profiles.get(name));
-        if let (None, Some(error)) = (found, self.left_out.get(name)) {
+        if let (None, Some(error)) = (found, self.left_out_as(name)) {
             return Err(CatalogueError::LeftOut(Arc::clone(error)));
         }
         let Some(ProfileFile { file, text, profile }) = found else {

@@ -297,6 +297,12 @@ impl EntryStep {
         self.last_boot.as_deref() == Some(boot_id)
     }
 
+    /// The boot in which it was written, a step of an entry that was made in boot `own`: a file may wait for a confirm.
+    #[must_use]
+    pub fn written_in<'a>(&'a self, own: &'a str) -> &'a str {
+        self.last_boot.as_deref().unwrap_or(own)
+    }
+
     /// Whether the journal told something of it, a step of entry `own`, behind the intent of another entry.
     #[must_use]
     pub fn was_told_behind(&self, own: EntryId, intent: EntryId) -> bool {

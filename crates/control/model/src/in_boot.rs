@@ -26,6 +26,11 @@ pub fn in_boot(entries: &[Entry], boot_id: &str, pool_pages: &dyn Fn(&str) -> Op
                 boot_id.clone_into(&mut entry.boot_id);
             }
         }
+        // A file is of the boot that wrote it, and not of the one that read it.
+        if entry.boot_id != raw.boot_id {
+            let files = entry.steps.iter_mut().filter(|step| step.undo.outlives_boot());
+            files.for_each(|step| step.last_boot = Some(step.written_in(&raw.boot_id).to_owned()));
+        }
     }
     let mut places: Vec<&str> = Vec::new();
     let files = files_of_boot(entries, boot_id);
@@ -266,6 +271,16 @@ mod tests {
         assert_eq!((seen[0].boot_id.as_str(), seen[0].steps[0].is_undone()), ("second", false));
         let undone = seen[1].steps[0].undone.as_ref().map(|undone| undone.outcome);
         assert_eq!((seen[1].boot_id.as_str(), undone), ("first", Some(OutcomeKind::GoneWithReboot)));
+    }
+
+    #[test]
+    fn a_file_stays_of_the_boot_that_wrote_it_though_its_entry_is_in_force_in_another() {
+        let confirmed = EntryStep { last_boot: Some("second".to_owned()), ..file("10", 0, 0) };
+        for (file, boot) in [(file("10", 0, 0), "first"), (confirmed, "second")] {
+            let seen = in_boot(&[entry(1, vec![value("10"), file])], "third", &|_| None);
+            let of_file = seen[0].steps[1].written_in(&seen[0].boot_id);
+            assert_eq!((seen[0].boot_id.as_str(), of_file), ("third", boot));
+        }
     }
 
     #[test]

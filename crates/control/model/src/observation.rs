@@ -392,6 +392,10 @@ pub struct Observation {
     pub demand: Demand,
     /// Huge-page pools by size and node.
     pub pools: Vec<PoolReading>,
+    /// Pages of all pools of a size, by its bytes, that somebody has claimed and not touched yet: they count as free, and
+    /// the kernel does not tell on which node. Nothing of a size where it was not seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pages_claimed: BTreeMap<u64, u64>,
     /// Free blocks by node and zone.
     pub buddy: Vec<BuddyRow>,
     /// Memory of each node that has some, as far as the kernel tells it by node.
@@ -411,6 +415,9 @@ pub struct Observation {
     pub by_boot_line: BTreeMap<String, Option<String>>,
     /// What brings arguments to the kernel.
     pub boot: BootLoader,
+    /// Names of the trial boots that the running command line is marked with.
+    #[serde(skip)]
+    pub trial_marks: Vec<String>,
     /// Other programs that set knobs here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writers: Vec<SeenWriter>,

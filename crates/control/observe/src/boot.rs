@@ -15,7 +15,7 @@ pub(crate) mod once;
 mod others;
 
 use planish_host::{Access, Host, ReadError};
-use planish_model::{BootFile, BootFiles, BootFormat, BootLoader, OnceRefusal, bootline};
+use planish_model::{Astray, BootFile, BootFiles, BootFormat, BootLoader, OnceRefusal, bootline};
 
 /// What the source of an argument of the running kernel begins with.
 pub const RUNNING: &str = "kernel command line: ";
@@ -140,8 +140,26 @@ fn only_grub(host: &Host, menu: &str, cmdline: &str) -> Boot {
             )
         }),
         Some(true) => grub::look(host, menu),
-        None => others::named(host).unwrap_or_else(|| grub::look(host, menu)),
+        None => others::named(host).unwrap_or_else(|| unproven(grub::look(host, menu), menu)),
     }
+}
+
+/// The same GRUB, where its files alone are here. It begins every command line with the path of the kernel (`LINUX_IMAGE`
+/// of `include/grub/lib/cmdline.h`): a kernel without that was started by the firmware, from outside of this system, or
+/// by kexec, and whether a boot to come reads the menu, and takes `next_entry` out of its block, nobody can tell.
+fn unproven(mut found: Boot, menu: &str) -> Boot {
+    if let BootLoader::Known(files) = &mut found.loader {
+        files.unproven = Some(Astray {
+            reason: format!(
+                "nothing tells that GRUB started this kernel: its command line is without the BOOT_IMAGE= that GRUB \
+                 puts there, and {menu} may be left over"
+            ),
+            cure: "where GRUB does start this machine, have it do so once more, without kexec, and apply then; else \
+                   give the arguments to what starts this kernel"
+                .to_owned(),
+        });
+    }
+    found
 }
 
 fn has_systemd_boot(host: &Host, root: &str) -> bool {
@@ -253,8 +271,16 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     }
     let name = "systemd-boot".to_owned();
     let is_next_untold = next.is_none();
-    let files =
-        BootFiles { name, own: None, edited, generator: None, is_next_untold, makes_menu: false, astray };
+    let files = BootFiles {
+        name,
+        own: None,
+        edited,
+        generator: None,
+        is_next_untold,
+        makes_menu: false,
+        astray,
+        unproven: None,
+    };
     Boot { loader: BootLoader::Known(files), next }
 }
 

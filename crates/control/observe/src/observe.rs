@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
-use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation, bootline};
+use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation, bootline, marked};
 
 use crate::persisted::ToCome;
 use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, tables, writers};
@@ -107,6 +107,7 @@ fn places(
         ranges: knobs::ranges(host, catalogue, &knobs),
         demand: demand::read(host, shared),
         pools: pools::read(host, &machine),
+        pages_claimed: pools::claimed(host, &machine),
         buddy: BuddyRow::parse_all(&host.read("/proc/buddyinfo").unwrap_or_default()),
         node_memory: machine::node_memory(host, &machine.nodes),
         host: machine,
@@ -118,6 +119,7 @@ fn places(
         undecided: BTreeMap::new(),
         by_boot_line: BTreeMap::new(),
         boot: BootLoader::default(),
+        trial_marks: marked(&shared.cmdline).map(str::to_owned).collect(),
         writers: Vec::new(),
         unfollowed: Vec::new(),
         units: BTreeMap::new(),

@@ -1,5 +1,7 @@
 //! Huge-page pools by size and node.
 
+use std::collections::BTreeMap;
+
 use planish_host::{Host, Pattern};
 use planish_model::{HostFacts, PoolReading};
 
@@ -18,6 +20,15 @@ pub(crate) fn read(host: &Host, facts: &HostFacts) -> Vec<PoolReading> {
     }
     pools.sort_by_key(|pool| (pool.page_bytes, pool.node));
     pools
+}
+
+/// Pages that are claimed and not touched yet, by the size of them.
+pub(crate) fn claimed(host: &Host, facts: &HostFacts) -> BTreeMap<u64, u64> {
+    let of_size = |page_bytes: &u64| {
+        let file = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/resv_hugepages", page_bytes / 1024);
+        Some((*page_bytes, host.read(&file).ok()?.trim().parse().ok()?))
+    };
+    facts.huge_page_bytes.iter().filter_map(of_size).collect()
 }
 
 fn matching(host: &Host, pattern: &str) -> Vec<PoolReading> {

@@ -177,7 +177,7 @@ pub(crate) fn catalogue(folders: &Folders) -> Result<Catalogue, CatalogueError> 
         for (path, read) in own_files(folders, &folder.join("profiles")) {
             let text = read.as_ref().map_or("", |(_, text)| text.as_str()).to_owned();
             if let Err(error) = read.and_then(|(file, text)| catalogue.add_profile(&file, &text)) {
-                catalogue.leave_out(&name_of(&path, &text), error);
+                catalogue.leave_out(&name_of(&path, &text), &path.display().to_string(), error);
             }
             is_shipped = false;
         }
@@ -206,12 +206,21 @@ fn own_files(folders: &Folders, folder: &Path) -> Vec<(PathBuf, OwnFile)> {
             file: file.clone(),
             line: 1,
             column: 1,
-            message: error.to_string(),
+            message: why_unread(&error),
         };
         let text = real.and_then(|real| file::read_text(&real)).map_err(unreadable);
         (path, text.map(|text| (file.clone(), text)))
     };
     paths.into_iter().map(read).collect()
+}
+
+/// Why a file cannot be read whose name is in its folder. One that is not there is a link, and its name says nothing of
+/// that.
+fn why_unread(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "is a link to a file that is not there".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// The user, and under sudo who called it: `root (sudo ann)`.
@@ -305,5 +314,26 @@ mod tests {
         fs::write(profiles.join("own.toml"), "name = \"own\"\nsummary = \n").expect("ours");
         let error = catalogue(&folders).expect("the others are sound").profile("own").expect_err("malformed");
         assert!(error.to_string().contains("own.toml:2:11: "), "{error}");
+    }
+
+    /// `plan bn` said that there is no profile of that name, and of a link that no file was there.
+    #[test]
+    fn a_file_whose_profile_cannot_be_had_by_its_name_is_told_by_that_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = SessionOptions { state: Some(folder.path().to_owned()), ..SessionOptions::default() };
+        let profiles = folder.path().join("etc/profiles");
+        fs::create_dir_all(&profiles).expect("ours");
+        fs::write(profiles.join("bn.toml"), "name = \"../x\"\nsummary = \"s\"\n").expect("ours");
+        fs::write(profiles.join("as.toml"), "name = \"other\"\nsummary = \n").expect("ours");
+        std::os::unix::fs::symlink("gone", profiles.join("link.toml")).expect("ours");
+        let catalogue = catalogue(&of(&options)).expect("the others are sound");
+        let told = |name: &str| catalogue.profile(name).expect_err("wrong").to_string();
+        assert!(told("bn").contains("bn.toml:1:8: `../x` cannot name a profile"), "{}", told("bn"));
+        assert!(told("as").contains("as.toml:2:11: "), "{}", told("as"));
+        assert!(
+            told("link").ends_with("link.toml:1:1: is a link to a file that is not there"),
+            "{}",
+            told("link")
+        );
     }
 }

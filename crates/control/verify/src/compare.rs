@@ -22,7 +22,7 @@ pub(crate) struct Bench<'a> {
 const SINGLE_INTERRUPT: &str = "irq.affinity";
 
 /// A state and why it is so.
-type Judgement = (DriftState, Option<String>);
+pub(crate) type Judgement = (DriftState, Option<String>);
 
 impl Bench<'_> {
     /// Compares one place.
@@ -287,6 +287,9 @@ impl Bench<'_> {
         if let Some(why) = read_later(knob, reading, found) {
             return (DriftState::LostAtBoot, Some(why));
         }
+        if let Some(judged) = self.on_trial(knob, reading, running) {
+            return judged;
+        }
         if knob.when == When::Boot || self.is_yet_to_be_given(knob, reading, found) {
             let (state, why) = self.pending(knob, running, found);
             return (state, why.map(|why| format!("{}; {why}", says(knob, found))));
@@ -353,7 +356,7 @@ impl Bench<'_> {
             return (DriftState::Drift, Some(why));
         }
         if found.at_boot.is_none() {
-            return (DriftState::PendingReboot, Some("takes effect at the next boot".to_owned()));
+            return self.not_brought(knob, &found.value).unwrap_or_else(|| self.to_come());
         }
         let makes_menu = matches!(&self.observation.boot, BootLoader::Known(files) if files.makes_menu);
         let waits = !makes_menu && self.is_by_entry(knob, found);
@@ -373,7 +376,7 @@ impl Bench<'_> {
 
     /// Whether arguments of the kernel set a knob to a value: a boot parameter, a pool of one size, or what a row says
     /// that an argument sets. Of the last the name tells, since the kernel has several words for one value of a switch.
-    fn gives(&self, arguments: &str, knob: &Knob, value: &str) -> bool {
+    pub(crate) fn gives(&self, arguments: &str, knob: &Knob, value: &str) -> bool {
         let words: Vec<&str> = bootline::arguments(arguments).collect();
         let by_row = |row: &Knob| {
             bootline::found(&words, row, bootline::Kernel::default())
@@ -400,6 +403,9 @@ impl Bench<'_> {
         match &self.observation.boot {
             _ if !knob.r#type.same(text, wanted) => None,
             BootLoader::Known(files) if files.is_next_untold => {
+                if let Some(judged) = self.not_brought(knob, wanted) {
+                    return Some(judged);
+                }
                 let told = "it does not tell which of its entries it boots next";
                 let why = format!("in files of the boot loader since entry {entry}; {told}");
                 Some((DriftState::PendingReboot, Some(why)))
@@ -441,6 +447,7 @@ impl Bench<'_> {
                 None => (DriftState::Ok, None),
                 Some(_) => (DriftState::LostAtBoot, Some(format!("in {}; {}", found.source, self.no_menu()))),
             },
+            Some(_) if let Some(judged) = self.on_trial(knob, reading, wanted) => judged,
             Some(found) if knob.boot_parameter().is_some() => {
                 (DriftState::LostAtBoot, Some(says(knob, found)))
             }

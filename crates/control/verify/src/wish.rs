@@ -196,7 +196,8 @@ pub(crate) fn of_boot_files(open: &[Entry], catalogue: &Catalogue) -> Wishes {
     wishes
 }
 
-fn is_in_boot_file(step: &EntryStep) -> bool {
+/// Whether a file of the boot loader has what a step gives it.
+pub(crate) fn is_in_boot_file(step: &EntryStep) -> bool {
     let outcome = step.outcome.as_ref().map(|outcome| outcome.outcome);
     let is_written =
         matches!(outcome, Some(OutcomeKind::Done | OutcomeKind::Satisfied | OutcomeKind::TakenOver));

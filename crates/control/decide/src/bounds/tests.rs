@@ -1,5 +1,6 @@
 //! Values that ruin a host, against the rows that we ship.
 
+use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 use planish_model::{
@@ -707,7 +708,8 @@ fn what_waits_to_be_written_is_bounded_by_memory() {
     };
     let none = Options::default();
     for id in ["vm.dirty_bytes", "vm.dirty_background_bytes"] {
-        assert_eq!(made(id, 16 << 30, &none).steps.len(), 1, "all of 16 GiB");
+        let named = Options { allow_knobs: vec![KnobId::new(id)], ..Options::default() };
+        assert_eq!(made(id, 16 << 30, &named).steps.len(), 1, "all of 16 GiB, to whoever says so");
         let plan = made(id, 999_999_999_999_999, &none);
         assert!(plan.steps.is_empty() && plan.skipped[0].impossible, "{id}: {:?}", plan.skipped);
         assert!(plan.skipped[0].verdict.reason.contains("could wait to be written"), "{:?}", plan.skipped);
@@ -720,6 +722,37 @@ fn what_waits_to_be_written_is_bounded_by_memory() {
         assert!(plan.skipped[0].verdict.reason.ends_with("--allow durability"), "{:?}", plan.skipped);
         assert_eq!(made(id, 100, &durability).steps.len(), 1, "whoever says so gets it");
     }
+}
+
+/// `postgres` bounds what may wait to be written by 512 MiB, and on a guest of 1 GiB the share in force is less.
+#[test]
+fn an_amount_to_be_written_raises_no_share_that_is_in_force() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let made = |available: u64, now: [&str; 2], options: &Options| {
+        let mut observation = host();
+        observation.host.available_bytes = available;
+        for (id, value) in ["vm.dirty_bytes", "vm.dirty_ratio"].into_iter().zip(now) {
+            let place = catalogue.knob(&KnobId::new(id)).expect("a row").path.clone();
+            observation.knobs.insert(KnobId::new(id), vec![reading(&place, value)]);
+        }
+        let profile = profile(&[("vm.dirty_bytes", Want::Int(512 << 20))]);
+        plan(&catalogue, &observation, &profile, &[], options).expect("known knobs")
+    };
+    let none = Options::default();
+    let small = made(686 << 20, ["0", "20"], &none);
+    let [row] = small.skipped.as_slice() else { panic!("{small:?}") };
+    assert!(small.steps.is_empty() && !row.impossible && row.verdict.verdict == VerdictKind::Moot, "{row:?}");
+    assert_eq!(
+        row.verdict.reason,
+        "not needed: vm.dirty_ratio is 20 %, which is 137.2 MiB of the 686 MiB available, and 512 MiB would raise \
+         that: --allow-knob vm.dirty_bytes to have it so"
+    );
+    assert_eq!(made(2560 << 20, ["0", "20"], &none).steps.len(), 1, "it is as much");
+    assert_eq!(made(2560 << 20, ["0", "19"], &none).steps.len(), 0, "it is less");
+    assert_eq!(made(686 << 20, ["1073741824", "0"], &none).steps.len(), 1, "an amount is in force");
+    assert_eq!(made(0, ["0", "20"], &none).steps.len(), 1, "nobody knows how much is available");
+    let named = Options { allow_knobs: vec![KnobId::new("vm.dirty_bytes")], ..Options::default() };
+    assert_eq!(made(686 << 20, ["0", "20"], &named).steps.len(), 1, "whoever names it gets it");
 }
 
 #[test]
@@ -805,4 +838,18 @@ fn a_wide_step_of_a_safe_row_waits_for_its_class() {
     }
     let scan = catalogue.knob(&KnobId::new("thp.khugepaged.pages_to_scan")).expect("a row");
     assert!(scan.validate("4096").is_ok() && scan.validate("4294967295").is_err());
+}
+
+proptest! {
+    #[test]
+    fn ports_that_are_left_are_those_that_a_look_at_each_finds(
+        first in 0..200_u16,
+        last in 0..200_u16,
+        reserved in prop::collection::vec((0..220_u16, 0..220_u16), 0..6),
+    ) {
+        let is_reserved = |port: u16| reserved.iter().any(|(from, to)| (*from..=*to).contains(&port));
+        let left = (first..=last).filter(|port| !is_reserved(*port)).count();
+        let list: Vec<String> = reserved.iter().map(|(from, to)| format!("{from}-{to}")).collect();
+        prop_assert_eq!(ports_left(&format!("{first}\t{last}"), &list.join(",")), Some(left));
+    }
 }

@@ -9,6 +9,10 @@ use planish_formats::ini::unquoted;
 use planish_formats::tuned::{Files, Line, Lines, is_pattern};
 use planish_model::cards;
 
+/// Why a section is refused that stands there alone.
+const BARE: &str =
+    "a section without options: tuned starts its plugin, and what that does by itself is in no file";
+
 /// Why an option is refused that no plugin here has.
 const NOT_READ: &str = "an option of tuned that is not read";
 
@@ -16,6 +20,9 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
     let all = Lines::read(text, files);
     for (line, told, why) in &all.refused {
         collector.refuse(*line, told, why.as_str());
+    }
+    for bare in &all.bare {
+        collector.refuse(bare.number, &format!("{}[{}]", bare.from, bare.section), BARE);
     }
     let sections = Sections::of(&all);
     // First, since they say of which size pages are.

@@ -309,6 +309,16 @@ const NO_POOL: &str = "is no pool: only pools are wanted by need_bytes, total_by
 /// What is said of `only` for a knob that has nothing to choose from.
 const ONE_PLACE: &str = "has one place, so that `only` can choose none: take it out";
 
+/// What is said of `only` that matches nothing.
+const NO_PATTERN: &str =
+    "has an empty `only`, which no place matches: name what is meant, or take it out for all";
+
+/// Whether a pattern of places is empty, behind the name of its hole too.
+fn is_no_pattern(case: &Case) -> bool {
+    let pattern = |only: &str| only.rsplit('=').next().is_none_or(|pattern| pattern.trim().is_empty());
+    case.only.as_deref().is_some_and(pattern)
+}
+
 /// What is said of `only` for a setting of services that names one as systemd does.
 const OF_A_SERVICE: &str = "is for services by their name without `.service`: leave that out of `only`";
 
@@ -382,6 +392,7 @@ pub(super) fn broken_want(knob: &Knob, want: &Want, profile: &Profile) -> Option
         _ if has_odd => Some(VERSION),
         want if cases(want).iter().any(|case| is_never(&case.needs)) => Some(NEVER),
         want if !knob.has_holes() && cases(want).iter().any(|case| case.only.is_some()) => Some(ONE_PLACE),
+        want if cases(want).iter().any(is_no_pattern) => Some(NO_PATTERN),
         want if is_file_of(SETTING, &knob.path) && names_suffix(cases(want)) => Some(OF_A_SERVICE),
         want if has_idle_case(cases(want)) => Some(IDLE_CASE),
         Want::From { from: Computation::ServicePool } if !pool => Some(NO_POOL),

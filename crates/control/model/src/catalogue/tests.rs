@@ -321,6 +321,10 @@ fn a_case_that_chooses_nothing_or_can_never_count_is_refused() {
     };
     let told = error("\"vm.swappiness\" = { value = 10, only = \"foo*\" }");
     assert!(told.contains("has one place"), "{told}");
+    for only in ["", " ", "disk="] {
+        let told = error(&format!("\"block.scheduler\" = {{ value = \"none\", only = \"{only}\" }}"));
+        assert!(told.contains("has an empty `only`, which no place matches"), "{told}");
+    }
     for cases in [
         "\"vm.swappiness\" = [{ value = 10 }, { value = 1, needs = { kernel_min = \"5.15\" } }]",
         "\"cpu.governor\" = [{ value = \"a\", only = \"1*\" }, { value = \"b\", only = \"12*\" }]",

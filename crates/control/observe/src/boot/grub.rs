@@ -99,8 +99,16 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
     });
     let is_next_untold = next.is_none();
     let name = "GRUB with entries".to_owned();
-    let files =
-        BootFiles { name, own: None, edited, generator: None, is_next_untold, makes_menu: false, astray };
+    let files = BootFiles {
+        name,
+        own: None,
+        edited,
+        generator: None,
+        is_next_untold,
+        makes_menu: false,
+        astray,
+        unproven: None,
+    };
     match odd {
         None => Boot { loader: BootLoader::Known(files), next },
         // Nothing is written, and what the entries say is told all the same.
@@ -156,7 +164,8 @@ fn with_menu(host: &Host, menu: &str, text: &str) -> Boot {
     let (next, astray) = by_menu(host, menu, text, given, lost);
     let (name, generator) = ("GRUB".to_owned(), Some(generator));
     let makes_menu = host.is_live();
-    let files = BootFiles { name, own, edited, generator, is_next_untold: false, makes_menu, astray };
+    let files =
+        BootFiles { name, own, edited, generator, is_next_untold: false, makes_menu, astray, unproven: None };
     Boot { loader: BootLoader::Known(files), next: Some(next) }
 }
 

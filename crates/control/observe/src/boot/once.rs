@@ -2,14 +2,16 @@
 //!
 //! The one danger of an entry for once is that nothing takes its name away: then the machine boots it for ever, and a
 //! machine that does not come up with it stays so. So a trial boot is refused wherever that cannot be told: a menu that
-//! does not clear the name, a file system that GRUB cannot write, a loader that does not say what it can do.
+//! does not clear the name or that nothing tells to be read, a file system that GRUB cannot write, a loader that does
+//! not say what it can do.
 
 use planish_boot::Entry;
 use planish_boot::once::{self, Copy, FILE_ID};
 use planish_boot::order;
 use planish_host::{Host, ReadError};
 use planish_model::{
-    BootLoader, CarriedOver, DefaultEntry, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, marked, place,
+    Astray, BootLoader, CarriedOver, DefaultEntry, OnceBoot, OnceFormat, OnceRefusal, OnceWrite, marked,
+    place,
 };
 
 use super::{BY_HAND, CMDLINES, ROOTS, cure_of, entries, folder_of_entries, grub, has_systemd_boot};
@@ -49,6 +51,10 @@ pub fn look(host: &Host, loader: &BootLoader, arguments: &str) -> Result<OnceBoo
         }
         BootLoader::Unknown { reason, cure } => return Err(refused(reason.clone(), cure)),
     };
+    // Of the entry for once it is GRUB that takes the name away.
+    if let Some(Astray { reason, cure }) = &files.unproven {
+        return Err(refused(reason.clone(), cure));
+    }
     let is_grub = files.name.starts_with("GRUB");
     match grub::MENUS.into_iter().find(|path| is_grub && host.exists(path)) {
         Some(menu) => with_grub(host, menu, arguments),

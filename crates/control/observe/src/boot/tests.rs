@@ -1,7 +1,7 @@
 //! Trees of boot loaders, as distributions lay them out.
 
 use planish_host::Host;
-use planish_model::{BootFormat, BootLoader, Catalogue, Generator, KnobId};
+use planish_model::{Astray, BootFormat, BootLoader, Catalogue, Generator, KnobId};
 
 use super::look;
 use crate::testing;
@@ -292,7 +292,7 @@ fn a_loader_is_named_by_its_own_files_also_without_firmware() {
 #[test]
 fn a_menu_that_is_left_over_is_not_believed() {
     let mut files = debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");
-    assert!(matches!(without_image(&files), BootLoader::Known(_)), "nothing speaks against it");
+    assert!(matches!(without_image(&files), BootLoader::Known(_)), "it is told as unproven");
     files.push(("/etc/lilo.conf", ""));
     assert!(matches!(loader(&files), BootLoader::Known(_)), "GRUB gave the path of the kernel");
     assert!(reason(&without_image(&files)).starts_with("LILO starts"));
@@ -303,6 +303,26 @@ fn a_menu_that_is_left_over_is_not_believed() {
     assert!(why(&files).starts_with("systemd-boot started this machine, and beside /boot/grub/grub.cfg"));
     files.push(("/sys/firmware/efi/efivars/StubInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f", left));
     assert!(why(&files).starts_with("a unified kernel image started this machine"));
+}
+
+#[test]
+fn a_menu_alone_is_no_sign_that_grub_started_this_kernel() {
+    let defaults = "GRUB_CMDLINE_LINUX_DEFAULT=quiet\n";
+    let unproven = |loader: BootLoader| match loader {
+        BootLoader::Known(files) => files.unproven,
+        other => panic!("{other:?}"),
+    };
+    for mut files in [debian(defaults), rocky(ENTRY)] {
+        assert_eq!(unproven(loader(&files)), None, "its own word");
+        let menu = files[0].0;
+        let Astray { reason, cure } = unproven(without_image(&files)).expect("nothing but files");
+        assert!(reason.contains("BOOT_IMAGE=") && reason.contains(menu) && !cure.is_empty(), "{reason}");
+        // LILO's label is no path of a kernel.
+        let (_folder, host) = tree(&files);
+        assert!(unproven(look(&host, "BOOT_IMAGE=Linux ro", None).loader).is_some());
+        files.push((super::LOADER_INFO, "\u{7}\0\0\0G\0R\0U\0B\0 \x002\0.\x001\x002\0"));
+        assert_eq!(unproven(without_image(&files)), None, "what it left in the firmware");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn in_vain(
     let BootLoader::Known(files) = loader else { return Ok(()) };
     let wanted: Vec<(&KnobId, &str)> = rows.iter().map(|row| (&row.knob, row.value.as_str())).collect();
     let asked = Asked { wanted: &wanted, arguments, entries, going };
-    if let Some(Astray { reason, cure }) = files.astray.clone() {
+    if let Some(Astray { reason, cure }) = files.unproven.clone().or_else(|| files.astray.clone()) {
         return Err(PipelineError::BootLoader { arguments: arguments.to_owned(), reason, cure });
     }
     if let Some(own) = &files.own {

@@ -28,6 +28,7 @@ pub fn debian() -> Tree {
     tree.put(DEFAULTS, "# comment\nGRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"");
     tree.put("/usr/sbin/update-grub", "");
     tree.put("/usr/sbin/grub-mkconfig", "for x in /etc/default/grub.d/*.cfg; do . $x; done\n");
+    tree.put(CMDLINE, &tree.line_of_loader(tree.get(CMDLINE).trim()));
     tree
 }
 
@@ -57,6 +58,7 @@ pub fn rocky() -> Tree {
     tree.put(RESCUE, "title R (0-rescue)\nversion 0-rescue\nlinux /vmlinuz-0\noptions root=UUID=1 ro");
     tree.put(KERNEL_CMDLINE, "root=UUID=1 ro quiet");
     tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX=\"quiet\"\nGRUB_ENABLE_BLSCFG=true\n");
+    tree.put(CMDLINE, &tree.line_of_loader(tree.get(CMDLINE).trim()));
     tree
 }
 
@@ -149,7 +151,7 @@ fn take_out(tree: &Tree) {
 /// What a boot gives the kernel, with a menu that has it too.
 fn boot_with(tree: &Tree, id: &str, arguments: &str) {
     tree.put(BOOT_ID, id);
-    tree.put("/proc/cmdline", &format!("root=UUID=1 ro quiet{arguments}\n"));
+    tree.put(CMDLINE, &tree.line_of_loader(&format!("root=UUID=1 ro quiet{arguments}")));
     let menu = tree.get("/boot/grub/grub.cfg").replace(" skew_tick=1", "");
     if !menu.is_empty() {
         tree.put("/boot/grub/grub.cfg", &menu.replace("ro quiet\n", &format!("ro quiet{arguments}\n")));
@@ -185,6 +187,51 @@ fn arguments_that_were_taken_out_behind_our_back_are_never_green() {
         undo(&tree.session(), Target::All, false).expect("undone");
         let (state, wanted, exit) = applied_row(&tree, ID);
         assert_eq!((state, wanted, exit), (DriftState::Ok, None, Exit::Done), "{name}");
+    }
+}
+
+/// Whatever starts the machine past what was written does so again: that is no reboot to wait for.
+#[test]
+fn what_a_start_of_the_machine_did_not_bring_is_no_pending_reboot() {
+    for (name, make) in all() {
+        let tree = make();
+        persist(&tree, &wants());
+        // The menu was made, and something else than its default started the kernel, twice.
+        for id in ["99999999-2222-3333-4444-555555555555\n", "99999999-3333-3333-4444-555555555555\n"] {
+            boot_with(&tree, id, " skew_tick=1");
+            tree.put(CMDLINE, &tree.line_of_loader("root=UUID=1 ro quiet"));
+            let named = wants();
+            for source in [None, Some(&named)] {
+                let checked = check(&tree.session(), source).expect("checked");
+                let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == "boot.skew_tick");
+                let row = row.expect("a row");
+                assert_eq!((row.state, checked.exit), (DriftState::Drift, Exit::Findings), "{name}: {row:?}");
+                let told = "the machine was started since entry 1, and this kernel was not given it: another";
+                assert!(row.because.as_ref().is_some_and(|why| why.contains(told)), "{name}: {row:?}");
+            }
+        }
+        // What is given in this boot is for the next one.
+        persist(&tree, &more());
+        let id = "boot.rcupdate_rcu_normal_after_boot";
+        assert_eq!(applied_row(&tree, id).0, DriftState::PendingReboot, "{name}");
+    }
+}
+
+/// The firmware, or somebody outside, starts the kernel, and what was installed of GRUB is left over.
+#[test]
+fn a_menu_that_nothing_tells_to_be_read_is_refused() {
+    for (name, make) in all().into_iter().filter(|(name, _)| *name != "systemd") {
+        let tree = make();
+        tree.put(CMDLINE, "root=UUID=1 ro initrd=\\initrd.img quiet\n");
+        let error = refused(&tree, &wants());
+        assert!(matches!(error, PipelineError::BootLoader { .. }), "{name}: {error}");
+        assert!(
+            error.to_string().contains("without the BOOT_IMAGE= that GRUB puts there"),
+            "{name}: {error}"
+        );
+        assert!(error.hints().concat().contains("have it do so once more"), "{name}: {:?}", error.hints());
+        let applied = apply(&tree.session(), &plan_of(&tree.session(), &wants()), &ApplyOptions::default());
+        assert!(applied.expect("what can be set now").entry.is_some(), "{name}");
     }
 }
 

@@ -397,7 +397,7 @@ fn where_the_default_is_no_entry_of_a_file_nothing_is_taken_for_given() {
     let tree = rocky();
     tree.put(ENV, &tree.get(ENV).replace("saved_entry=m-6.12", "saved_entry=imaged"));
     // The running kernel has it, and no file says so.
-    tree.put(CMDLINE, "quiet skew_tick=1\n");
+    tree.put(CMDLINE, &tree.line_of_loader("quiet skew_tick=1"));
     let start = tree.snapshot();
     assert_eq!(persist(&tree, &wants()).exit, Exit::Done);
     assert!(tree.get(ENTRY).contains("skew_tick=1"));

@@ -30,7 +30,7 @@ fn what_a_source_gives_and_the_menu_lacks_is_told_with_what_makes_the_menu() {
         assert!(row.next_boot.as_ref().is_none_or(|next| next.value != "never"), "{row:?}");
     }
     // It runs so already, by a line that somebody typed in the menu for once.
-    tree.put(CMDLINE, "quiet transparent_hugepage=never\n");
+    tree.put(CMDLINE, &tree.line_of_loader("quiet transparent_hugepage=never"));
     let applied = persist(&tree, &thp);
     assert_eq!((applied.entry, applied.exit), (None, Exit::Findings), "{:?}", applied.hints);
     assert!(applied.hints.iter().any(|hint| hint.contains("type `update-grub`")), "{:?}", applied.hints);

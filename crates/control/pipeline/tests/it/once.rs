@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use planish_journal::HostLock;
-use planish_model::{Class, EntryId, EntryState, Exit, TrialBootState, Want, marker};
+use planish_model::{Class, DriftState, EntryId, EntryState, Exit, TrialBootState, Want, marker};
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, ResumeUnit, Session, Source, Target, apply,
     apply_once, boot_alone, boots_on_trial, check, confirm, install_resume, once_preview, plan, undo,
@@ -82,7 +82,7 @@ pub fn reboot(tree: &Tree, start: &BTreeMap<String, String>, comes_up: bool) {
     start.retain(|path, _| path != VARIABLE);
     tree.reboot(&start);
     if let Some(entry) = taken.filter(|_| comes_up) {
-        tree.put(CMDLINE, &format!("{}\n", arguments(&entry)));
+        tree.put(CMDLINE, &tree.line_of_loader(&arguments(&entry)));
     }
 }
 
@@ -125,6 +125,13 @@ fn the_next_boot_and_no_other_has_the_arguments() {
             (checked.trial_boots.len(), checked.trial_boots[0].arguments.as_str()),
             (1, "skew_tick=1")
         );
+        // No file ever gave it, and no reboot is pending that would bring it.
+        for source in [None, Some(&wants())] {
+            let checked = check(&tree.session(), source).expect("checked");
+            let row = checked.drift.knobs.iter().find(|row| row.place == "cmdline:skew_tick").expect("a row");
+            let told = "given to this boot alone, the trial boot of entry 1";
+            assert_eq!((row.state, row.because.as_deref()), (DriftState::Ok, Some(told)), "{name}: {row:?}");
+        }
 
         // Nobody confirms it, and the boot behind it is by the default entry.
         reboot(&tree, &start, true);
@@ -262,6 +269,12 @@ fn where_it_might_be_booted_for_ever_nothing_is_written() {
     let tree = able(all()[2]);
     tree.put(MOUNTS, "22 1 253:0 / / rw - xfs /dev/mapper/rl-root rw\n");
     assert!(refused(&tree, &wants()).to_string().contains("/dev/mapper/rl-root"));
+    // A kernel that GRUB did not start, for all that can be told: who takes the name away?
+    for named in &all()[..3] {
+        let tree = able(*named);
+        tree.put(CMDLINE, "root=UUID=1 ro quiet\n");
+        assert!(refused(&tree, &wants()).to_string().contains("BOOT_IMAGE="), "{}", named.0);
+    }
     let tree = Tree::new();
     tree.put("/boot/extlinux.conf", "LABEL a\n");
     assert!(refused(&tree, &wants()).to_string().contains("extlinux"));

@@ -249,6 +249,14 @@ impl Tree {
         log(&self.session()).expect("a sound journal")
     }
 
+    /// The command line that a kernel gets with these arguments: GRUB begins it with a word of its own.
+    pub fn line_of_loader(&self, arguments: &str) -> String {
+        let is_grub =
+            ["/boot/grub/grub.cfg", "/boot/grub2/grub.cfg"].iter().any(|menu| !self.get(menu).is_empty());
+        let word = if is_grub && !arguments.contains("BOOT_IMAGE=") { "BOOT_IMAGE=/vmlinuz " } else { "" };
+        format!("{word}{arguments}\n")
+    }
+
     /// The machine goes down and comes up again: run-time values are those of `start`, until what lies in sysctl.d,
     /// tmpfiles.d and the files of the boot loader takes effect, as it does at every boot. Files stay.
     pub fn reboot(&self, start: &BTreeMap<String, String>) {
@@ -272,7 +280,7 @@ impl Tree {
         let meta = self.get("/meta.toml");
         self.put("/meta.toml", &meta.replace("value = \"90112\" }]", &format!("value = \"{derived}\" }}]")));
         self.put(BOOT_ID, &format!("{:08}-2222-3333-4444-555555555555\n", last + 1));
-        self.put(CMDLINE, &format!("{}\n", self.arguments_of_next_boot(start)));
+        self.put(CMDLINE, &self.line_of_loader(&self.arguments_of_next_boot(start)));
         let files = self.snapshot();
         for folder in ["/etc/sysctl.d/", "/etc/tmpfiles.d/"] {
             let files = files.iter().filter(|(path, _)| path.starts_with(folder) && path.ends_with(".conf"));

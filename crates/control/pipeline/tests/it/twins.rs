@@ -79,7 +79,7 @@ fn showing(make: fn() -> Tree, twin: &Twin) -> Tree {
     tree.put(&twin.place, &format!("{}\n", twin.runs));
     let folder = twin.place.rsplit_once('/').expect("a path").0;
     tree.put(&format!("{folder}/scaling_available_governors"), "performance powersave\n");
-    tree.put(CMDLINE, "root=UUID=1 ro quiet\n");
+    tree.put(CMDLINE, &tree.line_of_loader("root=UUID=1 ro quiet"));
     // A kernel that knows them all.
     tree.put("/meta.toml", &tree.get("/meta.toml").replace("6.12.0", "6.18.0"));
     tree

@@ -191,10 +191,73 @@ fn a_menu_without_what_an_entry_gave_is_waited_for_on_a_recorded_host_alone() {
             is_next_untold: false,
             makes_menu,
             astray: None,
+            unproven: None,
         });
         let (state, because) = check(Some(&plan), &[], &observation, SKEW);
         assert_eq!(state, expected, "{because}");
         assert!(because.contains("was not made anew since: type `"), "{because}");
+    }
+}
+
+/// A start of the machine that passed by what an entry had given: the next one may pass by it, too.
+#[test]
+fn what_the_machine_was_started_without_is_drift_and_is_waited_for_where_nobody_could_have_brought_it() {
+    const SKEW: &str = "cmdline:skew_tick";
+    let mut observation = host();
+    let reading = Reading { value: Some(NOT_GIVEN.to_owned()), access: Access::Writable, ..gone(SKEW) };
+    observation.knobs.insert(KnobId::new("boot.skew_tick"), vec![reading]);
+    persist(&mut observation, SKEW, "1");
+    let given = |boot: &str, last: Option<&str>| {
+        let mut step = applied("persist.boot-entry", "/boot/loader/entries/a.conf", "ro", "skew_tick=1");
+        (step.undo, step.last_boot) = (Undo::Edit, last.map(str::to_owned));
+        entry(1, boot, vec![step])
+    };
+    let told = |open: &[Entry], observation: &Observation| check(None, open, observation, SKEW);
+    let (state, because) = told(&[given("before", None)], &observation);
+    assert_eq!(state, DriftState::Drift, "{because}");
+    assert!(
+        because
+            .starts_with("the machine was started since entry 1, and this kernel was not given it: another")
+    );
+    // It is of this boot, was written in it by a confirm, or stands beside a newer entry that is; or nobody knows.
+    let mut newer = given("boot", None);
+    newer.id = EntryId(2);
+    for open in [
+        vec![given("boot", None)],
+        vec![given("before", Some("boot"))],
+        vec![given("before", None), newer],
+        vec![given("", None)],
+        vec![],
+    ] {
+        let (state, because) = told(&open, &observation);
+        assert_eq!(
+            (state, because.contains("takes effect at the next boot")),
+            (DriftState::PendingReboot, true)
+        );
+    }
+    // A trial boot is by an entry that was copied before.
+    let mut once = given("before", None);
+    once.id = EntryId(3);
+    once.steps[0].knob = KnobId::new("persist.once-entry");
+    once.steps[0].wanted = format!("options ro {}", planish_model::marker("a1"));
+    observation.trial_marks = vec!["a1".to_owned()];
+    assert_eq!(told(&[given("before", None), once], &observation).0, DriftState::PendingReboot);
+    assert_eq!(told(&[given("before", None)], &observation).0, DriftState::Drift, "somebody's mark");
+    // What started it instead is named where that is known.
+    let reason = "nothing tells that GRUB started this kernel".to_owned();
+    observation.boot = BootLoader::Known(BootFiles {
+        name: "GRUB".to_owned(),
+        own: None,
+        edited: Vec::new(),
+        generator: None,
+        is_next_untold: false,
+        makes_menu: false,
+        astray: None,
+        unproven: Some(planish_model::Astray { reason: reason.clone(), cure: String::new() }),
+    });
+    for (boot, expected) in [("before", DriftState::Drift), ("boot", DriftState::PendingReboot)] {
+        let (state, because) = told(&[given(boot, None)], &observation);
+        assert_eq!((state, because.ends_with(&reason)), (expected, true), "{because}");
     }
 }
 

@@ -56,15 +56,12 @@ impl Report for ApplyReport {
             let first = &group[0];
             let places: Vec<&str> = group.iter().map(|outcome| outcome.place.as_str()).collect();
             let Some(step) = self.step(first) else {
-                // A file that brings the values back at the next boot: it is no step of the plan.
-                let blank = Cell::default;
-                table.row([
-                    first.place.as_str().into(),
-                    blank(),
-                    blank(),
-                    blank(),
-                    outcome_cell(first, None),
-                ]);
+                // Files that bring the values back at the next boot are no steps of the plan. Each is told: of entries
+                // of a boot loader that are alike, one alone would be taken for all that was written.
+                for file in group {
+                    let (path, blank) = (file.place.as_str().into(), Cell::default);
+                    table.row([path, blank(), blank(), blank(), outcome_cell(file, None)]);
+                }
                 continue;
             };
             let value = |text: &str| page.value(&first.knob, text);
@@ -124,5 +121,45 @@ impl ApplyReport {
 
     fn step(&self, outcome: &Outcome) -> Option<&Step> {
         self.plan.steps.iter().find(|step| step.knob == outcome.knob && step.place == outcome.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_model::{Catalogue, KnobId};
+
+    use super::*;
+    use crate::page::PageOptions;
+
+    #[test]
+    fn every_file_of_the_boot_loader_that_was_written_is_told() {
+        let files = ["570.12.1", "503.40.1"].map(|version| format!("/boot/loader/entries/m-{version}.conf"));
+        let of = |kind: OutcomeKind| {
+            let outcome =
+                |path: &String| Outcome::new(KnobId::new("persist.boot-entry"), path.as_str(), kind);
+            let plan = Plan::new(String::new(), String::new(), String::new(), Vec::new(), Vec::new());
+            let report = ApplyReport {
+                entry: Some(EntryId(1)),
+                hash: plan.hash.clone(),
+                profile: String::new(),
+                outcomes: files.iter().map(outcome).collect(),
+                knobs: Vec::new(),
+                unpersisted: Vec::new(),
+                files: Vec::new(),
+                pools: Vec::new(),
+                plan,
+            };
+            let catalogue = Catalogue::default();
+            let mut page = Page::new(PageOptions { width: 100, detailed: false }, &catalogue);
+            report.text(&mut page);
+            page.into_text()
+        };
+        for (kind, word) in [(OutcomeKind::Done, "done"), (OutcomeKind::Failed, "failed")] {
+            let told = of(kind);
+            for path in &files {
+                let row = told.lines().find(|line| line.contains(path.as_str()));
+                assert!(row.is_some_and(|row| row.contains(word)), "{path}: {told}");
+            }
+        }
     }
 }

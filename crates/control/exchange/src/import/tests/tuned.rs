@@ -44,6 +44,26 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
     );
 }
 
+/// `[cpu]` alone starts dynamic tuning, and `[rtentsk]` has no options at all: neither had a word in what was told.
+#[test]
+fn a_section_of_tuned_without_options_is_refused_and_not_dropped() {
+    let why =
+        "a section without options: tuned starts its plugin, and what that does by itself is in no file";
+    let text =
+        "[main]\nsummary=x\n[cpu]\n\n[disk] # here\n[sysctl]\nvm.swappiness=1\n[rtentsk]\n[variables]\n";
+    let lines =
+        [format!("3 - {why}"), format!("5 - {why}"), "7 vm.swappiness".to_owned(), format!("8 - {why}")];
+    assert_eq!(told(&read(text, ImportFormat::Tuned)), lines);
+    // What it includes may say something in it, or stand there alone itself.
+    let text = "[main]\ninclude=base\n[cpu]\n[sysctl]\nvm.swappiness=1\n";
+    let imported = with_files(text, &[("base", "[cpu]\ngovernor=performance\n[disk]\n")]);
+    assert_eq!(
+        told(&imported),
+        [format!("2 - {why}"), "2 cpu.governor".to_owned(), "5 vm.swappiness".to_owned()]
+    );
+    assert_eq!(imported.lines[0].text, "base:3 [disk]");
+}
+
 /// A profile of tuned in a folder of others, each with its name.
 fn with_files(text: &str, others: &[(&str, &str)]) -> Imported {
     let files = |asked: Asked<'_>| {

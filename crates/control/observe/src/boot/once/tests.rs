@@ -30,6 +30,7 @@ fn loader(name: &str) -> BootLoader {
         is_next_untold: false,
         makes_menu: false,
         astray: None,
+        unproven: None,
     })
 }
 
@@ -199,6 +200,12 @@ fn no_loader_is_no_trial_boot() {
     let (_root, host) = host(&[]);
     let outside = BootLoader::Outside { reason: "a container".to_owned() };
     assert_eq!(look(&host, &outside, "nosmt").expect_err("refused").reason, "a container");
+    let (reason, cure) = ("left over".to_owned(), "by hand".to_owned());
+    let mut unproven = loader("GRUB");
+    if let BootLoader::Known(files) = &mut unproven {
+        files.unproven = Some(Astray { reason: reason.clone(), cure: cure.clone() });
+    }
+    assert_eq!(look(&host, &unproven, "nosmt"), Err(OnceRefusal { reason, cure }), "whatever its menu does");
     let (reason, cure) = ("extlinux".to_owned(), "by hand".to_owned());
     let unknown = BootLoader::Unknown { reason: reason.clone(), cure: cure.clone() };
     assert_eq!(look(&host, &unknown, "nosmt"), Err(OnceRefusal { reason, cure }));
