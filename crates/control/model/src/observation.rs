@@ -392,8 +392,8 @@ pub struct Observation {
     pub demand: Demand,
     /// Huge-page pools by size and node.
     pub pools: Vec<PoolReading>,
-    /// Pages of all pools of a size, by its bytes, that somebody has claimed and not touched yet: they count as free, and
-    /// the kernel does not tell on which node. Nothing of a size where it was not seen.
+    /// Pages of all pools of a size, by its bytes, that somebody has claimed and not touched yet: they count as free,
+    /// and the kernel does not tell on which node. Nothing of a size where it was not seen.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pages_claimed: BTreeMap<u64, u64>,
     /// Free blocks by node and zone.

@@ -144,9 +144,10 @@ fn only_grub(host: &Host, menu: &str, cmdline: &str) -> Boot {
     }
 }
 
-/// The same GRUB, where its files alone are here. It begins every command line with the path of the kernel (`LINUX_IMAGE`
-/// of `include/grub/lib/cmdline.h`): a kernel without that was started by the firmware, from outside of this system, or
-/// by kexec, and whether a boot to come reads the menu, and takes `next_entry` out of its block, nobody can tell.
+/// The same GRUB, where its files alone are here. It begins every command line with the path of the kernel
+/// (`LINUX_IMAGE` of `include/grub/lib/cmdline.h`): a kernel without that was started by the firmware, from outside
+/// of this system, or by kexec, and whether a boot to come reads the menu, and takes `next_entry` out of its block,
+/// nobody can tell.
 fn unproven(mut found: Boot, menu: &str) -> Boot {
     if let BootLoader::Known(files) = &mut found.loader {
         files.unproven = Some(Astray {

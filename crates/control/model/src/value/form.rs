@@ -174,8 +174,8 @@ pub fn page_sizes(text: &str) -> Vec<u64> {
     words_by_size(text).unwrap_or_default().into_keys().collect()
 }
 
-/// Whether a text names guards of the CPU that are left out, which kernels before 6.17 do not read: they take nothing of
-/// such a text, and keep all guards.
+/// Whether a text names guards of the CPU that are left out, which kernels before 6.17 do not read: they take nothing
+/// of such a text, and keep all guards.
 #[must_use]
 pub fn leaves_guards_out(text: &str) -> bool {
     text.split(',').any(|word| GUARDS_LESS.contains(&word))

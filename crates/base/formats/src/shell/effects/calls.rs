@@ -1,9 +1,10 @@
 //! Functions of a text, each of which does what it says wherever it is called.
 //!
-//! A library of a distribution has its few functions called over and over. What one does is settled by the variables and
-//! functions that there are and by where the shell stands, and by none of its words (`$1` is not followed): a call that
-//! is made in the same state as one before does nothing that is new, and is passed by. Not where the order counts, which
-//! it does for what is written to the kernel, nor where the call before changed anything, or was not followed to its end.
+//! A library of a distribution has its few functions called over and over. What one does is settled by the variables
+//! and functions that there are and by where the shell stands, and by none of its words (`$1` is not followed): a
+//! call that is made in the same state as one before does nothing that is new, and is passed by. Not where the order
+//! counts, which it does for what is written to the kernel, nor where the call before changed anything, or was not
+//! followed to its end.
 
 use super::branches::Stand;
 use super::{BYTES_OF_A_WORD, CALL_BYTES, CALLS_MAX, DEPTH_MAX, Finder, documents_of};
