@@ -71,6 +71,28 @@ pub struct BootFiles {
     pub unproven: Option<Astray>,
 }
 
+impl BootFiles {
+    /// Those of a loader that reads its entries at boot: no menu is made of them, and none of the files is ours alone.
+    #[must_use]
+    pub fn of_entries(
+        name: &str,
+        edited: Vec<BootFile>,
+        is_next_untold: bool,
+        astray: Option<Astray>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            own: None,
+            edited,
+            generator: None,
+            is_next_untold,
+            makes_menu: false,
+            astray,
+            unproven: None,
+        }
+    }
+}
+
 /// Why what is put into the files of a loader may come to no kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Astray {

@@ -270,18 +270,8 @@ fn systemd_boot(host: &Host, root: &str) -> Boot {
     if edited.iter().all(|file| file.format != BootFormat::Entry) {
         return Boot::unknown(format!("{folder} has entries for repairs only"), BY_HAND);
     }
-    let name = "systemd-boot".to_owned();
     let is_next_untold = next.is_none();
-    let files = BootFiles {
-        name,
-        own: None,
-        edited,
-        generator: None,
-        is_next_untold,
-        makes_menu: false,
-        astray,
-        unproven: None,
-    };
+    let files = BootFiles::of_entries("systemd-boot", edited, is_next_untold, astray);
     Boot { loader: BootLoader::Known(files), next }
 }
 

@@ -98,17 +98,7 @@ fn with_entries(host: &Host, menu: &str, text: &str) -> Boot {
         lost: Vec::new(),
     });
     let is_next_untold = next.is_none();
-    let name = "GRUB with entries".to_owned();
-    let files = BootFiles {
-        name,
-        own: None,
-        edited,
-        generator: None,
-        is_next_untold,
-        makes_menu: false,
-        astray,
-        unproven: None,
-    };
+    let files = BootFiles::of_entries("GRUB with entries", edited, is_next_untold, astray);
     match odd {
         None => Boot { loader: BootLoader::Known(files), next },
         // Nothing is written, and what the entries say is told all the same.
