@@ -3,6 +3,13 @@
 //! A path such as `/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor` has *holes*. A place is that
 //! path with every hole filled; what fills the holes tells which places of two coupled knobs belong together.
 
+mod wild;
+
+use std::borrow::Cow;
+
+use self::wild::{Glob, Piece};
+pub use self::wild::{in_braces, includes, matches};
+
 /// What fills the holes of `pattern` at `place`, by name and in order; `None` when `place` is none of its
 /// places.
 ///
@@ -143,12 +150,112 @@ pub fn is_of_the_kernel(path: &str) -> bool {
 /// Whether two patterns have a place in common, as far as their names tell: also one that sysfs has under two names.
 #[must_use]
 pub fn meet(one: &str, other: &str) -> bool {
-    let by_name = || {
-        let (one, other) = (beside_policy(one), beside_policy(other));
-        let linked = |path: &str, other: &str| by_any_name(path).is_some_and(|tail| ends_in(other, tail));
-        linked(&one, &other) || linked(&other, &one)
-    };
-    ends_in(one, other) && one.split('/').count() == other.split('/').count() || by_name()
+    let (one, other) = (canonical(one), canonical(other));
+    let linked = |path: &str, other: &str| by_any_name(path).is_some_and(|tail| ends_in(other, tail));
+    ends_in(&one, &other) && one.split('/').count() == other.split('/').count()
+        || linked(&one, &other)
+        || linked(&other, &one)
+}
+
+/// The name that the rows have for a place, of those that sysfs has for it: links lead to a device from its class, its
+/// bus and its neighbours, and to the policy of a frequency from its CPUs. Wildcards and holes stay as they are.
+///
+/// A disk that is named by its numbers (`/sys/dev/block/8:0`) keeps them: whose they are only the host tells. So does a
+/// policy of several CPUs, which has the number of the first one.
+#[must_use]
+pub fn canonical(path: &str) -> Cow<'_, str> {
+    if path.starts_with('/') && (path.contains("//") || path.contains("/./")) {
+        let parts = path.split('/').filter(|part| !["", "."].contains(part));
+        let plain: String = parts.flat_map(|part| ["/", part]).collect();
+        return Cow::Owned(in_sysfs(&plain).unwrap_or(plain));
+    }
+    in_sysfs(path).map_or(Cow::Borrowed(path), Cow::Owned)
+}
+
+/// The same of a path in /sys that may have another name.
+fn in_sysfs(path: &str) -> Option<String> {
+    let rest = path.strip_prefix("/sys/")?;
+    if !["block/", "bus/", "class/", "dev/", "devices/"].iter().any(|folder| rest.starts_with(folder)) {
+        return None;
+    }
+    let parts: Vec<&str> = rest.split('/').collect();
+    match parts.as_slice() {
+        ["bus", "workqueue", "devices", name, file] => {
+            Some(format!("/sys/devices/virtual/workqueue/{name}/{file}"))
+        }
+        ["bus", kind @ ("clocksource" | "cpu" | "machinecheck" | "node"), "devices", rest @ ..]
+        | ["devices", "system", kind, rest @ ..]
+            if !rest.is_empty() =>
+        {
+            Some(of_system(kind, rest))
+        }
+        parts => of_device(parts),
+    }
+}
+
+/// The name of a place of what belongs to no device of its own: `cpu` and `cpufreq/policy0/scaling_governor`.
+fn of_system(mut kind: &str, mut parts: &[&str]) -> String {
+    // Each CPU is in the folder of its node, and the other way round.
+    loop {
+        let other = match kind {
+            "cpu" => "node",
+            "node" => "cpu",
+            _ => break,
+        };
+        match parts {
+            [_, behind @ ..] if behind.len() > 1 && behind[0].starts_with(other) => {
+                (kind, parts) = (other, behind);
+            }
+            _ => break,
+        }
+    }
+    match parts {
+        ["cpufreq", policy, file @ ..] if kind == "cpu" && !file.is_empty() => match cpu_of(policy) {
+            Some(cpu) => format!("/sys/devices/system/cpu/{cpu}/cpufreq/{}", file.join("/")),
+            None => format!("/sys/devices/system/cpu/{}", parts.join("/")),
+        },
+        _ => format!("/sys/devices/system/{kind}/{}", parts.join("/")),
+    }
+}
+
+/// The name by its class of a place of a device: `.../net/eth0/mtu`, `.../nvme0/nvme0n1/queue/scheduler`.
+fn of_device(parts: &[&str]) -> Option<String> {
+    // Disks alone have a folder of that name, also those that no folder `block` leads to.
+    if let Some(at) =
+        parts.iter().rposition(|part| *part == "queue").filter(|at| *at > 1 && at + 1 < parts.len())
+    {
+        return Some(format!("/sys/block/{}", parts[at - 1..].join("/")));
+    }
+    let (mut found, mut at) = (None, 0);
+    while at + 2 < parts.len() {
+        let class = match parts[at] {
+            "block" => Some("/sys/block"),
+            "net" => Some("/sys/class/net"),
+            "scsi_disk" => Some("/sys/class/scsi_disk"),
+            _ => None,
+        };
+        found = class.map(|class| (class, &parts[at + 1..])).or(found);
+        // What is behind the name of a class is that of a device, whatever it is called.
+        at += 1 + usize::from(class.is_some());
+    }
+    match found? {
+        ("/sys/block", [disk, "bdi", "read_ahead_kb"]) => {
+            Some(format!("/sys/block/{disk}/queue/read_ahead_kb"))
+        }
+        (class, name) => Some(format!("{class}/{}", name.join("/"))),
+    }
+}
+
+/// The folder of a CPU for that of the policy of its frequency.
+fn cpu_of(policy: &str) -> Option<String> {
+    const ANY: &str = "policy{cpu}";
+    if let Some(number) = policy.strip_prefix("policy") {
+        return Some(format!("cpu{number}"));
+    }
+    match policy.contains('{') {
+        true => component_meets(policy, ANY).then(|| "cpu{cpu}".to_owned()),
+        false => may_mean(policy, ANY).then(|| "cpu*".to_owned()),
+    }
 }
 
 /// The end of a path by which every link to its device has it: `net/{nic}/mtu` is in `/sys/class`, in `/sys/devices`
@@ -161,15 +268,6 @@ fn by_any_name(path: &str) -> Option<&str> {
         .or_else(of_system)
 }
 
-/// The folder of a CPU for that of the policy of its frequency, which a link leads to.
-fn beside_policy(path: &str) -> String {
-    let file = path.strip_prefix("/sys/devices/system/cpu/cpufreq/").and_then(|rest| rest.split_once('/'));
-    file.map_or_else(
-        || path.to_owned(),
-        |(_, file)| format!("/sys/devices/system/cpu/cpu{{cpu}}/cpufreq/{file}"),
-    )
-}
-
 /// Whether the last components of a pattern can be those of another one, which has no more of them.
 fn ends_in(path: &str, tail: &str) -> bool {
     let mut own = path.rsplit('/');
@@ -178,37 +276,41 @@ fn ends_in(path: &str, tail: &str) -> bool {
 
 /// Whether one name can be of two components.
 pub(crate) fn component_meets(one: &str, other: &str) -> bool {
-    let (one, other) = (pieces(one), pieces(other));
-    // By how much of each is left: whether the rests can be one text.
-    let mut can = vec![vec![false; other.len() + 1]; one.len() + 1];
+    pieces_meet(&pieces(one), &pieces(other))
+}
+
+/// Whether a shell pattern of one component can mean a name that a component with holes has.
+#[must_use]
+pub fn may_mean(pattern: &str, component: &str) -> bool {
+    pieces_meet(&Glob::of(pattern).pieces(), &pieces(component))
+}
+
+fn pieces_meet(one: &[Piece<'_>], other: &[Piece<'_>]) -> bool {
+    let skips = |pieces: &[Piece<'_>], at: usize| pieces.get(at) == Some(&Piece::Many);
+    // By how much of the other one is left: whether the rests can be one text, and whether they can be with one piece
+    // less of the first.
+    let (mut can, mut shorter) = (Vec::new(), Vec::new());
     for left in (0..=one.len()).rev() {
+        shorter = std::mem::replace(&mut can, shorter);
+        can.clear();
+        can.resize(other.len() + 1, false);
         for right in (0..=other.len()).rev() {
-            let skips = |pieces: &[Piece], at: usize| pieces.get(at) == Some(&Piece::Many);
-            can[left][right] = match (one.get(left), other.get(right)) {
+            can[right] = match (one.get(left), other.get(right)) {
                 (None, None) => true,
-                _ if skips(&one, left) && can[left + 1][right] => true,
-                _ if skips(&other, right) && can[left][right + 1] => true,
-                (Some(Piece::Many), Some(_)) => can[left][right + 1],
-                (Some(_), Some(Piece::Many)) => can[left + 1][right],
-                (Some(Piece::Is(a)), Some(Piece::Is(b))) if a != b => false,
-                (Some(_), Some(_)) => can[left + 1][right + 1],
+                _ if skips(one, left) && shorter[right] => true,
+                _ if skips(other, right) && can[right + 1] => true,
+                (Some(Piece::Many), Some(_)) => can[right + 1],
+                (Some(_), Some(Piece::Many)) => shorter[right],
+                (Some(a), Some(b)) => a.meets(*b) && shorter[right + 1],
                 _ => false,
             };
         }
     }
-    can[0][0]
-}
-
-/// What a component of a pattern is made of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Piece {
-    Is(char),
-    One,
-    Many,
+    can[0]
 }
 
 /// A hole is one character, and any number behind it.
-fn pieces(component: &str) -> Vec<Piece> {
+fn pieces(component: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = component;
     while let Some((before, (_, after))) =
@@ -260,41 +362,6 @@ pub fn of_sysctl(key: &str) -> String {
         key.to_owned()
     };
     format!("/proc/sys/{}", path.trim_start_matches('/'))
-}
-
-/// Whether `text` matches a shell pattern of `*` (any run of characters) and `?` (any one).
-#[must_use]
-pub fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut at, mut seen) = (0, 0);
-    // Where to go on when the text does not fit: behind the last star, one character further.
-    let mut retry: Option<(usize, usize)> = None;
-    while seen < text.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                retry = Some((at, seen));
-                at += 1;
-            }
-            Some(&wanted) if wanted == b'?' || wanted == text[seen] => {
-                at += 1;
-                seen += 1;
-            }
-            _ => {
-                let Some((star, from)) = retry else { return false };
-                retry = Some((star, from + 1));
-                at = star + 1;
-                seen = from + 1;
-            }
-        }
-    }
-    pattern[at..].iter().all(|&byte| byte == b'*')
-}
-
-/// Whether a shell pattern means all that another one means, as far as a comparison of the two tells.
-#[must_use]
-pub fn includes(wide: &str, narrow: &str) -> bool {
-    // A `?` is one character, and the star of the other may be several.
-    wide == narrow || !(wide.contains('?') && narrow.contains('*')) && matches(wide, narrow)
 }
 
 /// Whether `only` of a profile means every place that another one means, as far as their words tell: nothing means all.
@@ -380,6 +447,59 @@ mod tests {
     }
 
     #[test]
+    fn of_all_names_of_a_place_the_one_of_the_rows_is_found() {
+        const CPU: &str = "/sys/devices/system/cpu";
+        for (path, name) in [
+            ("/sys/class/block/nvme*/queue/scheduler", "/sys/block/nvme*/queue/scheduler"),
+            ("/sys/class/nvme/nvme0/nvme0n1/queue/scheduler", "/sys/block/nvme0n1/queue/scheduler"),
+            ("/sys/block/dm-0/slaves/sda/queue/nomerges", "/sys/block/sda/queue/nomerges"),
+            ("/sys/devices/pci0/ata1/block/sda/queue/nomerges", "/sys/block/sda/queue/nomerges"),
+            ("/sys/block/sda/bdi/read_ahead_kb", "/sys/block/sda/queue/read_ahead_kb"),
+            ("/sys/class/block/sd[ab]/bdi/read_ahead_kb", "/sys/block/sd[ab]/queue/read_ahead_kb"),
+            ("/sys/block/sda/bdi/max_ratio", "/sys/block/sda/bdi/max_ratio"),
+            ("/sys/devices/pci0/net/eth0/queues/rx-0/rps_cpus", "/sys/class/net/eth0/queues/rx-0/rps_cpus"),
+            ("/sys/class/net/block/queues/rx-0/rps_cpus", "/sys/class/net/block/queues/rx-0/rps_cpus"),
+            ("/sys/block/sda/device/scsi_disk/0:0:0:0/cache_type", "/sys/class/scsi_disk/0:0:0:0/cache_type"),
+            (
+                "/sys/bus/workqueue/devices/writeback/cpumask",
+                "/sys/devices/virtual/workqueue/writeback/cpumask",
+            ),
+            ("//sys//block/./sda/queue/nomerges", "/sys/block/sda/queue/nomerges"),
+            ("/proc/sys//vm/swappiness", "/proc/sys/vm/swappiness"),
+            ("/sys/class/block", "/sys/class/block"),
+            ("cmdline:a//b", "cmdline:a//b"),
+        ] {
+            assert_eq!(canonical(path), name, "{path}");
+        }
+        for (path, name) in [
+            ("cpufreq/policy*/scaling_governor", "cpu*/cpufreq/scaling_governor"),
+            ("cpufreq/policy[0-7]/scaling_governor", "cpu[0-7]/cpufreq/scaling_governor"),
+            ("cpufreq/*/scaling_governor", "cpu*/cpufreq/scaling_governor"),
+            ("cpufreq/ondemand/up_threshold", "cpufreq/ondemand/up_threshold"),
+            ("cpufreq/b*/x", "cpufreq/b*/x"),
+            ("cpufreq/boost", "cpufreq/boost"),
+            ("cpu3/node0/hugepages/x", "../node/node0/hugepages/x"),
+            ("../node/node0/cpu3/online", "cpu3/online"),
+            ("../node/node0/cpumap", "../node/node0/cpumap"),
+        ] {
+            let full = |path: &str| match path.strip_prefix("..") {
+                Some(rest) => format!("/sys/devices/system{rest}"),
+                None => format!("{CPU}/{path}"),
+            };
+            assert_eq!(canonical(&full(path)), full(name), "{path}");
+        }
+        assert_eq!(canonical("/sys/bus/cpu/devices/cpu1/online"), format!("{CPU}/cpu1/online"));
+    }
+
+    /// What is held against them has that name.
+    #[test]
+    fn the_rows_have_no_other_name_for_a_place() {
+        for knob in crate::Catalogue::embedded().expect("sound").knobs() {
+            assert_eq!(canonical(&knob.path), knob.path, "{}", knob.id);
+        }
+    }
+
+    #[test]
     fn holes_are_captured_by_name() {
         let place = "/sys/devices/system/cpu/cpu12/cpuidle/state3/disable";
         assert_eq!(captures(IDLE, place), Some(vec![("cpu", "12"), ("state", "3")]));
@@ -451,23 +571,6 @@ mod tests {
         assert_eq!(of_sysctl("net/ipv4/conf/eth0.1/forwarding"), place);
     }
 
-    #[test]
-    fn shell_patterns() {
-        for (pattern, text, fits) in [
-            ("nvme*", "nvme0n1", true),
-            ("nvme*", "sda", false),
-            ("*n1", "nvme0n1", true),
-            ("sd?", "sda", true),
-            ("sd?", "sdaa", false),
-            ("*", "", true),
-            ("", "", true),
-            ("a*b*c", "aXbXbc", true),
-            ("a*b*c", "aXbXb", false),
-        ] {
-            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
-        }
-    }
-
     /// Tries each length of each hole between these texts, the shortest first.
     fn all_ways<'a>(texts: &[&str], place: &'a str) -> Option<Vec<&'a str>> {
         let (text, others) = texts.split_first()?;
@@ -504,13 +607,24 @@ mod tests {
         }
 
         #[test]
-        fn a_star_on_both_sides_finds_every_part(
-            text in "[a-c]{0,12}", from in 0_usize..12, len in 0_usize..12,
+        fn a_name_of_both_patterns_is_seen_before_it_is_known(
+            wild in "[ab*?!\\[\\]-]{0,5}", component in "([ab]|\\{h\\}){1,4}", name in "[ab]{1,5}",
         ) {
-            let from = from.min(text.len());
-            let to = (from + len).min(text.len());
-            let pattern = format!("*{}*", &text[from..to]);
-            prop_assert!(matches(&pattern, &text));
+            if matches(&wild, &name) && captures(&component, &name).is_some() {
+                prop_assert!(may_mean(&wild, &component), "{} {} {}", wild, component, name);
+            }
+        }
+
+        #[test]
+        fn a_name_that_was_found_stays(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "devices", "system", "cpu", "cpufreq", "cpu0", "policy0", "p*", "{x}", "*", "node", "node1", "bus",
+                "class", "block", "net", "queue", "bdi", "read_ahead_kb", "", ".", "x",
+            ]), 0..9),
+        ) {
+            let path = format!("/sys/{}", parts.join("/"));
+            let once = canonical(&path).into_owned();
+            prop_assert_eq!(canonical(&once), once.as_str(), "{}", path);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Programs, by what they do with the files and names that they are given.
 
+mod setters;
+
 /// What a program does with its words.
 pub(super) enum Program {
     /// It sets nothing by them.
@@ -16,7 +18,7 @@ pub(super) enum Program {
     Profile(String),
     /// `sysctl`, with its words.
     Sysctl(Vec<String>),
-    /// A shell of its own; one that runs at a signal may not come to it.
+    /// A shell of its own, or a program that does what one would; one that runs at a signal may not come to it.
     Shell { text: String, is_doubtful: bool },
     /// A shell that reads what it is to do, as others read data.
     Input,
@@ -164,7 +166,8 @@ pub(super) fn program(first: &str, words: &[String]) -> Program {
         "run-parts" => parts(words),
         "tuned-adm" => tuned(words),
         name if READING.contains(&name) => Program::Reads,
-        _ => Program::File { name: first.to_owned(), way: Way::Run },
+        name => setters::program(name, words)
+            .unwrap_or_else(|| Program::File { name: first.to_owned(), way: Way::Run }),
     }
 }
 

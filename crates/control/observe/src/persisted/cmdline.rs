@@ -12,7 +12,7 @@ pub(crate) fn settings(given: &[Given], kernel: bootline::Kernel, catalogue: &Ca
         let (name, value) = bootline::parts(argument);
         let Some(value) = value else { continue };
         match name.strip_prefix("sysctl.") {
-            Some(key) => settings.push(Setting::new(place::of_sysctl(key), value, source)),
+            Some(key) => settings.push(Setting::new(&place::of_sysctl(key), value, source)),
             None => settings.extend(by_row(name, value, source, catalogue)),
         }
     }
@@ -31,7 +31,7 @@ pub(crate) fn settings(given: &[Given], kernel: bootline::Kernel, catalogue: &Ca
                 Some(_) => format!("{RUNNING}{}", knob.boot_argument(&value)?),
                 None => given[index].source.clone(),
             };
-            Some(Setting::new(knob.path.clone(), &value, &source))
+            Some(Setting::new(&knob.path, &value, &source))
         }));
     }
     settings
@@ -48,7 +48,7 @@ fn by_row(name: &str, value: &str, source: &str, catalogue: &Catalogue) -> Vec<S
     catalogue
         .knobs()
         .filter(|knob| knob.boot_arg.as_deref() == Some(name))
-        .map(|knob| Setting::new(wild(&knob.path), value, source))
+        .map(|knob| Setting::new(&wild(&knob.path), value, source))
         .collect()
 }
 
@@ -62,7 +62,7 @@ fn wild(path: &str) -> String {
 /// `hugepages=N` for the whole machine, `hugepages=0:1,1:2` by node.
 fn pools(value: &str, page_bytes: u64, source: &str) -> Vec<Setting> {
     let folder = format!("hugepages/hugepages-{}kB/nr_hugepages", page_bytes / 1024);
-    let setting = |path, value| Setting::new(path, value, source);
+    let setting = |path: String, value| Setting::new(&path, value, source);
     if !value.contains(':') {
         return vec![setting(format!("/sys/kernel/mm/{folder}"), value)];
     }

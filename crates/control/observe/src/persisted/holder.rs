@@ -15,6 +15,6 @@ pub(crate) fn settings(host: &Host) -> Vec<Setting> {
     }
     let lines = text.lines().enumerate().filter(|(_, line)| line.starts_with("ExecStart="));
     let set = lines.filter_map(|(index, line)| Some((index, place::of_line(line)?)));
-    set.map(|(index, (place, limit))| Setting::new(place, &limit, &format!("{UNIT_FILE}:{}", index + 1)))
+    set.map(|(index, (place, limit))| Setting::new(&place, &limit, &format!("{UNIT_FILE}:{}", index + 1)))
         .collect()
 }

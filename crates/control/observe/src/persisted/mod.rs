@@ -44,7 +44,7 @@ const RUN_TMPFILES: &str = "/run/tmpfiles.d";
 /// One line of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
-    /// The path, which may hold shell wildcards.
+    /// The path, which may hold shell wildcards, by the name that rows have for it ([`place::canonical`]).
     pub(crate) path: String,
     /// The value.
     pub(crate) value: String,
@@ -55,7 +55,8 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    pub(crate) fn new(path: String, value: &str, source: &str) -> Self {
+    pub(crate) fn new(path: &str, value: &str, source: &str) -> Self {
+        let path = place::canonical(path).into_owned();
         Self { path, value: value.to_owned(), source: source.to_owned(), spared: Vec::new() }
     }
 
@@ -64,7 +65,7 @@ impl Setting {
         self.path.contains(['*', '?', '['])
     }
 
-    /// Whether it means a place; a wildcard stays within its component.
+    /// Whether it means a place, by the name that rows have for it; a wildcard stays within its component.
     fn covers(&self, place: &str) -> bool {
         if !self.is_wild() {
             return self.path == place;
@@ -105,7 +106,7 @@ pub(crate) fn read(
     let again = |is_sure: bool| -> Vec<Setting> {
         let writers = observation.writers.iter().filter(move |seen| seen.again.is_sure == is_sure);
         let lines = writers.flat_map(|seen| &seen.again.lines);
-        lines.map(|(path, line)| Setting::new(path.clone(), &line.value, &line.source)).collect()
+        lines.map(|(path, line)| Setting::new(path, &line.value, &line.source)).collect()
     };
     settings.extend(sysctl::settings(host, again(true)));
     let rules = udev::settings(host, observation);
@@ -216,7 +217,8 @@ fn undecided(
         for reading in readings {
             let found = persisted.get(&reading.place);
             let other = |value: &str| found.is_none_or(|found| !knob.r#type.same(&found.value, value));
-            let by_rule = maybe.iter().filter(|setting| setting.covers(&reading.place));
+            let place = place::canonical(&reading.place);
+            let by_rule = maybe.iter().filter(|setting| setting.covers(&place));
             let by_rule = by_rule.map(|setting| BootValue::new(&setting.value, &setting.source));
             let beside = found.and_then(|found| {
                 let own = Reader::of(&found.source)?;
@@ -300,10 +302,11 @@ impl<'s> Settings<'s> {
         Self { all, by_place, wild }
     }
 
-    /// Those of a place, in the order in which they are applied.
+    /// Those of a place, in the order in which they are applied. A row of the user may have another name for it.
     fn of_place(&self, place: &str) -> Vec<usize> {
-        let mut all = self.by_place.get(place).cloned().unwrap_or_default();
-        all.extend(self.wild.iter().filter(|at| self.all[**at].covers(place)));
+        let place = place::canonical(place);
+        let mut all = self.by_place.get(place.as_ref()).cloned().unwrap_or_default();
+        all.extend(self.wild.iter().filter(|at| self.all[**at].covers(&place)));
         all.sort_unstable();
         all
     }
@@ -406,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_last_setting_wins_and_the_others_are_told() {
-        let setting = |path: &str, value, source| Setting::new(path.to_owned(), value, source);
+        let setting = Setting::new;
         let settings = [
             setting("/sys/block/*/queue/scheduler", "none", "a.conf:1"),
             setting("/sys/block/sda/queue/scheduler", "bfq", "b.conf:2"),
@@ -419,15 +422,33 @@ mod tests {
         assert_eq!(winner(&settings, "/sys/block/vda/queue/nomerges"), None);
     }
 
+    #[test]
+    fn a_line_for_another_name_of_a_place_is_one_for_the_place() {
+        const GOVERNOR: &str = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor";
+        const SCHEDULER: &str = "/sys/block/nvme1n1/queue/scheduler";
+        const READ_AHEAD: &str = "/sys/block/nvme1n1/queue/read_ahead_kb";
+        for (path, place, is_meant) in [
+            ("/sys/devices/system/cpu/cpufreq/policy3/scaling_governor", GOVERNOR, true),
+            ("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", GOVERNOR, true),
+            ("/sys/devices/system/cpu/cpufreq/policy[0-2]/scaling_governor", GOVERNOR, false),
+            ("/sys/devices/system/cpu/cpu[0-7]/cpufreq/scaling_governor", GOVERNOR, true),
+            ("/sys/class/block/nvme1n1/queue/scheduler", SCHEDULER, true),
+            ("/sys/block/nvme[01]n1/queue/scheduler", SCHEDULER, true),
+            ("/sys/block/nvme[!1]n1/queue/scheduler", SCHEDULER, false),
+            ("/sys/block/nvme1n1/bdi/read_ahead_kb", READ_AHEAD, true),
+            // A row of the user's own has such a name for its places.
+            ("/sys/block/nvme1n1/queue/scheduler", "/sys/class/block/nvme1n1/queue/scheduler", true),
+        ] {
+            let found = winner(&[Setting::new(path, "x", "a.conf:1")], place);
+            assert_eq!(found.is_some(), is_meant, "{path} {place}");
+        }
+    }
+
     /// One of them is looked at for each place of a host, and not each for all.
     #[test]
     fn many_lines_of_one_key_take_no_more_time_with_each_place() {
         let line = |number: usize| {
-            Setting::new(
-                "/proc/sys/vm/swappiness".to_owned(),
-                &number.to_string(),
-                &format!("a.conf:{number}"),
-            )
+            Setting::new("/proc/sys/vm/swappiness", &number.to_string(), &format!("a.conf:{number}"))
         };
         let all: Vec<Setting> = (1..=200_000).map(line).collect();
         let settings = Settings::of(&all);
@@ -449,7 +470,7 @@ mod tests {
         let is_cleared = |settings: &[Setting], id: &str, place: &str| {
             twin_is_later(&Settings::of(settings), knob(id), place, &catalogue)
         };
-        let line = |path: &str, value| Setting::new(path.to_owned(), value, "x.conf:1");
+        let line = |path, value| Setting::new(path, value, "x.conf:1");
         let both = [line(bytes, "4096000"), line(ratio, "10")];
         assert!(is_cleared(&both, "vm.dirty_bytes", bytes));
         assert!(!is_cleared(&both, "vm.dirty_ratio", ratio));

@@ -42,7 +42,7 @@ pub(crate) fn settings(host: &Host, observation: &Observation) -> Vec<Setting> {
         let Some((_, name)) = place.rsplit_once('/') else { continue };
         for options in sources(host, &table, &point) {
             let value = value(&options, name, observation);
-            settings.extend(value.map(|value| Setting::new(place.to_owned(), &value, &options.source)));
+            settings.extend(value.map(|value| Setting::new(place, &value, &options.source)));
         }
     }
     settings

@@ -66,7 +66,7 @@ pub(crate) fn written_again(host: &Host, except: &[&str]) -> Vec<Setting> {
             let is_path = key.find(['.', '/']).is_some_and(|at| key[at..].starts_with('/'));
             let is_left = except.iter().any(|pattern| place::matches(pattern, key));
             let is_none = is_path || is_left || key.contains(['*', '?', '[']) || value.is_empty();
-            (!is_none).then(|| Setting::new(place::of_sysctl(key), value, &format!("{file}:{}", index + 1)))
+            (!is_none).then(|| Setting::new(&place::of_sysctl(key), value, &format!("{file}:{}", index + 1)))
         });
         lines.collect::<Vec<_>>()
     });
@@ -137,7 +137,7 @@ pub(crate) fn parse(text: &str, file: &str) -> Vec<Setting> {
                 None => return None,
             };
             let source = format!("{file}:{}", index + 1);
-            Some(Setting::new(place::of_sysctl(key), value, &source))
+            Some(Setting::new(&place::of_sysctl(key), value, &source))
         })
         .collect()
 }

@@ -1,11 +1,14 @@
 //! `tmpfiles.d(5)`: lines of type `w` write a value to a file at boot, which is how settings of /sys are
 //! kept.
 //!
-//! Files are sorted by name over all folders; of several lines for one path the first counts.
+//! Files are sorted by name over all folders; of several lines for one path the first counts. A path may hold wildcards
+//! and braces, which systemd has `glob(3)` take apart (`GLOB_BRACE`): lines are of one path where their words are the
+//! same, and not where they come to the same file.
 
 use std::collections::HashSet;
 
 use planish_host::Host;
+use planish_model::place;
 
 use super::{Setting, files};
 
@@ -23,18 +26,35 @@ pub(crate) fn settings(host: &Host) -> Vec<Setting> {
     let mut settings = Vec::new();
     for file in files(host, &super::kept(&FOLDERS), ".conf") {
         let Ok(text) = host.read_lossy(&file) else { continue };
-        settings.extend(parse(&text, &file).into_iter().filter(|setting| seen.insert(setting.path.clone())));
+        let lines = parse(&text, &file).into_iter().filter(|line| seen.insert(line.path.clone()));
+        settings.extend(lines.flat_map(Line::settings));
     }
     settings
 }
 
 /// What the next boot may set besides, as `sysctl::of_this_boot` has it.
 pub(crate) fn of_this_boot(host: &Host) -> Vec<Setting> {
-    super::of_run(host, &FOLDERS, ".conf").iter().flat_map(|(file, text)| parse(text, file)).collect()
+    let files = super::of_run(host, &FOLDERS, ".conf");
+    files.iter().flat_map(|(file, text)| parse(text, file)).flat_map(Line::settings).collect()
+}
+
+/// A line that writes.
+struct Line {
+    path: String,
+    value: String,
+    source: String,
+}
+
+impl Line {
+    /// What it sets: its braces may name several paths.
+    fn settings(self) -> Vec<Setting> {
+        let paths = place::in_braces(&self.path);
+        paths.iter().map(|path| Setting::new(path, &self.value, &self.source)).collect()
+    }
 }
 
 /// Lines such as `w! /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`.
-fn parse(text: &str, file: &str) -> Vec<Setting> {
+fn parse(text: &str, file: &str) -> Vec<Line> {
     text.lines()
         .enumerate()
         .filter_map(|(index, line)| {
@@ -49,13 +69,13 @@ fn parse(text: &str, file: &str) -> Vec<Setting> {
             if !field()?.starts_with('w') {
                 return None;
             }
-            let path = field()?.trim_matches('"').to_owned();
+            let path = field()?.trim_matches(['"', '\'']).to_owned();
             for _ in ["mode", "user", "group", "age"] {
                 field()?;
             }
             let source = format!("{file}:{}", index + 1);
             let literal = |text: &str| text.replace("%%", "%").replace("\\\\", "\\");
-            (!rest.is_empty()).then(|| Setting::new(literal(&path), &literal(rest), &source))
+            (!rest.is_empty()).then(|| Line { path: literal(&path), value: literal(rest), source })
         })
         .collect()
 }
@@ -64,7 +84,7 @@ fn parse(text: &str, file: &str) -> Vec<Setting> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::parse;
+    use super::{parse, settings};
 
     #[test]
     fn only_written_values_are_settings() {
@@ -75,6 +95,33 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].value.as_str(), found[0].source.as_str()), ("madvise", "t.conf:3"));
         assert_eq!(found[1].path, "/sys/block/*/queue/scheduler");
+    }
+
+    #[test]
+    fn braces_name_several_paths_and_do_not_hide_another_line() {
+        let line = |path: &str, value: &str| format!("w {path} - - - - {value}\n");
+        let text = [
+            line("/sys/block/nvme{0,1}n1/queue/scheduler", "bfq"),
+            line("/sys/block/nvme1n1/queue/scheduler", "kyber"),
+            line("/sys/block/nvme{0,1}n1/queue/scheduler", "none"),
+            line("'/sys/class/block/sd[ab]/queue/scheduler'", "bfq"),
+        ];
+        let (_folder, host) = crate::testing::host(&[("/etc/tmpfiles.d/z.conf", text.concat())]);
+        let told: Vec<String> = settings(&host)
+            .iter()
+            .map(|set| {
+                format!("{} {} {}", set.path, set.value, &set.source["/etc/tmpfiles.d/z.conf".len()..])
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "/sys/block/nvme0n1/queue/scheduler bfq :1",
+                "/sys/block/nvme1n1/queue/scheduler bfq :1",
+                "/sys/block/nvme1n1/queue/scheduler kyber :2",
+                "/sys/block/sd[ab]/queue/scheduler bfq :4",
+            ]
+        );
     }
 
     proptest! {

@@ -185,7 +185,7 @@ fn sets(rule: &Rule, tails: &BTreeSet<String>, is_card: bool) -> bool {
 
 /// What an effect sets of the places of a device, and whether it does for sure.
 fn of_effect(effect: &Effect, seen: &Seen<'_>, tails: &BTreeSet<String>) -> Vec<(Setting, bool)> {
-    let setting = |path: String, value: &str| (Setting::new(path, value, &effect.source), effect.is_sure);
+    let setting = |path: String, value: &str| (Setting::new(&path, value, &effect.source), effect.is_sure);
     match &effect.target {
         Target::Attribute(pattern) => {
             // Another name of the same file.
@@ -205,8 +205,9 @@ fn of_effect(effect: &Effect, seen: &Seen<'_>, tails: &BTreeSet<String>) -> Vec<
         Target::Ethtool(_) => Vec::new(),
         Target::Sysctl(_) | Target::File(_) => {
             let of = |mut setting: Setting| {
-                // By the name that it had before, which nobody knows: it may be this one.
-                setting.path = setting.path.replace(&format!("/{UNKNOWN}/"), &format!("/{}/", seen.name));
+                if !effect.is_sure && setting.path.contains(UNKNOWN) {
+                    setting.path = called(&setting.path, &seen.name);
+                }
                 (setting, effect.is_sure)
             };
             everywhere(effect).map(of).collect()
@@ -214,17 +215,21 @@ fn of_effect(effect: &Effect, seen: &Seen<'_>, tails: &BTreeSet<String>) -> Vec<
     }
 }
 
+/// A path with the name of a device for each component that may be it: by the name that it had before, or by its
+/// number, which nobody looks up.
+fn called(path: &str, name: &str) -> String {
+    let may_be = |part: &str| part.contains(UNKNOWN) && place::matches(&part.replace(UNKNOWN, "*"), name);
+    path.split('/').map(|part| if may_be(part) { name } else { part }).collect::<Vec<_>>().join("/")
+}
+
 /// What an effect sets that needs no device.
 fn everywhere(effect: &Effect) -> impl Iterator<Item = Setting> {
     let path = match &effect.target {
         Target::Sysctl(key) => Some(place::of_sysctl(key)),
-        Target::File(path) => Some(match path.strip_prefix("/sys/class/block/") {
-            Some(rest) => format!("/sys/block/{rest}"),
-            None => path.clone(),
-        }),
+        Target::File(path) => Some(path.clone()),
         Target::Attribute(_) | Target::Ethtool(_) => None,
     };
-    path.map(|path| Setting::new(path, &effect.value, &effect.source)).into_iter()
+    path.map(|path| Setting::new(&path, &effect.value, &effect.source)).into_iter()
 }
 
 /// What a call of ethtool sets of a card.

@@ -1,5 +1,6 @@
 //! The knobs that texts of a writer name, and what becomes of them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use planish_formats::shell::{Effect, What};
@@ -52,8 +53,9 @@ impl Named {
                 What::File(path) => self.written(places, path, &effect.says, is_sure, from),
                 What::Key(key) => self.written(places, &place::of_sysctl(key), &effect.says, is_sure, from),
                 What::Below(folder, name) => {
-                    let knobs = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
-                    self.may_set(knobs, from)
+                    let by_name = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
+                    let linked = linked_below(places, folder, name);
+                    self.may_set(by_name.chain(linked), from)
                 }
                 What::Load(path) => self.loaded(look, path, is_sure, from),
                 What::Profile(names) => self.may_set(profiles::made_active(look, names).into_iter(), from),
@@ -156,7 +158,8 @@ fn ends_in(word: &str, name: &str) -> bool {
     end.is_some_and(|end| end.iter().zip(name.as_bytes()).all(is_same))
 }
 
-/// The files of the kernel that a text names, each as a pattern: of what a variable holds, anything may come.
+/// The files of the kernel that a text names, each as a pattern: of what a variable holds, or stands in braces,
+/// anything may come.
 fn paths(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| c.is_whitespace() || "'\";&|<>()=`".contains(c));
     words.filter(|word| word.starts_with("/sys/") || word.starts_with("/proc/")).map(|word| {
@@ -171,8 +174,19 @@ fn paths(text: &str) -> impl Iterator<Item = String> {
             pattern.push('*');
             pattern.push_str(rest);
         }
-        pattern
+        if pattern.contains('{') { without_braces(&pattern) } else { pattern }
     })
+}
+
+/// A path with a star for what stands in braces.
+fn without_braces(path: &str) -> String {
+    let parts = path.split('/').map(|part| match (part.find('{'), part.rfind('}')) {
+        (Some(open), Some(close)) if open < close => {
+            Cow::Owned([&part[..open], "*", &part[close + 1..]].concat())
+        }
+        _ => Cow::Borrowed(part),
+    });
+    parts.collect::<Vec<_>>().join("/")
 }
 
 /// The knobs of a key of `sysctl`, which may hold wildcards.
@@ -200,9 +214,23 @@ fn is_below(knob: &Knob, folder: &str, name: &str) -> bool {
     fits && leads
 }
 
+/// Levels of folders below one that a link leads to: `/sys/class/block/sda/queue/scheduler`.
+const LEVELS: usize = 3;
+
+/// The knobs that have a place below a folder by another of its names.
+fn linked_below<'c>(places: &Places<'c>, folder: &str, name: &str) -> Vec<&'c Knob> {
+    if !folder.starts_with("/sys/") {
+        return Vec::new();
+    }
+    let folder = folder.trim_end_matches('/');
+    let paths = (0..LEVELS).map(|levels| format!("{folder}{}/{name}", "/*".repeat(levels)));
+    paths.flat_map(|path| places.at(&path).to_vec()).collect()
+}
+
 /// Whether a path says which knob it is of: what it leaves open is which of its places.
 fn tells_knob(knob: &Knob, path: &str) -> bool {
-    let pairs = knob.path.split('/').zip(path.split('/'));
+    let (ours, theirs) = (place::canonical(&knob.path), place::canonical(path));
+    let pairs = ours.split('/').zip(theirs.split('/'));
     pairs.into_iter().all(|(ours, theirs)| ours.contains('{') || !theirs.contains(['*', '?', '[']))
 }
 
@@ -255,6 +283,9 @@ mod tests {
             (format!("echo performance >{folder}/cpu*/cpufreq/scaling_governor; true"), true),
             (format!("echo performance | tee \"{folder}/cpu${{i}}/cpufreq/scaling_governor\""), true),
             (format!("echo performance | tee {folder}/$cpu/cpufreq/scaling_governor"), true),
+            (format!("echo performance | tee {folder}/cpu{{0,{{1..3}}}}/cpufreq/scaling_governor"), true),
+            (format!("echo performance | tee {folder}/cpufreq/policy$i/scaling_governor"), true),
+            (format!("cat {folder}/cpufreq/policy{{0,1}}/scaling_available_governors"), false),
             (format!("cat {folder}/cpu0/cpufreq/scaling_available_governors"), false),
             (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor.bak"), false),
             ("cpufreq-set -g performance".to_owned(), false),

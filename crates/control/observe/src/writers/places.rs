@@ -1,5 +1,6 @@
 //! The knobs that have a place at a path, found without a look at each row: scripts of a boot write thousands of files.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -13,8 +14,8 @@ pub(super) struct Places<'c> {
     pub(super) catalogue: &'c Catalogue,
     /// The folders of the root that any row has a place in.
     roots: BTreeSet<&'c str>,
-    /// By how many components a path has.
-    rows: BTreeMap<usize, Vec<&'c Knob>>,
+    /// By how many components a path has, each with the name that a path is held against.
+    rows: BTreeMap<usize, Vec<(Cow<'c, str>, &'c Knob)>>,
     /// Those with one place each, by the last part of its name.
     names: HashMap<&'c str, Vec<&'c Knob>>,
     known: RefCell<BTreeMap<String, Rc<[&'c Knob]>>>,
@@ -22,9 +23,10 @@ pub(super) struct Places<'c> {
 
 impl<'c> Places<'c> {
     pub(super) fn of(catalogue: &'c Catalogue) -> Self {
-        let mut rows: BTreeMap<usize, Vec<&Knob>> = BTreeMap::new();
+        let mut rows: BTreeMap<usize, Vec<(Cow<'c, str>, &Knob)>> = BTreeMap::new();
         for knob in catalogue.knobs() {
-            rows.entry(knob.path.split('/').count()).or_default().push(knob);
+            let name = place::canonical(&knob.path);
+            rows.entry(name.split('/').count()).or_default().push((name, knob));
         }
         let mut names: HashMap<&str, Vec<&Knob>> = HashMap::new();
         for knob in catalogue.knobs().filter(|knob| !knob.has_holes() && knob.boot_parameter().is_none()) {
@@ -34,7 +36,7 @@ impl<'c> Places<'c> {
         Self { catalogue, roots, rows, names, known: RefCell::default() }
     }
 
-    /// The knobs that have a place there. Most of what scripts write are files of their own.
+    /// The knobs that have a place there, by whichever of its names. Most of what scripts write are files of their own.
     pub(super) fn at(&self, path: &str) -> Rc<[&'c Knob]> {
         if !root(path).is_some_and(|root| self.roots.contains(root) || root.contains(WILDCARDS)) {
             return Rc::new([]);
@@ -42,8 +44,10 @@ impl<'c> Places<'c> {
         if let Some(known) = self.known.borrow().get(path) {
             return Rc::clone(known);
         }
-        let rows = self.rows.get(&path.split('/').count()).into_iter().flatten();
-        let found: Rc<[&Knob]> = rows.filter(|knob| is_place(knob, path)).copied().collect();
+        let name = place::canonical(path);
+        let rows = self.rows.get(&name.split('/').count()).into_iter().flatten();
+        let found: Rc<[&Knob]> =
+            rows.filter(|(row, _)| is_of_row(row, &name)).map(|(_, knob)| *knob).collect();
         self.known.borrow_mut().insert(path.to_owned(), Rc::clone(&found));
         found
     }
@@ -67,23 +71,26 @@ fn last(name: &str) -> &str {
 
 /// The first folder of a path from the root.
 fn root(path: &str) -> Option<&str> {
-    path.strip_prefix('/')?.split('/').next()
+    path.strip_prefix('/')?.trim_start_matches('/').split('/').next()
 }
 
-/// Whether a knob has a place there; a wildcard of the path stays within its component.
+/// Whether a knob has a place there, by whichever of its names; a wildcard of the path stays within its component.
 pub(super) fn is_place(knob: &Knob, path: &str) -> bool {
-    let (mut ours, mut theirs) = (knob.path.split('/'), path.split('/'));
+    is_of_row(&place::canonical(&knob.path), &place::canonical(path))
+}
+
+/// The same of the names that rows have.
+fn is_of_row(row: &str, path: &str) -> bool {
+    let (mut ours, mut theirs) = (row.split('/'), path.split('/'));
     loop {
         match (ours.next(), theirs.next()) {
             (None, None) => return true,
             (Some(ours), Some(theirs)) => {
-                let (hole, wild) = (ours.contains('{'), theirs.contains(WILDCARDS));
-                let before = ours.split('{').next().unwrap_or_default();
-                let fits = match (hole, wild) {
+                let fits = match (ours.contains('{'), theirs.contains(WILDCARDS)) {
                     (false, false) => ours == theirs,
                     (false, true) => place::matches(theirs, ours),
                     (true, false) => place::captures(ours, theirs).is_some(),
-                    (true, true) => theirs.starts_with(before) || theirs.starts_with(WILDCARDS),
+                    (true, true) => place::may_mean(theirs, ours),
                 };
                 if !fits {
                     return false;
@@ -112,6 +119,32 @@ mod tests {
             assert_eq!(ids("/*/sys/vm/swappiness"), ["vm.swappiness"]);
         }
         assert_eq!(places.looked_up(), 2);
+    }
+
+    #[test]
+    fn a_place_is_found_by_each_of_its_names() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let places = Places::of(&catalogue);
+        for (path, id) in [
+            ("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "cpu.governor"),
+            ("/sys/devices/system/cpu/cpufreq/policy[0-7]/scaling_governor", "cpu.governor"),
+            ("/sys/devices/system/cpu/cpufreq/*/scaling_governor", "cpu.governor"),
+            ("/sys/class/block/nvme*/queue/scheduler", "block.scheduler"),
+            ("/sys/block/nvme[01]n1/queue/scheduler", "block.scheduler"),
+            ("/sys//block/nvme0n1/queue/scheduler", "block.scheduler"),
+            ("//sys/block/nvme0n1/queue/scheduler", "block.scheduler"),
+            ("/sys/block/nvme0n1/bdi/read_ahead_kb", "block.read_ahead_kb"),
+            ("/sys/block/nvme0n1/bdi/max_ratio", ""),
+            ("/sys/class/blocks/nvme0n1/queue/sched", ""),
+            ("/proc/sys/vm/[st]wappiness", "vm.swappiness"),
+            ("/proc/sys/vm/[!s]wappiness", ""),
+        ] {
+            let found: Vec<&str> = places.at(path).iter().map(|knob| knob.id.as_str()).collect();
+            assert_eq!(found.join(" "), id, "{path}");
+            let by_each: Vec<&str> =
+                catalogue.knobs().filter(|knob| is_place(knob, path)).map(|knob| knob.id.as_str()).collect();
+            assert_eq!(by_each, found, "{path}");
+        }
     }
 
     /// What the index leaves out no row has.

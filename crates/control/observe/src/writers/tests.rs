@@ -152,7 +152,24 @@ fn a_byte_that_is_no_utf_8_hides_no_script() {
     assert_eq!(seen[0].maybe.len(), 0);
 }
 
-/// Of the work, not of the time: each unit starts functions that write the same files, and files of their own.
+#[test]
+fn a_script_that_names_a_place_by_another_of_its_names_sets_it() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let text = "#!/bin/sh\n\
+                echo powersave | tee /sys/devices/system/cpu/cpufreq/policy*/scaling_governor\n\
+                for d in /sys/class/block/nvme[01]n1/queue/scheduler; do echo mq-deadline > $d; done\n\
+                echo 64 > /sys/block/sda/bdi/read_ahead_kb\n\
+                find /sys/class/block/ -name nomerges | xargs -I{} sh -c 'echo 2 > {}'\n";
+    executable(root, "/etc/rc.local", text);
+    let seen = seen_in(root);
+    assert_eq!(knobs(&seen[0]), ["block.nomerges", "block.read_ahead_kb", "block.scheduler", "cpu.governor"]);
+    let maybe: Vec<&str> = seen[0].maybe.keys().map(KnobId::as_str).collect();
+    // `xargs` may write what the text names, too.
+    assert_eq!(maybe, ["block.nomerges", "block.scheduler"]);
+    assert!(seen[0].sources.contains_key(&KnobId::new("block.scheduler")));
+}
+
 #[test]
 fn a_byte_that_is_no_utf_8_hides_neither_a_profile_nor_arguments() {
     let tree = tempfile::tempdir().expect("a folder");
@@ -543,4 +560,106 @@ fn a_profile_of_tuned_that_a_boot_makes_active_may_set_what_it_says() {
     assert_eq!((will, may.join(" ")), (vec![], "thp.enabled vm.stat_interval vm.swappiness".to_owned()));
     executable(root, "/etc/rc.local", "#!/bin/sh\ntuned-adm profile none\ntuned-adm off\n");
     assert_eq!(told_by(root, "rc.local"), (vec![], vec![]));
+}
+
+/// What programs set by words of their own is told as their places, wherever such a command stands.
+#[test]
+fn what_cpupower_ethtool_and_blockdev_set_is_theirs() {
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let of_boot =
+        "cpupower frequency-set -g powersave\nblockdev --setra 8192 /dev/nvme0n1\nethtool -G ens3f0 rx 512\n";
+    let all = words(&["block.read_ahead_kb", "cpu.governor", "net.rings_rx"]);
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    executable(root, "/etc/rc.local", format!("#!/bin/sh\n{of_boot}"));
+    write(root, "/run/systemd/system/.keep", "");
+    let unit: String = of_boot.lines().map(|line| format!("ExecStart=/usr/bin/{line}\n")).collect();
+    write(root, "/etc/systemd/system/g.service", format!("[Service]\nType=oneshot\n{unit}"));
+    write(root, "/etc/systemd/system/multi-user.target.wants/g.service", "");
+    write(root, "/proc/818/comm", "cron\n");
+    let table: String = of_boot.lines().map(|line| format!("@reboot root {line}\n")).collect();
+    write(root, "/etc/crontab", table);
+    write(root, "/run/cloud-init/enabled", "");
+    let block: String = of_boot.lines().map(|line| format!("    {line}\n")).collect();
+    write(root, "/etc/cloud/cloud.cfg.d/99.cfg", format!("#cloud-config\nruncmd:\n  - |\n{block}"));
+    for id in ["rc.local", "units", "cron", "cloud-init"] {
+        assert_eq!(told_by(root, id), (all.clone(), vec![]), "{id}");
+    }
+    write(root, "/etc/udev/rules.d/60-own.rules", "RUN+=\"/usr/bin/cpupower frequency-set -g powersave\"\n");
+    assert_eq!(told_by(root, "udev-programs"), (vec![], words(&["cpu.governor"])));
+
+    // Each with its own value, in the units of the place.
+    let seen = seen_in(root).into_iter().find(|writer| writer.id == "rc.local").expect("it is");
+    let catalogue = Catalogue::embedded().expect("sound");
+    let sets = |id: &str, value: &str| {
+        let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+        seen.sets_as_wanted(knob, value)
+    };
+    assert!(sets("block.read_ahead_kb", "4096") && !sets("block.read_ahead_kb", "8192"));
+    assert!(sets("cpu.governor", "powersave") && sets("net.rings_rx", "512"));
+}
+
+/// The places that base/formats tells of words of ethtool, cpupower and blockdev are those of the catalogue.
+#[test]
+fn places_of_settings_by_words_are_those_of_the_catalogue() {
+    use planish_formats::shell::{Effect, What, effects};
+    use planish_model::cards;
+    let catalogue = Catalogue::embedded().expect("sound");
+    let written = |command: &str| -> Vec<String> {
+        let file = |effect: Effect| match effect.what {
+            What::File(path) => Some(path),
+            _ => None,
+        };
+        effects(command, None).into_iter().filter_map(file).collect()
+    };
+    let mut of_cards = 0;
+    for knob in catalogue.knobs() {
+        let path = knob.path.replace("{nic}", "eth0");
+        let Some(command) = cards::command(&path, "1") else { continue };
+        let told = written(&format!("ethtool {} {} {}", command.option, command.card, command.words));
+        assert!(told.contains(&path), "{}: {told:?}", knob.id);
+        of_cards += 1;
+    }
+    assert!(of_cards > 15, "{of_cards}");
+    // Each word that stands for several knobs, or beside another.
+    for word in [
+        "gro",
+        "rx-gro",
+        "generic-receive-offload",
+        "gso",
+        "tx-generic-segmentation",
+        "generic-segmentation-offload",
+        "tso",
+        "tx-tcp-segmentation",
+        "tx-tcp6-segmentation",
+        "tcp-segmentation-offload",
+        "lro",
+        "rx-lro",
+        "large-receive-offload",
+        "ntuple",
+        "rx-ntuple-filter",
+        "ntuple-filters",
+        "sg",
+        "rx",
+    ] {
+        let said = cards::settings("-K", &[word.to_owned(), "on".to_owned()]);
+        let place = |said| match said {
+            cards::Said::Value { knob, .. } => cards::place_of(knob, "eth0"),
+            cards::Said::Refused { .. } => None,
+        };
+        let expected: Vec<String> = said.into_iter().filter_map(place).collect();
+        assert_eq!(written(&format!("ethtool -K eth0 {word} on")), expected, "{word}");
+    }
+    for command in [
+        "cpupower frequency-set -g x -d 1 -u 2",
+        "cpupower frequency-set -f 1",
+        "cpupower idle-set -d 1 -e 2 -D 3 -E",
+        "cpupower set -b 1 -e x -t 1",
+        "cpufreq-set -g x",
+        "blockdev --setra 8 /dev/sda",
+    ] {
+        let told = written(command);
+        let is_known = |path: &String| catalogue.knobs().any(|knob| places::is_place(knob, path));
+        assert!(!told.is_empty() && told.iter().all(is_known), "{command}: {told:?}");
+    }
 }

@@ -108,6 +108,14 @@ fn rules_that_are_out_there_are_followed() {
     let shell = "ACTION==\"add\", KERNEL==\"sda\", \
                  RUN+=\"/bin/sh -c 'echo 4096 > /sys/block/%k/queue/read_ahead_kb'\"\n";
     assert_eq!(sets(shell), [format!("1 {READ_AHEAD}=4096")]);
+    let policy = "SUBSYSTEM==\"cpu\", RUN+=\"/bin/sh -c \
+                  'echo powersave > /sys/devices/system/cpu/cpufreq/policy%n/scaling_governor'\"\n";
+    // Its number is looked up nowhere.
+    assert_eq!(may_set(policy), ["1 /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor=powersave"]);
+    for disk in ["/sys/class/block/%k", "/sys/$devpath"] {
+        let rule = format!("KERNEL==\"sda\", RUN+=\"/bin/sh -c 'echo 4096 > {disk}/bdi/read_ahead_kb'\"\n");
+        assert_eq!(sets(&rule), [format!("1 {READ_AHEAD}=4096")], "{disk}");
+    }
     let blockdev = "ACTION==\"add\", KERNEL==\"sda\", RUN+=\"/sbin/blockdev --setra 256 /dev/%k\"\n";
     assert_eq!(sets(blockdev), [format!("1 {READ_AHEAD}=128")]);
 }
