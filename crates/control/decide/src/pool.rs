@@ -14,7 +14,8 @@
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, PoolReading, Sizing, Step, fitting,
+    Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, OutcomeKind, PoolReading, Sizing, Step,
+    fitting,
     units::{bytes, counted},
 };
 
@@ -411,8 +412,9 @@ pub(crate) fn came_short(
     let place = &raise.pool.place;
     let mut steps = own_steps(own, observation, raise.service.as_deref(), place);
     let (entry, short) = steps.find_map(|(entry, step)| {
-        let short = step.outcome.as_ref()?.short.as_ref()?;
-        (!step.is_undone()).then_some((entry, short))
+        // Pages that somebody took from the pool since are asked for once more.
+        let outcome = step.outcome.as_ref().filter(|outcome| outcome.outcome != OutcomeKind::Theirs)?;
+        (!step.is_undone()).then_some((entry, outcome.short.as_ref()?))
     })?;
     let page_bytes = raise.pool.page_bytes;
     let fits = fitting(&observation.buddy, raise.pool.node, page_bytes, observation.host.page_bytes);

@@ -5,15 +5,18 @@
 //! it had been written in this boot, and plan, check, apply and undo treat it so. Of a pool the entry holds the pages
 //! that its line asks for, as far as they are there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Coupling, Entry, EntryId, EntryStep, Original, Outcome, OutcomeKind, PoolLine, Undo};
+use crate::{
+    Coupling, Entry, EntryId, EntryStep, Original, Outcome, OutcomeKind, PoolLine, ShortGrant, Undo,
+};
 
 /// The entries as they are in this boot. Steps keep their numbers.
 ///
 /// - A step of an earlier boot that a file brought back is as if it had been written in this one, and so is its entry.
 /// - One that went with a reboot is taken back: [`OutcomeKind::GoneWithReboot`].
 /// - What an undo did to a step in this boot counts as it says.
+/// - Of a pool that somebody lowered since, a step holds what is left beside the pages of others.
 ///
 /// `pool_pages` tells how many pages a pool has, without those that are only lent; `None` where that is not known.
 #[must_use]
@@ -40,7 +43,99 @@ pub fn in_boot(entries: &[Entry], boot_id: &str, pool_pages: &dyn Fn(&str) -> Op
     for place in places {
         count_pages(&mut seen, entries, boot_id, place, pool_pages(place));
     }
+    count_lowered(&mut seen, entries, boot_id, pool_pages);
     seen
+}
+
+/// Takes note of pools that somebody lowered since entries of this boot raised them: each pool has fewer pages than others
+/// had then and than are held in it. Whose pages are gone cannot be seen. Those of others count first, as nothing of theirs
+/// may be given back for ours; of ours those of the newest entry are there first, which may have asked for them anew.
+///
+/// A step whose pages are not all there is [`OutcomeKind::Theirs`]: an undo leaves the pool and says so. A pool in whose
+/// write a kill came is left as it is: nobody knows yet what is held of it.
+fn count_lowered(
+    seen: &mut [Entry],
+    entries: &[Entry],
+    boot_id: &str,
+    pool_pages: &dyn Fn(&str) -> Option<u64>,
+) {
+    let raises = |step: &&EntryStep| step.undo == Undo::Subtract;
+    let is_of_boot = |entry: &Entry| entries.iter().any(|raw| raw.id == entry.id && raw.boot_id == boot_id);
+    let steps = seen.iter().filter(|entry| is_of_boot(entry)).flat_map(|entry| &entry.steps);
+    let places: BTreeSet<String> = steps.filter(raises).map(|step| step.place.clone()).collect();
+    for place in places {
+        let of_place = || {
+            let steps = seen.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry, step)));
+            steps.filter(|(_, step)| step.undo == Undo::Subtract && step.place == place)
+        };
+        if of_place().any(|(_, step)| step.begun.is_some()) {
+            continue;
+        }
+        let Some((others, there)) = pages_of_others(of_place(), &is_of_boot).zip(pool_pages(&place)) else {
+            continue;
+        };
+        let held = of_place().filter(|(_, step)| !step.is_undone()).map(|(_, step)| step.pages_held());
+        if there >= held.fold(others, u64::saturating_add) {
+            continue;
+        }
+        let mut left = there.saturating_sub(others);
+        for entry in seen.iter_mut().rev() {
+            for step in entry.steps.iter_mut().filter(|step| step.place == place && !step.is_undone()) {
+                let held = if step.undo == Undo::Subtract { step.pages_held() } else { 0 };
+                let still = held.min(left);
+                left -= still;
+                if still < held {
+                    lose(step, still, (there, others));
+                }
+            }
+        }
+    }
+}
+
+/// The pages that others had in a pool when an entry of this boot looked at it last: what the pool was to have behind it,
+/// without what that entry asked for, and without what older ones held then.
+fn pages_of_others<'a>(
+    of_place: impl Iterator<Item = (&'a Entry, &'a EntryStep)> + Clone,
+    is_of_boot: &dyn Fn(&Entry) -> bool,
+) -> Option<u64> {
+    let here = of_place.clone().filter(|(entry, _)| is_of_boot(entry));
+    let (newest, step) = here.max_by_key(|(entry, _)| entry.id)?;
+    let behind: u64 = step.wanted.trim().parse().ok()?;
+    let asked = step.raise_pages.unwrap_or(0).saturating_add(step.takes_pages.unwrap_or(0));
+    let handed_over = |step: &EntryStep| {
+        step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::HandedOver)
+    };
+    let was_held = |(entry, step): &(&Entry, &EntryStep)| {
+        // Pages that changed hands are among those that the newer one asked for.
+        let is_handed = newest.instead_of == Some(entry.id) && handed_over(step);
+        let is_held = !step.is_undone() || step.last_entry.is_some_and(|last| last >= newest.id);
+        entry.id < newest.id && is_held && !is_handed
+    };
+    // What it holds by now says nothing of that: a kill may have come in the undo of it. What it had lost is told.
+    let had = |step: &EntryStep| {
+        let lost = step
+            .outcome
+            .as_ref()
+            .filter(|outcome| outcome.outcome == OutcomeKind::Theirs && outcome.short.is_some());
+        lost.map_or(step.pages_asked().max(step.pages_held()), |outcome| outcome.granted_pages.unwrap_or(0))
+    };
+    let older = of_place.filter(was_held).map(|(_, step)| had(step));
+    Some(older.fold(behind.saturating_sub(asked), u64::saturating_sub))
+}
+
+/// Leaves a step so many of its pages, in a pool that has `there`, and had `others` before.
+fn lose(step: &mut EntryStep, still: u64, (there, others): (u64, u64)) {
+    let (knob, place, held) = (step.knob.clone(), step.place.clone(), step.pages_held());
+    let reason = format!("someone lowered the pool to {there} pages since");
+    let force = if still > 0 { "; --force gives them back" } else { "" };
+    let mut outcome = step.outcome.take().unwrap_or_else(|| Outcome::new(knob, place, OutcomeKind::Theirs));
+    outcome.outcome = OutcomeKind::Theirs;
+    outcome.granted_pages = Some(still);
+    outcome.detail = Some(format!(
+        "{reason}; others had {others} when it was raised, so that {still} of {held} pages are ours still{force}"
+    ));
+    outcome.short = Some(ShortGrant { asked: held, granted: still, reason, fits: None });
+    (step.outcome, step.undone) = (Some(outcome), None);
 }
 
 /// What our file gives a pool at boot: the pages of each entry that is in it, and those of files of others. `None` for
@@ -321,6 +416,68 @@ mod tests {
         assert_eq!(pages_in_file(&entries, POOL), Some(12));
         assert_eq!(pages_in_file(&entries[1..], POOL), Some(8));
         assert_eq!(pages_in_file(&[], POOL), None);
+    }
+
+    /// A step that raised a pool of so many pages.
+    fn raised(from: u64, pages: u64) -> EntryStep {
+        EntryStep { wanted: (from + pages).to_string(), ..raise(pages) }
+    }
+
+    #[test]
+    fn pages_that_somebody_took_from_a_pool_are_not_held() {
+        let seen_with = |entries: &[Entry], there| in_boot(entries, "first", &|_| Some(there));
+        let held =
+            |seen: &[Entry]| -> Vec<u64> { seen.iter().map(|entry| entry.steps[0].pages_held()).collect() };
+        let two = [entry(1, vec![raised(1024, 512)]), entry(2, vec![raised(1536, 8)])];
+        for (there, left) in [
+            (1544, [512, 8]),
+            (2000, [512, 8]),
+            (1540, [508, 8]),
+            (1030, [0, 6]),
+            (1024, [0, 0]),
+            (9, [0, 0]),
+        ] {
+            let seen = seen_with(&two, there);
+            assert_eq!(held(&seen), left, "{there}");
+            let outcome = seen[0].steps[0].outcome.as_ref().expect("an outcome");
+            assert_eq!(outcome.outcome == OutcomeKind::Theirs, left[0] < 512, "{there}");
+        }
+        // Not known, and in the middle of a write.
+        assert_eq!(held(&in_boot(&two, "first", &|_| None)), [512, 8]);
+        let mut begun = two.clone();
+        begun[0].steps[0].begun = Some(crate::PoolWrite { held: 0, from: 1024, to: 1536 });
+        assert_eq!(held(&seen_with(&begun, 9)), [512, 8]);
+    }
+
+    #[test]
+    fn others_had_what_an_older_entry_did_not_hold_when_a_newer_one_looked() {
+        let back = |last: Option<u64>| EntryStep {
+            undone: done(raise(0), Some(0)).outcome,
+            last_entry: last.map(EntryId),
+            ..raised(10, 4)
+        };
+        // Taken back before the newer one, and behind it: 10 were of others each time.
+        for (older, newer, there) in [(back(None), raised(10, 3), 13), (back(Some(2)), raised(14, 3), 13)] {
+            let entries = [entry(1, vec![older]), entry(2, vec![newer])];
+            for (there, held) in [(there, 3), (there - 1, 2)] {
+                let seen = in_boot(&entries, "first", &|_| Some(there));
+                assert_eq!(seen[1].steps[0].pages_held(), held, "{there}");
+            }
+        }
+        // One took the place of the other: with four pages of it, and with none.
+        for (kind, newer, there) in
+            [(OutcomeKind::HandedOver, raised(10, 4), 14), (OutcomeKind::Done, raised(14, 3), 13)]
+        {
+            let mut older = back(Some(2));
+            older.undone.as_mut().expect("it went").outcome = kind;
+            let newer = Entry { instead_of: Some(EntryId(1)), ..entry(2, vec![newer]) };
+            let asked = newer.steps[0].pages_held();
+            let entries = [entry(1, vec![older]), newer];
+            for (there, held) in [(there, asked), (there - 1, asked - 1)] {
+                let seen = in_boot(&entries, "first", &|_| Some(there));
+                assert_eq!(seen[1].steps[0].pages_held(), held, "{there}");
+            }
+        }
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
 
     // After this point no other planish writes this host.
     gone::close(&mut journal, &session.host().boot_id())?;
-    settle::pools(&mut journal, &session.host().boot_id(), &*sink)?;
+    settle::pools(&mut journal, session.host(), &*sink)?;
     settle::files(&mut journal, &session.host().boot_id(), &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
     let prepared = prepare::prepare(session, plan, options, &journal.ledger().entries, &*sink)?;

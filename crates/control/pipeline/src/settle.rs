@@ -4,10 +4,10 @@
 use planish_act::Sink;
 use planish_host::Host;
 use planish_journal::{Journal, JournalError};
-use planish_model::{EntryId, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_model::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo};
 
 use crate::contents::Contents;
-use crate::devices;
+use crate::{devices, gone};
 
 /// Removes what a kill left beside files that entries of this journal have replaced or were to replace: half of a new
 /// one, which nobody reads and nobody else would ever remove. And puts together what a power cut tore: the one file
@@ -38,15 +38,17 @@ pub(crate) fn sweep(journal: &Journal, host: &Host, sink: &dyn Sink) {
     }
 }
 
-/// Counts the pages of every pool whose last write was interrupted, before this process writes any pool: once the
-/// pool has changed for another reason, its size no longer tells how far the interrupted write came.
-pub(crate) fn pools(journal: &mut Journal, boot_id: &str, sink: &dyn Sink) -> Result<(), JournalError> {
+/// Counts the pages of every pool whose last write was interrupted, and of every pool that somebody lowered since, before
+/// this process writes any pool: once the pool has changed for another reason, its size no longer tells how far the
+/// interrupted write came, nor that pages are gone.
+pub(crate) fn pools(journal: &mut Journal, host: &Host, sink: &dyn Sink) -> Result<(), JournalError> {
+    let boot_id = host.boot_id();
     let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());
     let settled = |id: EntryId, index: usize, outcome: Option<Outcome>| Some((id, index, outcome?));
     let counted: Vec<(EntryId, usize, Outcome)> = open
         .flat_map(|entry| {
             // What an earlier boot began, its end took.
-            let here = |step: &EntryStep| entry.boot_id == boot_id || step.was_seen_in(boot_id);
+            let here = |step: &EntryStep| entry.boot_id == boot_id || step.was_seen_in(&boot_id);
             let steps = entry.steps.iter().enumerate().filter(move |(_, step)| here(step));
             steps.filter_map(|(index, step)| settled(entry.id, index, planish_act::settle(step, sink)))
         })
@@ -54,7 +56,26 @@ pub(crate) fn pools(journal: &mut Journal, boot_id: &str, sink: &dyn Sink) -> Re
     for (entry, index, outcome) in counted {
         journal.outcome(entry, index, outcome)?;
     }
+    for (entry, index, outcome) in lowered(journal, host, &boot_id, sink) {
+        journal.outcome(entry, index, outcome)?;
+    }
     Ok(())
+}
+
+/// The steps of pools that somebody lowered, as far as the journal does not say so.
+fn lowered(journal: &Journal, host: &Host, boot_id: &str, sink: &dyn Sink) -> Vec<(EntryId, usize, Outcome)> {
+    let entries = &journal.ledger().entries;
+    let seen = gone::in_boot(entries, boot_id, host, &|place| sink.read(place).ok());
+    let of_entry = |(raw, seen): (&Entry, Entry)| {
+        let steps = raw.steps.iter().zip(seen.steps).enumerate();
+        let is_new = |(_, (raw, seen)): &(usize, (&EntryStep, EntryStep))| {
+            let is_theirs = seen.outcome.as_ref().is_some_and(|seen| seen.outcome == OutcomeKind::Theirs);
+            seen.undo == Undo::Subtract && is_theirs && seen.undone.is_none() && seen.outcome != raw.outcome
+        };
+        let new = steps.filter(is_new).filter_map(|(index, (_, seen))| Some((raw.id, index, seen.outcome?)));
+        new.collect::<Vec<_>>()
+    };
+    entries.iter().zip(seen).filter(|(raw, _)| raw.is_open()).flat_map(of_entry).collect()
 }
 
 /// Finds out which files of earlier boots were written, where a power cut or a kill before a reboot kept their

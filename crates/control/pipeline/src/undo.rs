@@ -151,7 +151,7 @@ pub(crate) fn undo_selected(
     };
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
-    settle::pools(&mut journal, &boot_id, &*sink)?;
+    settle::pools(&mut journal, session.host(), &*sink)?;
     settle::files(&mut journal, &boot_id, &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
 

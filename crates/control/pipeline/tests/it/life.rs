@@ -366,6 +366,33 @@ fn pages_in_use_keep_the_entry_open() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// As a line `vm.nr_hugepages = 3` does that is loaded again.
+#[test]
+fn a_pool_that_somebody_lowered_keeps_the_pages_of_others() {
+    for again in [false, true] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_here(&tree, &everything());
+        tree.edit(&pool(0), "3");
+        let checked = check(&tree.session(), Some(&everything())).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.place == pool(0)).expect("a row");
+        let because = "3 of 11 pages are there: someone lowered the pool to 3 pages since";
+        assert_eq!((row.state, row.because.as_deref()), (DriftState::Drift, Some(because)));
+        if again {
+            let applied = apply_here(&tree, &everything());
+            assert_eq!((applied.exit, tree.get(&pool(0)).as_str()), (Exit::Done, "11\n"), "{applied:#?}");
+            let undone = undo(&tree.session(), Target::Entry(EntryId(2)), false).expect("undone");
+            assert_eq!((undone.exit, tree.get(&pool(0)).as_str()), (Exit::Done, "3\n"), "{undone:#?}");
+        }
+        let undone = undo_all(&tree);
+        assert_eq!(undone.exit, Exit::Findings, "{:#?}", undone.entries);
+        let told = "others had 3 when it was raised, so that 0 of 8 pages are ours still";
+        assert!(undone.hints.iter().any(|hint| hint.contains(told)), "{:?}", undone.hints);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+    }
+}
+
 #[test]
 fn a_plan_that_was_undone_in_part_is_not_in_force() {
     let tree = Tree::new();
