@@ -312,10 +312,12 @@ fn put_back(
     sink: &dyn Sink,
 ) -> Result<Applied, PipelineError> {
     let entry = written.entry.id;
-    let PutBack { failed, outcomes, exit } = carry_out::put_back(session, journal, written, sink)?;
+    let PutBack { failed, outcomes, in_use, is_only_in_use, exit } =
+        carry_out::put_back(session, journal, written, sink)?;
     let reason = failed.detail.unwrap_or_else(|| "it is no longer there".to_owned());
     let mut hints = vec![format!("{} failed: {reason}", failed.knob)];
-    if exit == Exit::FailedNotRestored {
+    hints.extend(in_use);
+    if exit == Exit::FailedNotRestored && !is_only_in_use {
         hints.push(format!("what is left is in `planish log`; try again with: planish undo {entry}"));
     }
     let drift = look_again(session, plan, &journal.ledger().entries);

@@ -82,6 +82,11 @@ pub(crate) struct PutBack {
     pub failed: Outcome,
     /// How each step ended, and how each was taken back.
     pub outcomes: Vec<Outcome>,
+    /// What of it was left since it is in use, or since the host would not bear what was there before: what it takes
+    /// to have it back.
+    pub in_use: Vec<String>,
+    /// Whether all else is back.
+    pub is_only_in_use: bool,
     /// How the command ends.
     pub exit: Exit,
 }
@@ -114,7 +119,11 @@ pub(crate) fn put_back(
     if let Some(source) = back.journal_failure {
         return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
     }
+    let (in_use, rest): (Vec<Outcome>, Vec<Outcome>) =
+        back.outcomes.iter().cloned().partition(|outcome| outcome.outcome == OutcomeKind::InUse);
+    let is_only_in_use = rest.iter().all(|outcome| undo::is_back(&entry, outcome));
+    let in_use = undo::hints(&entry, &in_use, false);
     outcomes.extend(back.outcomes);
     let exit = if restored { Exit::FailedRestored } else { Exit::FailedNotRestored };
-    Ok(PutBack { failed, outcomes, exit })
+    Ok(PutBack { failed, outcomes, in_use, is_only_in_use, exit })
 }

@@ -199,7 +199,8 @@ pub(crate) fn install(
     // After this point a kill leaves an entry that undo takes back.
     let written = carry_out::carry_out(session, &mut journal, entry, false, &*sink)?;
     if written.failed {
-        let PutBack { failed, outcomes, exit } = carry_out::put_back(session, &mut journal, written, &*sink)?;
+        let PutBack { failed, outcomes, exit, .. } =
+            carry_out::put_back(session, &mut journal, written, &*sink)?;
         let why = failed.detail.unwrap_or_else(|| "no reason is known".to_owned());
         return Ok(Installed {
             entry: Some(entry),

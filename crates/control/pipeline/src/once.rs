@@ -160,7 +160,8 @@ pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Resul
     })?;
     let written = carry_out::carry_out(session, &mut journal, entry, false, &*sink)?;
     if written.failed {
-        let PutBack { failed, outcomes, exit } = carry_out::put_back(session, &mut journal, written, &*sink)?;
+        let PutBack { failed, outcomes, exit, .. } =
+            carry_out::put_back(session, &mut journal, written, &*sink)?;
         let why = failed.detail.unwrap_or_else(|| "no reason is known".to_owned());
         let hints = vec![format!("{}: {why}", failed.place)];
         return Ok(applied(entry, outcomes, Vec::new(), exit, hints));

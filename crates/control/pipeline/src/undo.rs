@@ -376,7 +376,7 @@ fn lost_place(entry: &Entry, back: &Outcome) -> bool {
 }
 
 /// Whether a place is as it was. One that vanished is, as long as nothing was written to it.
-fn is_back(entry: &Entry, back: &Outcome) -> bool {
+pub(crate) fn is_back(entry: &Entry, back: &Outcome) -> bool {
     match back.outcome {
         OutcomeKind::Vanished => !lost_place(entry, back),
         OutcomeKind::Done | OutcomeKind::Satisfied | OutcomeKind::NotReached => true,

@@ -410,6 +410,45 @@ fn an_undo_that_would_be_refused_is_known_before_and_behind_the_apply() {
     undo(&tree.session(), Target::Entry(EntryId(1)), false).expect_err("as was said");
 }
 
+/// An apply that is taken back and leaves a value has failed, and the host is not as it was; the undo that it names
+/// says what must be otherwise first.
+#[test]
+fn a_rollback_that_leaves_a_limit_ends_with_5_and_says_when_an_undo_helps() {
+    let tree = tree("2", "50");
+    show_limit(&tree, 255_013_683);
+    let grown = tree.get("/proc/meminfo");
+    let before = grown.replace("167772160", "96468992");
+    tree.put("/proc/meminfo", &before);
+    let rows = format!(
+        "\n[[answer]]\nplace = \"/proc/sys/vm/stat_interval\"\n\
+         derives = [{{ place = \"/proc/meminfo\", value = '''\n{grown}''' }}]\n\
+         [[answer]]\nplace = \"/proc/sys/vm/swappiness\"\nerrno = \"EIO\"\n"
+    );
+    tree.put("/meta.toml", &(tree.get("/meta.toml") + &rows));
+    let wants = [
+        ("vm.overcommit_ratio", Want::Int(95)),
+        ("vm.stat_interval", Want::Int(20)),
+        ("vm.swappiness", Want::Int(7)),
+    ];
+    let plan = planned(&tree.session(), &profile("one", &wants));
+    let applied = apply(&tree.session(), &plan, &ApplyOptions::default()).expect("it has begun");
+    assert_eq!(
+        (applied.exit, tree.get(RATIO).trim()),
+        (Exit::FailedNotRestored, "95"),
+        "{:?}",
+        applied.hints
+    );
+    let told = applied.hints.join("\n");
+    assert!(
+        told.contains("when less is promised, or another mode is in force, once more: planish undo 1"),
+        "{told}"
+    );
+    assert!(told.contains("planish undo 1 --force") && !told.contains("try again"), "{told}");
+    tree.put("/proc/meminfo", &before);
+    assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+    assert_eq!(tree.get(RATIO).trim(), "50");
+}
+
 /// A limit does not go below what is promised, whoever set the mode that holds programs to it.
 #[test]
 fn a_limit_does_not_go_back_below_a_mode_set_by_hand() {
