@@ -425,6 +425,13 @@ impl EntryStep {
         }
     }
 
+    /// Whether pages of a pool are all that is left of it: it was taken back, and a program used them then.
+    #[must_use]
+    pub fn is_left_in_use(&self) -> bool {
+        let is_in_use = |undone: &Outcome| undone.outcome == OutcomeKind::InUse;
+        self.undo == Undo::Subtract && self.undone.as_ref().is_some_and(is_in_use)
+    }
+
     /// Whether taking it back found no place any more where it had written. A file that is gone took all of ours along;
     /// a CPU that is offline, or a device, may come back with the value that it had. So may
     /// a thread of the kernel, which is not seen from everywhere.

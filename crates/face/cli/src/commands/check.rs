@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
-    Allowed, BootValue, Catalogue, Class, DriftState, Entry, EntryId, Exit, KnobCheck, KnobId, Persisted,
-    TrialBootState, Unpersisted, gone_at_boot, quoted,
+    Allowed, BootValue, Catalogue, Class, DriftState, Entry, EntryId, EntryStep, Exit, KnobCheck, KnobId,
+    Persisted, TrialBootState, Unpersisted, gone_at_boot, quoted,
 };
 use planish_pipeline::{
     self as pipeline, Checked, Half, HeldText, Session, Source, Stranger, TextFile, Unconfirmed,
@@ -183,7 +183,8 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         context.root_line(&format!("apply {profile} --persist"))
     });
     // What is on trial is persisted by no apply.
-    let lost = lost(&report, &checked.unkept, &told).filter(|_| !is_on_trial);
+    let is_going = |knob: &KnobCheck| args.source.is_none() && is_left_in_use(knob, &checked.open);
+    let lost = lost(&report, &checked.unkept, &is_going, &told).filter(|_| !is_on_trial);
     let unkept = if is_on_trial { Vec::new() } else { gone_at_boot(&checked.unkept) };
     let (is_lost, overwritten) = (lost.is_some(), overwritten(&report, &told, !is_on_trial));
     let is_cured =
@@ -191,6 +192,10 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let by_others = by_others(&report, session.catalogue());
     for note in lost.into_iter().chain(unkept).chain(overwritten).chain(by_others).chain(foreign(&report)) {
         answer = answer.note(note);
+    }
+    if args.source.is_none() {
+        answer =
+            pages_left(&checked, context).into_iter().fold(answer, |answer, (_, told)| answer.note(told));
     }
     answer = left_out_then(args, &checked, context).into_iter().fold(answer, Answer::note);
     answer = not_of_this_journal(answer, &checked, &session, is_unseen);
@@ -207,9 +212,11 @@ fn next(
     session: &Session,
     context: &Context,
 ) -> String {
+    let left = pages_left(checked, context);
     match (checked.exit, &args.source) {
         (_, _) if !checked.interrupted.is_empty() => context.root_line(&checked.interrupted[0].cure()),
         (Exit::Done, _) if session.hidden_state().is_some() => context.root_line("check"),
+        (Exit::Done, None) if !left.is_empty() => context.root_line(&format!("undo {}", left[0].0)),
         (Exit::Done, _) => context.line("log"),
         (_, _) if !checked.unfinished.is_empty() && !has_drift(report) => {
             context.root_line(&format!("undo {}", checked.unfinished[0].old))
@@ -373,7 +380,10 @@ pub(crate) fn on_trial(waiting: &Unconfirmed, context: &Context) -> String {
 /// profile is named.
 fn keeping(source: Option<&str>, checked: &Checked, session: &Session) -> Option<String> {
     let is_of = |entry: &&Entry| {
-        let sets = entry.steps.iter().any(|step| !step.knob.is_persistence() && !step.is_undone());
+        // Nobody wants to keep what was taken back, and is there since it is in use.
+        let is_going = |step: &EntryStep| source.is_none() && step.is_left_in_use();
+        let is_set = |step: &EntryStep| !step.knob.is_persistence() && !step.is_undone() && !is_going(step);
+        let sets = entry.steps.iter().any(is_set);
         sets && checked.profile.as_ref().is_none_or(|profile| *profile == entry.profile)
     };
     let entries: Vec<&Entry> = checked.open.iter().filter(is_of).collect();
@@ -427,12 +437,45 @@ fn has_drift(report: &CheckReport) -> bool {
     report.knobs.iter().any(|knob| knob.state == DriftState::Drift && knob.wanted.is_some())
 }
 
+/// Whether pages that were in use when they were taken back are all that open entries hold of a place.
+fn is_left_in_use(knob: &KnobCheck, open: &[Entry]) -> bool {
+    let own = open.iter().flat_map(|entry| &entry.steps).filter(|step| step.place == knob.place);
+    let mut own = own.filter(|step| !step.is_undone()).peekable();
+    own.peek().is_some() && own.all(EntryStep::is_left_in_use)
+}
+
+/// Entries that are undone but for huge pages which were in use then, each with what it takes to be rid of it. One
+/// whose place another one is to take is told as that.
+fn pages_left(checked: &Checked, context: &Context) -> Vec<(EntryId, String)> {
+    let told = |entry: &Entry| {
+        let mut left: BTreeMap<&KnobId, u64> = BTreeMap::new();
+        for step in entry.steps.iter().filter(|step| step.is_left_in_use()) {
+            *left.entry(&step.knob).or_default() += step.pages_held();
+        }
+        let pages = left.iter().map(|(knob, pages)| format!("{pages} of {knob}")).collect::<Vec<_>>();
+        let undo = context.root_line(&format!("undo {}", entry.id));
+        let text = format!(
+            "entry {} is undone but for huge pages that were in use ({}): once nobody uses them: {undo}",
+            entry.id,
+            pages.join(", ")
+        );
+        (!left.is_empty()).then_some((entry.id, text))
+    };
+    let is_replaced = |entry: &&Entry| checked.unfinished.iter().any(|left| left.old == entry.id);
+    checked.open.iter().filter(|entry| !is_replaced(entry)).filter_map(told).collect()
+}
+
 /// What runs as wanted, and only until the next boot, although a file of ours would keep it.
-fn lost(report: &CheckReport, unkept: &[Unpersisted], cure: &str) -> Option<String> {
+fn lost(
+    report: &CheckReport,
+    unkept: &[Unpersisted],
+    is_going: &dyn Fn(&KnobCheck) -> bool,
+    cure: &str,
+) -> Option<String> {
     let is_unkept = |knob: &KnobCheck| unkept.iter().any(|left| left.place == knob.place);
     let lost = report.knobs.iter().filter(|knob| knob.state == DriftState::LostAtBoot);
     // The cure would be told again after it was typed.
-    let lost = lost.filter(|knob| !is_unkept(knob) && !is_read_after_ours(knob));
+    let lost = lost.filter(|knob| !is_unkept(knob) && !is_read_after_ours(knob) && !is_going(knob));
     let count = lost.clone().count();
     // Where files say otherwise, their rows name them.
     lost.into_iter()

@@ -405,6 +405,33 @@ fn nobody_is_sent_to_persist_what_no_file_brings_back() {
     }
 }
 
+/// It is what the user has just taken back.
+#[test]
+fn nobody_is_sent_to_persist_pages_that_an_undo_left_in_use() {
+    let sandbox = sandbox();
+    let own = "name = \"own\"\nsummary = \"s\"\n[want]\n\"hugepages.2m\" = { need_bytes = 268435456, nodes = [0] }\n";
+    std::fs::write(sandbox.path().join("own.toml"), own).expect("a profile");
+    assert_eq!(on(sandbox.path(), &["apply", "./own.toml", "--yes"]).exit, 0);
+    let node = sandbox.path().join("host/sys/devices/system/node/node0/hugepages/hugepages-2048kB");
+    let free = |pages: &str| std::fs::write(node.join("free_hugepages"), pages).expect("a file");
+    free("28\n");
+    assert_eq!(on(sandbox.path(), &["undo"]).exit, 1);
+    let checked = on(sandbox.path(), &["check"]);
+    let told = &checked.stdout;
+    assert!(checked.exit == 0 && !told.contains("will not outlast a reboot"), "{told}");
+    let left =
+        "entry 1 is undone but for huge pages that were in use (100 of hugepages.2m): once nobody uses them";
+    assert!(told.contains(left), "{told}");
+    let log = command(sandbox.path(), ["--root", "host", "--state", "state", "log"]).output().map(Run::from);
+    let log = log.expect("the binary starts").stdout;
+    assert!(log.contains("undone, pages in use"), "{log}");
+    let next = message(&checked, "next");
+    assert_eq!(next, format!("{HERE} undo 1"));
+    free("100\n");
+    assert_eq!(typed(sandbox.path(), &next).exit, 0);
+    assert_eq!(message(&on(sandbox.path(), &["check"]), "next"), format!("{HERE} log"));
+}
+
 #[test]
 fn a_file_of_another_state_folder_is_told_as_one() {
     let sandbox = sandbox();

@@ -79,6 +79,9 @@ fn state(entry: &Entry) -> Cell {
             Cell::styled(format!("undone{why}{left}"), styles::WARNING)
         }
         EntryState::Open if entry.is_undone_in_part() => Cell::styled("undone in part", styles::BAD),
+        EntryState::Open if entry.steps.iter().any(EntryStep::is_left_in_use) => {
+            Cell::styled("undone, pages in use", styles::WARNING)
+        }
         EntryState::Open => Cell::styled("open", styles::GOOD),
         EntryState::Unconfirmed => Cell::styled("unconfirmed", styles::WARNING),
         EntryState::Interrupted => Cell::styled("interrupted", styles::BAD),
