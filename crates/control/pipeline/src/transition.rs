@@ -543,6 +543,15 @@ pub(crate) fn inherits(heir: Option<&Entry>, step: &EntryStep) -> Option<(EntryI
     let own =
         |other: &EntryStep| other.undo == Undo::Subtract && other.place == step.place && !other.is_undone();
     let mut steps = heir.steps.iter().enumerate().filter(|(_, other)| own(other));
+/// What stood in the pool of a step before both an entry and the one whose place that took, which is gone: the step
+/// itself found the pages of that one. `None` where it took nobody's place, or that one is there still.
+pub(crate) fn pool_before(entry: &Entry, step: &EntryStep, known: &[Entry]) -> Option<String> {
+    let id = entry.instead_of.filter(|_| step.undo == Undo::Subtract)?;
+    let old = known.iter().find(|other| other.id == id && !other.is_open())?;
+    let own = old.steps.iter().find(|other| other.undo == step.undo && other.place == step.place)?;
+    pool_before(old, own, known).or_else(|| own.original().map(|original| original.value.clone()))
+}
+
     steps.find_map(|(at, other)| Some((heir.id, at, other.takes_pages?)))
 }
 

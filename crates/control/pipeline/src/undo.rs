@@ -234,7 +234,7 @@ fn take_entry(
     let mut entry = journal.ledger().entry(id).expect("it was selected from the ledger").clone();
     devices::follow(session.host(), std::slice::from_mut(&mut entry));
     let known = session.in_boot(&journal.ledger().entries);
-    let steps = entry.steps.iter().map(|step| stack::with_originals(step, &known)).collect();
+    let steps = entry.steps.iter().map(|step| before_all(&entry, step, &known)).collect();
     let before = Entry { steps, ..entry.clone() };
     let mut back = undo_entry(session, journal, &entry, command, force, sink);
     match back.journal_failure.take() {
@@ -244,6 +244,19 @@ fn take_entry(
         }
         None => Ok(Taken { entry, before, back }),
     }
+}
+
+/// A step with the originals that count now; of a pool also that of the entry whose place its own took, which had its
+/// pages there before.
+fn before_all(entry: &Entry, step: &EntryStep, known: &[Entry]) -> EntryStep {
+    let mut step = stack::with_originals(step, known);
+    let before = transition::pool_before(entry, &step, known);
+    let place = step.place.clone();
+    let own = step.originals.iter_mut().find(|original| original.place == place);
+    if let Some((own, before)) = own.zip(before) {
+        own.value = before;
+    }
+    step
 }
 
 /// Tells how an entry was taken back.
