@@ -77,8 +77,8 @@ pub struct Instead {
     /// Files for the next boot, and drop-ins, that the entry has lines in: those are taken out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Pools that the entry was granted pages of, and how many of them go back to the host. It tells, and is no part of
-    /// the hash: what is taken over is, with its step.
+    /// Pools that the entry was granted pages of, and how many of them can go back to the host now. It tells, and is no
+    /// part of the hash: what is taken over is, with its step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolGoing>,
 }
@@ -110,8 +110,13 @@ pub struct PoolGoing {
     pub pool: PoolUse,
     /// Those that the plan takes over.
     pub taken_over: u64,
-    /// Those that go back to the host, as far as nobody uses them then.
+    /// Those that go back to the host. In a plan they are those of the rest that nobody uses now, and the whole rest
+    /// where the host does not tell; of an apply they are those that went.
     pub handed_back: u64,
+    /// Those of the rest that a program uses or has reserved: they stay with the entry, which is open until they are
+    /// free and taken back. Not there where the host does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_use: Option<u64>,
 }
 
 /// One write: this knob, this place, from this value to that one.

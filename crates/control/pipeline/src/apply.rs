@@ -6,7 +6,7 @@ use planish_act::{Sink, boot, stack};
 use planish_journal::{Intent, Journal};
 use planish_model::{
     Closure, Drift, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobId, Observation, Outcome,
-    OutcomeKind, Part, PersistFile, Plan, Skipped, Step, Undo, Unpersisted,
+    OutcomeKind, Part, PersistFile, Plan, PoolGoing, Skipped, Step, Undo, Unpersisted,
 };
 use tracing::info_span;
 
@@ -16,6 +16,7 @@ use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::prepare::{self, Prepared};
 use crate::session::Session;
+use crate::transition::Completed;
 use crate::{gone, intent, settle, transition, unconfirmed, undo, units, watch};
 
 /// How a plan is applied.
@@ -55,6 +56,9 @@ pub struct Applied {
     /// Files for the next boot that were due, and what was to change in them. Where the entry waits for a confirm, that
     /// writes them.
     pub files: Vec<PersistFile>,
+    /// What became of the huge pages of the entry whose place it took. Where the entry waits for a confirm, that one
+    /// takes them.
+    pub pools: Vec<PoolGoing>,
     /// How the command ends.
     pub exit: Exit,
     /// What to know or to do next.
@@ -97,16 +101,16 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     }
 
     // After this point every step is written and read back; an entry whose place it takes can go.
-    let (of_old, told) = match goes(plan).filter(|_| !to_be_confirmed) {
+    let old = match goes(plan).filter(|_| !to_be_confirmed) {
         Some(old) => transition::complete(session, &mut journal, old, &*sink)?,
-        None => (Exit::Done, Vec::new()),
+        None => Completed::default(),
     };
 
     // After this point nothing is written any more; the fresh look trusts none of what was.
     let drift = look_again(session, &as_written(plan, options, &persistence), &journal.ledger().entries);
-    let exit = undo::worse(exit_of(&written.outcomes, &drift, options), of_old);
+    let exit = undo::worse(exit_of(&written.outcomes, &drift, options), old.exit);
     let mut hints = hints(&written.outcomes, entry, goes(plan), options);
-    hints.extend(told);
+    hints.extend(old.hints);
     hints.extend(units::to_restart(&written.outcomes));
     hints.extend(units::to_reload(&written.outcomes));
     hints.extend(units::to_isolate(&written.outcomes));
@@ -117,8 +121,8 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     if options.is_for_next_boot() {
         hints.extend(persistence.pending.map(|arguments| format!("reboot pending: {arguments}")));
     }
-    let (unpersisted, outcomes) = (persistence.left_out, written.outcomes);
-    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, exit, hints })
+    let (unpersisted, outcomes, pools) = (persistence.left_out, written.outcomes, old.pools);
+    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, pools, exit, hints })
 }
 
 /// The entry whose place a plan takes.
@@ -206,19 +210,20 @@ fn nothing_to_write(
     journal: &mut Journal,
     sink: &dyn Sink,
 ) -> Result<Applied, PipelineError> {
-    let (of_old, told) = match transition::left_by(plan, &journal.ledger().entries) {
+    let old = match transition::left_by(plan, &journal.ledger().entries) {
         Some(old) => transition::complete(session, journal, old, sink)?,
-        None => (Exit::Done, Vec::new()),
+        None => Completed::default(),
     };
     let drift = look_again(session, plan, &journal.ledger().entries);
     // Without an entry there is nothing to confirm later: the next boot is as it will be.
     let options = &ApplyOptions { confirm_seconds: None, ..options.clone() };
-    let (exit, unpersisted) = (undo::worse(exit_of(&[], &drift, options), of_old), persistence.left_out);
+    let (exit, unpersisted) = (undo::worse(exit_of(&[], &drift, options), old.exit), persistence.left_out);
     let lost = lost_at_boot(&drift).filter(|_| options.persist);
-    let mut hints: Vec<String> = told.into_iter().chain(journal.torn_note()).chain(lost).collect();
+    let mut hints: Vec<String> = old.hints.into_iter().chain(journal.torn_note()).chain(lost).collect();
     let left = transition::unfinished(&journal.ledger().entries);
     hints.extend(left.into_iter().map(|left| format!("{left}: planish undo {}", left.old)));
-    Ok(Applied { entry: None, outcomes: Vec::new(), drift, unpersisted, files: Vec::new(), exit, hints })
+    let (outcomes, files, pools) = (Vec::new(), Vec::new(), old.pools);
+    Ok(Applied { entry: None, outcomes, drift, unpersisted, files, pools, exit, hints })
 }
 
 /// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already,
@@ -321,8 +326,8 @@ fn put_back(
         hints.push(format!("what is left is in `planish log`; try again with: planish undo {entry}"));
     }
     let drift = look_again(session, plan, &journal.ledger().entries);
-    let (unpersisted, files) = (Vec::new(), Vec::new());
-    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, exit, hints })
+    let (unpersisted, files, pools) = (Vec::new(), Vec::new(), Vec::new());
+    Ok(Applied { entry: Some(entry), outcomes, drift, unpersisted, files, pools, exit, hints })
 }
 
 /// The places of a plan, looked at afresh, against the plan and the entries of this boot.

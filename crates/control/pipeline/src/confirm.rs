@@ -117,9 +117,9 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
         }
         done.entries.push(entry.id);
         if let Some(old) = entry.instead_of {
-            let (exit, told) = transition::complete(session, &mut journal, old, &*sink)?;
-            done.exit = undo::worse(done.exit, exit);
-            done.hints.extend(told);
+            let gone = transition::complete(session, &mut journal, old, &*sink)?;
+            done.exit = undo::worse(done.exit, gone.exit);
+            done.hints.extend(gone.hints);
         }
         done.files.extend(written.iter().map(|(_, outcome)| outcome.place.clone()));
         done.hints.extend(written.iter().filter_map(|(_, outcome)| of_file(outcome)));
@@ -131,9 +131,9 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     // A kill may have come between an earlier confirm and that.
     for left in transition::unfinished(&journal.ledger().entries) {
         if !waiting.iter().any(|entry| entry.id == left.entry) {
-            let (exit, told) = transition::complete(session, &mut journal, left.old, &*sink)?;
-            done.exit = undo::worse(done.exit, exit);
-            done.hints.extend(told);
+            let gone = transition::complete(session, &mut journal, left.old, &*sink)?;
+            done.exit = undo::worse(done.exit, gone.exit);
+            done.hints.extend(gone.hints);
         }
     }
 

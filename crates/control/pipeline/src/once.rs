@@ -179,7 +179,8 @@ fn applied(
     hints: Vec<String>,
 ) -> Applied {
     let drift = Drift { knobs: Vec::new() };
-    Applied { entry: Some(entry), outcomes, drift, unpersisted: Vec::new(), files, exit, hints }
+    let (unpersisted, pools) = (Vec::new(), Vec::new());
+    Applied { entry: Some(entry), outcomes, drift, unpersisted, files, pools, exit, hints }
 }
 
 /// What to know after the writes.

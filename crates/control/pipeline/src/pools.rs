@@ -4,58 +4,122 @@
 use std::collections::BTreeMap;
 
 use planish_host::Host;
-use planish_model::{Entry, EntryId, Plan, PoolGoing, PoolUse, Undo};
+use planish_model::{Entry, EntryStep, Outcome, PoolGoing, PoolUse, Undo};
 
 /// The pools of entries that hold pages, oldest entry first.
 ///
-/// What is idle is nobody's by name, so that it counts as the newest entry's. Of a node the kernel does not tell what
-/// is reserved: all nodes together have no more that is idle than the host.
+/// What is idle is nobody's by name, so that it counts as the newest entry's.
 pub(crate) fn held(host: &Host, holding: &[Entry]) -> Vec<PoolUse> {
-    let number = |path: &str| host.read(path).ok()?.trim().parse::<u64>().ok();
-    let (mut free, mut idle) = (BTreeMap::new(), BTreeMap::new());
+    let mut unused = Unused::of(host);
     let mut pools = Vec::new();
     for entry in holding.iter().rev() {
-        let steps = entry.steps.iter().filter(|step| step.undo == Undo::Subtract && !step.is_undone());
-        for step in steps.filter(|step| step.outcome.is_some()) {
-            let Some((folder, size)) = pool(&step.place) else { continue };
-            let granted = step.pages_held();
-            let free = free
-                .entry(step.place.as_str())
-                .or_insert_with(|| number(&format!("{folder}/free_hugepages")));
-            let idle = idle.entry(size).or_insert_with(|| {
-                let whole = format!("/sys/kernel/mm/hugepages/{size}");
-                let free = number(&format!("{whole}/free_hugepages"))?;
-                Some(free.saturating_sub(number(&format!("{whole}/resv_hugepages"))?))
-            });
-            let own = free.as_mut().zip(idle.as_mut()).map(|(free, idle)| {
-                let own = granted.min(*free).min(*idle);
-                (*free, *idle) = (*free - own, *idle - own);
-                own
-            });
-            pools.push(PoolUse {
-                entry: entry.id,
-                knob: step.knob.clone(),
-                place: step.place.clone(),
-                asked: step.pages_asked(),
-                granted,
-                used: own.map(|own| granted - own),
-                idle: own,
-            });
+        for step in raised(entry) {
+            let idle = unused.take(&step.place, step.pages_held());
+            pools.push(used_of(entry, step, idle));
         }
     }
     pools.reverse();
     pools
 }
 
-/// The pools of an entry whose place a plan takes.
-pub(crate) fn going(host: &Host, holding: &[Entry], id: EntryId, plan: &Plan) -> Vec<PoolGoing> {
-    let of_entry = held(host, holding).into_iter().filter(|pool| pool.entry == id && pool.granted > 0);
-    let going = |pool: PoolUse| {
-        let step = plan.steps.iter().find(|step| step.undo == Undo::Subtract && step.place == pool.place);
-        let taken_over = step.and_then(|step| step.takes_pages).unwrap_or(0).min(pool.granted);
-        PoolGoing { taken_over, handed_back: pool.granted - taken_over, pool }
+/// What becomes of the pools of an entry whose place is taken, as the host is now; `takes` tells how many pages of a
+/// pool the other one is to have.
+///
+/// What is idle counts as those of the entry that goes, newer ones or not: that is how many its undo finds to hand
+/// back, in the order in which its steps go back.
+pub(crate) fn going(host: &Host, entry: &Entry, takes: &dyn Fn(&str) -> u64) -> Vec<PoolGoing> {
+    let mut unused = Unused::of(host);
+    let steps: Vec<&EntryStep> = raised(entry).filter(|step| step.pages_held() > 0).collect();
+    let handed = |step: &&EntryStep| {
+        let taken_over = takes(&step.place).min(step.pages_held());
+        (taken_over, unused.take(&step.place, step.pages_held() - taken_over))
     };
-    of_entry.map(going).collect()
+    let handed: Vec<(u64, Option<u64>)> = steps.iter().rev().map(handed).collect();
+    // What is idle besides is of those that are taken over.
+    let going = |(step, (taken_over, back)): (&&EntryStep, (u64, Option<u64>))| {
+        let rest = step.pages_held() - taken_over;
+        let kept = back.and_then(|back| unused.take(&step.place, step.pages_held() - back));
+        let idle = back.zip(kept).map(|(back, kept)| back + kept);
+        PoolGoing {
+            pool: used_of(entry, step, idle),
+            taken_over,
+            handed_back: back.unwrap_or(rest),
+            in_use: back.map(|back| rest - back),
+        }
+    };
+    steps.iter().rev().zip(handed).map(going).collect()
+}
+
+/// What became of a pool of an entry that was taken back for another one, of what was to become of it: by how its step
+/// ended, how many of the pages changed hands, and how far the pool shrank. Others may have lowered it before, and what
+/// they took was not handed back here.
+pub(crate) fn gone(
+    going: PoolGoing,
+    outcome: Option<&Outcome>,
+    taken_over: u64,
+    shrank: Option<u64>,
+) -> PoolGoing {
+    let granted = going.pool.granted;
+    // Nothing is counted where the pool could not be looked at: all of it is where it was.
+    let left = outcome.and_then(|outcome| outcome.granted_pages).unwrap_or(granted - taken_over.min(granted));
+    let gone = granted.saturating_sub(taken_over).saturating_sub(left);
+    let handed_back = shrank.map_or(gone, |shrank| gone.min(shrank));
+    PoolGoing { taken_over, handed_back, in_use: Some(left), ..going }
+}
+
+/// The steps of an entry that hold pages of pools.
+fn raised(entry: &Entry) -> impl DoubleEndedIterator<Item = &EntryStep> {
+    let steps = entry.steps.iter().filter(|step| step.undo == Undo::Subtract && !step.is_undone());
+    steps.filter(|step| step.outcome.is_some() && pool(&step.place).is_some())
+}
+
+/// What a step holds, with as many idle pages among it.
+fn used_of(entry: &Entry, step: &EntryStep, idle: Option<u64>) -> PoolUse {
+    let granted = step.pages_held();
+    PoolUse {
+        entry: entry.id,
+        knob: step.knob.clone(),
+        place: step.place.clone(),
+        asked: step.pages_asked(),
+        granted,
+        used: idle.map(|idle| granted - idle),
+        idle,
+    }
+}
+
+/// The pages of pools that nobody uses and nobody has reserved, while they are shared out.
+///
+/// Of a node the kernel does not tell what is reserved: all nodes together have no more that is idle than the host.
+struct Unused<'a> {
+    host: &'a Host,
+    /// Free pages of each pool.
+    free: BTreeMap<String, Option<u64>>,
+    /// Pages of each size that are free and not reserved, on all nodes.
+    unreserved: BTreeMap<String, Option<u64>>,
+}
+
+impl<'a> Unused<'a> {
+    fn of(host: &'a Host) -> Self {
+        Self { host, free: BTreeMap::new(), unreserved: BTreeMap::new() }
+    }
+
+    /// Takes so many pages of a pool, or those that there are; `None` where the host does not tell.
+    fn take(&mut self, place: &str, pages: u64) -> Option<u64> {
+        let (folder, size) = pool(place)?;
+        let host = self.host;
+        let number = |path: &str| host.read(path).ok()?.trim().parse::<u64>().ok();
+        let free = self.free.entry(place.to_owned());
+        let free = free.or_insert_with(|| number(&format!("{folder}/free_hugepages"))).as_mut()?;
+        let unreserved = self.unreserved.entry(size.to_owned()).or_insert_with(|| {
+            let whole = format!("/sys/kernel/mm/hugepages/{size}");
+            let free = number(&format!("{whole}/free_hugepages"))?;
+            Some(free.saturating_sub(number(&format!("{whole}/resv_hugepages"))?))
+        });
+        let unreserved = unreserved.as_mut()?;
+        let taken = pages.min(*free).min(*unreserved);
+        (*free, *unreserved) = (*free - taken, *unreserved - taken);
+        Some(taken)
+    }
 }
 
 /// The folder of a pool, and the name that its page size has in all of them.

@@ -23,7 +23,7 @@ use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
     Catalogue, Caused, Closure, Entry, EntryId, EntryState, EntryStep, Exit, Instead, Knob, KnobId, Original,
-    Outcome, OutcomeKind, Part, Plan, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
+    Outcome, OutcomeKind, Part, Plan, PoolGoing, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
 };
 
 use crate::error::PipelineError;
@@ -65,7 +65,13 @@ pub(crate) fn take_place(
     }
     let Going { profile, back, behind, theirs, files } = going;
     let steps = within_bounds(session, &[back, plan.steps.clone(), behind].concat())?;
-    let pools = pools::going(session.host(), &session.holding(entries), id, &plan);
+    let takes = |place: &str| {
+        let step = plan.steps.iter().find(|step| step.undo == Undo::Subtract && step.place == place);
+        step.and_then(|step| step.takes_pages).unwrap_or(0)
+    };
+    let holding = session.holding(entries);
+    let old = holding.iter().find(|entry| entry.id == id);
+    let pools = old.map_or_else(Vec::new, |old| pools::going(session.host(), old, &takes));
     Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files, pools }, steps))
 }
 
@@ -537,12 +543,6 @@ pub(crate) fn heir(id: EntryId, entries: &[Entry]) -> Option<&Entry> {
     entries.iter().rev().find(|entry| entry.instead_of == Some(id) && is_whole(entry))
 }
 
-/// The step of an heir that is to have pages of a pool, and how many.
-pub(crate) fn inherits(heir: Option<&Entry>, step: &EntryStep) -> Option<(EntryId, usize, u64)> {
-    let heir = heir.filter(|_| step.undo == Undo::Subtract)?;
-    let own =
-        |other: &EntryStep| other.undo == Undo::Subtract && other.place == step.place && !other.is_undone();
-    let mut steps = heir.steps.iter().enumerate().filter(|(_, other)| own(other));
 /// What stood in the pool of a step before both an entry and the one whose place that took, which is gone: the step
 /// itself found the pages of that one. `None` where it took nobody's place, or that one is there still.
 pub(crate) fn pool_before(entry: &Entry, step: &EntryStep, known: &[Entry]) -> Option<String> {
@@ -552,6 +552,12 @@ pub(crate) fn pool_before(entry: &Entry, step: &EntryStep, known: &[Entry]) -> O
     pool_before(old, own, known).or_else(|| own.original().map(|original| original.value.clone()))
 }
 
+/// The step of an heir that is to have pages of a pool, and how many.
+pub(crate) fn inherits(heir: Option<&Entry>, step: &EntryStep) -> Option<(EntryId, usize, u64)> {
+    let heir = heir.filter(|_| step.undo == Undo::Subtract)?;
+    let own =
+        |other: &EntryStep| other.undo == Undo::Subtract && other.place == step.place && !other.is_undone();
+    let mut steps = heir.steps.iter().enumerate().filter(|(_, other)| own(other));
     steps.find_map(|(at, other)| Some((heir.id, at, other.takes_pages?)))
 }
 
@@ -572,18 +578,75 @@ fn beside(heir: Option<&Entry>, outcomes: &[Outcome]) -> Vec<Outcome> {
     told
 }
 
+/// What became of an entry whose place another one has taken.
+#[derive(Debug, Default)]
+pub(crate) struct Completed {
+    pub exit: Exit,
+    /// What is to be told of it.
+    pub hints: Vec<String>,
+    /// What became of its pages.
+    pub pools: Vec<PoolGoing>,
+}
+
+/// The pools of an entry that is about to go, each with the pages that it shows.
+fn pools_before(
+    session: &Session,
+    entries: &[Entry],
+    old: EntryId,
+    sink: &dyn Sink,
+) -> Vec<(PoolGoing, Option<u64>)> {
+    let holding = session.holding(entries);
+    let Some(entry) = holding.iter().find(|entry| entry.id == old) else { return Vec::new() };
+    let heir = heir(old, entries);
+    let takes = |place: &str| {
+        let own = entry.steps.iter().find(|step| step.undo == Undo::Subtract && step.place == place);
+        own.and_then(|step| inherits(heir, step)).map_or(0, |(_, _, pages)| pages)
+    };
+    let going = pools::going(session.host(), entry, &takes).into_iter();
+    let with_pages = |going: PoolGoing| {
+        let pages = sink.read(&going.pool.place).ok().and_then(|text| number(&text));
+        (going, pages)
+    };
+    going.map(with_pages).collect()
+}
+
+/// What became of those pools, by the outcomes of the steps and the entries before and after.
+fn pools_after(
+    before: Vec<(PoolGoing, Option<u64>)>,
+    outcomes: &[Outcome],
+    (entries, now): (&[Entry], &[Entry]),
+) -> Vec<PoolGoing> {
+    let after = |(going, pages): (PoolGoing, Option<u64>)| {
+        let (old, place) = (going.pool.entry, &going.pool.place);
+        let outcome = outcomes.iter().find(|outcome| outcome.place == *place);
+        let heir = heir(old, entries).map(|heir| heir.id);
+        let held = |entries: &[Entry]| heir.map_or(0, |heir| pages_held(heir, place, entries));
+        let taken_over = held(now).saturating_sub(held(entries));
+        let left = outcome.and_then(|outcome| number(outcome.read_back.as_deref()?));
+        let shrank = pages.zip(left).map(|(pages, left)| pages.saturating_sub(left));
+        pools::gone(going, outcome, taken_over, shrank)
+    };
+    before.into_iter().map(after).collect()
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.trim().parse().ok()
+}
+
 /// Lets the entry go whose place another one has taken: nothing of it is left but what somebody else has changed, and
-/// what could not be given back. How that ends, and what is to be told of it.
+/// what could not be given back.
 pub(crate) fn complete(
     session: &Session,
     journal: &mut Journal,
     old: EntryId,
     sink: &dyn Sink,
-) -> Result<(Exit, Vec<String>), PipelineError> {
+) -> Result<Completed, PipelineError> {
     let Some(mut entry) = journal.ledger().entry(old).filter(|entry| entry.is_open()).cloned() else {
-        return Ok((Exit::Done, Vec::new()));
+        return Ok(Completed::default());
     };
     devices::follow(session.host(), std::slice::from_mut(&mut entry));
+    let before = journal.ledger().entries.clone();
+    let pools = pools_before(session, &before, old, sink);
     let back = undo::undo_entry(session, journal, &entry, &session.options.command, false, sink);
     let restored = back.is_restored(&entry);
     if let Some(source) = back.journal_failure {
@@ -603,5 +666,6 @@ pub(crate) fn complete(
         )),
         None => hints.push(format!("entry {old} is not rid of everything: again: planish undo {old}")),
     }
-    Ok((undo::exit_of(&entry, &back), hints))
+    let pools = pools_after(pools, &back.outcomes, (&before, &journal.ledger().entries));
+    Ok(Completed { exit: undo::exit_of(&entry, &back), hints, pools })
 }

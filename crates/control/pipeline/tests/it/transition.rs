@@ -3,7 +3,8 @@
 
 use planish_journal::HostLock;
 use planish_model::{
-    Class, Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, Undo, Want,
+    Class, Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Part, Plan, PoolGoing,
+    Undo, Want,
 };
 use planish_pipeline::{
     Applied, ApplyOptions, Half, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm,
@@ -342,6 +343,60 @@ fn pages_change_hands_and_only_the_rest_is_raised_or_given_back() {
         tree.edit(&pool(1), "0");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{had} -> {wanted}");
     }
+}
+
+/// A service that runs keeps its pages: what was planned while all of them were idle is not what comes.
+#[test]
+fn pages_in_use_stay_with_the_old_entry_and_are_told_by_what_happened() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let free = |pages: u64| {
+        let whole = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+        tree.put(&pool(1).replace("nr_hugepages", "free_hugepages"), &format!("{pages}\n"));
+        tree.put(&format!("{whole}/free_hugepages"), &format!("{}\n", pages + 3));
+        tree.put(&format!("{whole}/resv_hugepages"), "0\n");
+    };
+    let of = |name: &str, count: u64| profile(name, &[("hugepages.2m", pages(count, 1))]);
+    let told = |pools: &[PoolGoing]| -> Vec<(Option<u64>, u64, u64, Option<u64>)> {
+        let of = |going: &PoolGoing| (going.pool.used, going.taken_over, going.handed_back, going.in_use);
+        pools.iter().map(of).collect()
+    };
+    let planned = |plan: &Plan| told(&plan.instead_of.as_ref().expect("an entry").pools);
+    apply(&session, &plan_of(&session, &of("first", 8)), &NOW).expect("applied");
+    free(8);
+    let idle = instead(&session, &of("second", 3), 1).expect("a plan");
+    assert_eq!(planned(&idle), [(Some(0), 3, 5, Some(0))]);
+    free(2);
+    let busy = instead(&session, &of("second", 3), 1).expect("a plan");
+    assert_eq!(planned(&busy), [(Some(6), 3, 2, Some(3))]);
+    let applied = apply(&session, &idle, &NOW).expect("applied");
+    assert_eq!(told(&applied.pools), [(Some(6), 3, 2, Some(3))]);
+    assert_eq!((applied.exit, tree.get(&pool(1)).as_str()), (Exit::Findings, "6\n"), "{:#?}", applied.hints);
+    assert_eq!(state(&tree, 1), EntryState::Open);
+    let held: Vec<u64> = tree.entries().iter().map(|entry| entry.steps[0].pages_held()).collect();
+    assert_eq!(held, [3, 3]);
+    free(6);
+    assert_eq!(undo_entry(&tree, 1).exit, Exit::Done);
+    assert_eq!(
+        (state(&tree, 1), tree.get(&pool(1)).as_str()),
+        (EntryState::Closed(Closure::Replaced), "3\n")
+    );
+}
+
+/// An undo brings back what was there before both entries, and its table says so.
+#[test]
+fn what_was_before_in_a_pool_is_not_what_the_old_entry_had_there() {
+    let tree = Tree::new();
+    let session = tree.session();
+    let of = |name: &str, count: u64| profile(name, &[("hugepages.2m", pages(count, 1))]);
+    apply(&session, &plan_of(&session, &of("first", 5)), &NOW).expect("applied");
+    for (name, count, old) in [("second", 3, 1), ("third", 4, 2)] {
+        let plan = instead(&session, &of(name, count), old).expect("a plan");
+        apply(&session, &plan, &NOW).expect("applied");
+    }
+    let undone = undo_entry(&tree, 3);
+    let before = undone.before[0].steps[0].original().map(|original| original.value.trim());
+    assert_eq!((before, tree.get(&pool(1)).as_str()), (Some("0"), "0\n"));
 }
 
 /// What was asked for, granted, is used and lies idle, of each entry: what is idle is the newest one's.

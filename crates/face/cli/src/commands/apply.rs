@@ -338,7 +338,7 @@ pub(crate) fn told_of(applied: Applied, plan: Plan) -> ApplyReport {
         knobs: applied.drift.knobs,
         unpersisted: applied.unpersisted,
         files: applied.files,
-        pools: plan.instead_of.as_ref().map(|instead| instead.pools.clone()).unwrap_or_default(),
+        pools: applied.pools,
         plan,
     }
 }

@@ -32,8 +32,8 @@ pub struct ApplyReport {
     /// The files that `--persist` had to write, and what changes in them; `planish confirm` writes them where the apply
     /// waits for one.
     pub files: Vec<PersistFile>,
-    /// Pools of the entry whose place it takes, as the plan had them: what was taken over, and what goes back to the
-    /// host with that entry.
+    /// Pools of the entry whose place it took: what was taken over, what went back to the host, and what stays with
+    /// that entry since it is in use. None where the apply waits for a confirm, which takes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolGoing>,
     /// The steps as they were planned: they give the table its other columns.
@@ -82,9 +82,7 @@ impl Report for ApplyReport {
             ]);
         }
         page.table(&table);
-        if let Some(instead) = self.plan.instead_of.as_ref().filter(|_| self.entry.is_some()) {
-            handed_back(instead, page);
-        }
+        handed_back(&self.pools, page);
         if let Some(entry) = self.entry {
             page.gap();
             page.fact("entry", &entry.to_string());

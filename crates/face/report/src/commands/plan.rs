@@ -50,21 +50,23 @@ fn left_of(instead: &Instead, page: &mut Page<'_>) {
         page.heading(&format!("set by somebody else since entry {}, and left so", instead.entry));
         page.table(&table);
     }
-    handed_back(instead, page);
+    handed_back(&instead.pools, page);
     if !instead.files.is_empty() {
         page.heading(&format!("the lines that entry {} has in files are taken out", instead.entry));
         instead.files.iter().for_each(|path| page.line(path));
     }
 }
 
-/// What becomes of the huge pages that an entry was granted, whose place is taken.
-pub(crate) fn handed_back(instead: &Instead, page: &mut Page<'_>) {
-    if instead.pools.is_empty() {
-        return;
-    }
-    page.heading(&format!("huge pages of entry {}, taken over and handed back to the host", instead.entry));
-    let mut table = Table::new(&["pool", "asked", "granted", "used", "idle", "taken over", "handed back"]);
-    for PoolGoing { pool, taken_over, handed_back } in &instead.pools {
+/// What becomes, or became, of the huge pages that an entry was granted, whose place is taken.
+pub(crate) fn handed_back(pools: &[PoolGoing], page: &mut Page<'_>) {
+    let Some(first) = pools.first() else { return };
+    page.heading(&format!(
+        "huge pages of entry {}, taken over and handed back to the host",
+        first.pool.entry
+    ));
+    let heads = ["pool", "asked", "granted", "used", "idle", "taken over", "handed back", "stay in use"];
+    let mut table = Table::new(&heads);
+    for PoolGoing { pool, taken_over, handed_back, in_use } in pools {
         let told = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
         table.row([
             page.knob(&pool.knob, &[pool.place.as_str()]),
@@ -74,6 +76,7 @@ pub(crate) fn handed_back(instead: &Instead, page: &mut Page<'_>) {
             told(pool.idle).into(),
             taken_over.to_string().into(),
             handed_back.to_string().into(),
+            told(*in_use).into(),
         ]);
     }
     page.table(&table);
