@@ -3,8 +3,8 @@
 //! Nobody asked us to look at one. So none is looked at where that may wait, and nothing is opened that is no file: a
 //! device may begin to work by it, as a watchdog does.
 
-use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,16 @@ pub struct Near<'h> {
     /// Where something is mounted below the host's root, in the order in which it was, and whether it waits. What
     /// the root itself lies on is used all the time.
     mounts: OnceCell<Vec<(PathBuf, Waits)>>,
+    /// Folders on the way to files that were looked at: no links, and nothing waits in them. Hundreds of files lie in a
+    /// few.
+    passed: RefCell<HashSet<PathBuf>>,
 }
 
 impl<'h> Near<'h> {
     /// That of a host.
     #[must_use]
     pub fn of(host: &'h Host) -> Self {
-        Self { host, mounts: OnceCell::new() }
+        Self { host, mounts: OnceCell::new(), passed: RefCell::default() }
     }
 
     /// The host.
@@ -69,8 +72,15 @@ impl<'h> Near<'h> {
     /// # Errors
     /// A circle of links, and [`io::ErrorKind::Unsupported`] where looking may wait.
     pub fn path(&self, path: &str) -> io::Result<PathBuf> {
-        let resolved = resolve::resolve_where(self.root(), path, &|path| Ok(!self.is_mount(path)?))?;
+        let may_be_link = |path: &Path| Ok(!self.passed.borrow().contains(path) && !self.is_mount(path)?);
+        let resolved = resolve::resolve_where(self.root(), path, &may_be_link)?;
         let path = self.root().join(resolved.path);
+        let mut passed = self.passed.borrow_mut();
+        for folder in path.ancestors().skip(1).take_while(|folder| *folder != self.root()) {
+            if !passed.insert(folder.to_owned()) {
+                break;
+            }
+        }
         // An automount itself is one until something is mounted there; nothing is below what is only a name.
         self.is_mount(&path.join("_"))?;
         Ok(path)
@@ -82,6 +92,14 @@ impl<'h> Near<'h> {
     /// As [`Self::path`], the kernel's, and [`file::Unread`].
     pub fn read_up_to(&self, path: &str, limit: u64) -> io::Result<Vec<u8>> {
         file::look_and_read_up_to(&self.path(path)?, limit)
+    }
+
+    /// The same of a text; of a program no more is read than tells it.
+    ///
+    /// # Errors
+    /// As [`Self::read_up_to`], and [`io::ErrorKind::InvalidData`] for what is no text.
+    pub fn read_text_up_to(&self, path: &str, limit: u64) -> io::Result<Vec<u8>> {
+        file::look_and_read_text_up_to(&self.path(path)?, limit)
     }
 
     /// Names in a folder, as [`Host::list`] has them.
@@ -136,6 +154,41 @@ mod tests {
             assert_eq!(read(path), Ok(b"text".to_vec()), "{path}");
         }
         assert_eq!(near.list("/home/b"), ["x"]);
+        // What lies beside a file that was looked at waits no less for that.
+        for (path, kind) in
+            [("/home/a/x", Err(io::ErrorKind::Unsupported)), ("/opt/to-a/x", Err(io::ErrorKind::Unsupported))]
+        {
+            assert_eq!(read(path), kind, "{path}");
+        }
+    }
+
+    #[test]
+    fn links_are_followed_as_often_as_they_are_passed_and_a_program_is_no_text() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        std::fs::create_dir_all(at("usr/bin")).unwrap();
+        symlink("usr/bin", at("bin")).unwrap();
+        symlink("../usr/bin/a", at("usr/b")).unwrap();
+        for (name, bytes) in [("a", &b"text"[..]), ("c", &[b'x'; 9000]), ("d", b"\x7fELF\0")] {
+            std::fs::write(at("usr/bin").join(name), bytes).unwrap();
+        }
+        std::fs::write(at("usr/bin/e"), [&[b'x'; 8000][..], &[0]].concat()).unwrap();
+        let host = Host::open(root.path()).unwrap();
+        let near = Near::of(&host);
+        let read = |path: &str| near.read_text_up_to(path, 9000).map(|bytes| bytes.len());
+        for _ in 0..2 {
+            for (path, length) in [("/bin/a", 4), ("/usr/b", 4), ("/usr/bin/a", 4), ("/bin/c", 9000)] {
+                assert_eq!(read(path).ok(), Some(length), "{path}");
+            }
+            for path in ["/bin/d", "/usr/bin/e"] {
+                assert_eq!(
+                    read(path).map_err(|error| error.kind()),
+                    Err(io::ErrorKind::InvalidData),
+                    "{path}"
+                );
+            }
+            assert!(near.read_text_up_to("/bin/c", 8999).is_err() && read("/bin/none").is_err());
+        }
     }
 
     #[test]

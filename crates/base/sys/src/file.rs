@@ -82,7 +82,7 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     if length_of_regular(&file)? > limit {
         return Err(Unread::TooLong { limit }.into());
     }
-    to_its_end(file, limit)
+    to_its_end(file, limit, |_| true)
 }
 
 /// The same of a path that no user and no program of ours named: what it is is seen before it is opened at all, as a
@@ -91,17 +91,43 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read_up_to`].
 pub fn look_and_read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let seen = seen(path)?;
+    read_up_to(&opened(&seen), limit)
+}
+
+/// The same of a text. Of a program, which a NUL in its first bytes tells, nothing more is read.
+///
+/// # Errors
+/// As [`read_up_to`], and [`io::ErrorKind::InvalidData`] for what is no text.
+pub fn look_and_read_text_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let seen = seen(path)?;
+    let file = open_without_waiting(&opened(&seen))?;
+    if length_of_regular(&file)? > limit {
+        return Err(Unread::TooLong { limit }.into());
+    }
+    let bytes = to_its_end(file, limit, |first| !first.contains(&0))?;
+    if bytes.contains(&0) { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }
+}
+
+/// What a path leads to, not opened yet: a regular file.
+fn seen(path: &Path) -> io::Result<File> {
     let seen: File = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?.into();
     length_of_regular(&seen)?;
-    read_up_to(Path::new(&format!("/proc/self/fd/{}", seen.as_raw_fd())), limit)
+    Ok(seen)
+}
+
+/// Where what was seen is opened, whatever its path leads to by then.
+fn opened(seen: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", seen.as_raw_fd()))
 }
 
 /// Nearly every file of the kernel is shorter.
 const SHORT_BYTES: usize = 4096;
 
 /// What is left to read, if it is no more than `limit`: files of the kernel have no length, and others may grow. Of a
-/// short one, as hundreds are read in a row, the bytes are kept and no room around them.
-fn to_its_end(mut file: File, limit: u64) -> io::Result<Vec<u8>> {
+/// short one, as hundreds are read in a row, the bytes are kept and no room around them. Of a longer one nothing more is
+/// read where its first bytes are none that it `goes_on` behind.
+fn to_its_end(mut file: File, limit: u64, goes_on: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     let mut short = [0; SHORT_BYTES];
     let mut filled = 0;
     while filled < SHORT_BYTES {
@@ -113,7 +139,7 @@ fn to_its_end(mut file: File, limit: u64) -> io::Result<Vec<u8>> {
         }
     }
     let mut bytes = short[..filled].to_vec();
-    if filled == SHORT_BYTES {
+    if filled == SHORT_BYTES && goes_on(&bytes) {
         file.take((limit + 1).saturating_sub(filled as u64)).read_to_end(&mut bytes)?;
     }
     if bytes.len() as u64 > limit { Err(Unread::TooLong { limit }.into()) } else { Ok(bytes) }
@@ -130,7 +156,7 @@ const OPEN_ALREADY: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 /// The kernel's, and [`Unread`].
 pub fn read_handed(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let is_open = path.to_str().is_some_and(|path| OPEN_ALREADY.iter().any(|name| path.starts_with(name)));
-    if is_open { to_its_end(File::open(path)?, limit) } else { read_up_to(path, limit) }
+    if is_open { to_its_end(File::open(path)?, limit, |_| true) } else { read_up_to(path, limit) }
 }
 
 /// The content of a regular file of at most [`BYTES_MAX`] bytes.

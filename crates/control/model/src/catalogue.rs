@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use flate2::read::DeflateDecoder;
@@ -318,11 +319,20 @@ impl Catalogue {
     /// # Errors
     /// Never in a released binary: a test loads it.
     pub fn embedded() -> Result<Self, CatalogueError> {
-        // Read once a process: tests and trials open many sessions.
+        // Read once a process by whoever opens many sessions, as tests and trials do: who opens one needs no copy.
         static READ: OnceLock<Catalogue> = OnceLock::new();
-        if let Some(catalogue) = READ.get() {
-            return Ok(catalogue.clone());
+        static IS_ASKED: AtomicBool = AtomicBool::new(false);
+        if !IS_ASKED.swap(true, Ordering::Relaxed) {
+            return Self::read();
         }
+        if READ.get().is_none() {
+            let _ = READ.set(Self::read()?);
+        }
+        Ok(READ.get().expect("it was read just now").clone())
+    }
+
+    /// Reads what is embedded.
+    fn read() -> Result<Self, CatalogueError> {
         let mut catalogue = Self::default();
         let text = inflated()?;
         for (file, rows) in embedded::KNOBS {
@@ -346,7 +356,7 @@ impl Catalogue {
         if cfg!(debug_assertions) {
             catalogue.check()?;
         }
-        Ok(READ.get_or_init(|| catalogue).clone())
+        Ok(catalogue)
     }
 
     /// Adds the rows of a knob file.

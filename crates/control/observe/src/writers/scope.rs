@@ -245,9 +245,7 @@ fn lossy(bytes: &[u8]) -> String {
 /// recording is to keep it, as it keeps none of the texts that start it. A shell takes bytes as they come: one that is
 /// no UTF-8, in a comment as a rule, hides nothing.
 pub(super) fn script(near: &Near<'_>, path: &str) -> Option<String> {
-    let bytes = near.read_up_to(path, SCRIPT_BYTES_MAX).ok()?;
-    let is_text = !bytes.contains(&0);
-    is_text.then(|| lossy(&bytes))
+    Some(lossy(&near.read_text_up_to(path, SCRIPT_BYTES_MAX).ok()?))
 }
 
 /// Whether a file may be executed by anybody.
