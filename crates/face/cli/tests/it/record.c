@@ -34,8 +34,9 @@ int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     uint64_t rounds = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     if (strcmp(mode, "shares") == 0) {
-        /* How long a turn takes is the CPU's to say, and its neighbours': what it was is written beside. */
+        /* How long a turn takes is the CPU's to say, and its neighbours': what it was so far is written beside. */
         double of_three = 0, of_one = 0;
+        FILE *measured = fopen("measured", "w");
         for (uint64_t i = 0; i < rounds; i += 10) {
             double start = cpu_seconds();
             three(3000000);
@@ -43,12 +44,13 @@ int main(int argc, char **argv) {
             one(1000000);
             of_three += middle - start;
             of_one += cpu_seconds() - middle;
+            if (measured != NULL) {
+                rewind(measured);
+                fprintf(measured, "%20.9f %20.9f\n", of_three, of_one);
+                fflush(measured);
+            }
         }
-        FILE *measured = fopen("measured", "w");
-        if (measured != NULL) {
-            fprintf(measured, "%f\n", of_three / (of_three + of_one));
-            fclose(measured);
-        }
+        if (measured != NULL) fclose(measured);
         puts("the program's own words");
         return argc > 3 ? atoi(argv[3]) : 0;
     }
