@@ -12,5 +12,6 @@ pub mod ini;
 pub mod shell;
 pub mod sysctl;
 pub mod texts;
+pub mod tmpfiles;
 pub mod tuned;
 pub mod unit;

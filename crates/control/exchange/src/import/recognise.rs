@@ -266,7 +266,7 @@ fn is_tmpfiles(line: &str) -> bool {
     let mut letters = kind.chars();
     letters.next().is_some_and(|letter| OF_TMPFILES.contains(letter))
         && letters.all(|modifier| "+!-=~^$?".contains(modifier))
-        && path.trim_matches('"').starts_with(['/', '%'])
+        && path.trim_matches(['"', '\'']).starts_with(['/', '%'])
 }
 
 /// Lines of rules, and those that go on with one.

@@ -135,6 +135,49 @@ fn of_two_lines_of_tmpfiles_for_one_path_the_first_counts() {
 }
 
 #[test]
+fn odd_forms_of_tmpfiles_are_read_as_systemd_does() {
+    let ksm = "/sys/kernel/mm/ksm/run";
+    for (line, row) in [
+        (r"w @ - - - - 1\n", "1 mm.ksm_run"),
+        ("w '@' - - - - 1", "1 mm.ksm_run"),
+        ("w~ @ - - - - MQ==", "1 mm.ksm_run"),
+        (r"w @ - - - - 1\q", "1 - has an escape that systemd does not know, so that it passes the line over"),
+        ("w^ @ - - - - tune", "1 - has its value in a credential (^), which only a host has"),
+    ] {
+        let imported = read(&line.replace('@', ksm), ImportFormat::Tmpfiles);
+        assert_eq!(told(&imported), [row], "{line}");
+        assert_eq!(imported.profile.want.get(&KnobId::new("mm.ksm_run")).is_none(), row.contains(" - "));
+    }
+    let twice = format!("w /sys//kernel/mm/ksm/run - - - - 0\nw {ksm} - - - - 1\n");
+    assert_eq!(overridden(&read(&twice, ImportFormat::Tmpfiles)), [(2, 1)]);
+}
+
+#[test]
+fn a_place_is_known_by_each_of_its_names() {
+    for (path, row) in [
+        ("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "cpu.governor None performance"),
+        ("/sys/devices/system/cpu/cpufreq/policy3/scaling_governor", "cpu.governor Some(\"3\") performance"),
+        ("/sys/class/block/sda/queue/scheduler", "block.scheduler Some(\"sda\") none"),
+        ("/sys/block/sda/bdi/read_ahead_kb", "block.read_ahead_kb Some(\"sda\") 128"),
+    ] {
+        let (row, value) = row.rsplit_once(' ').expect("three words");
+        let imported = read(&format!("w {path} - - - - {value}\n"), ImportFormat::Tmpfiles);
+        assert_eq!(imported.lines.len(), 1);
+        let (id, only) = row.split_once(' ').expect("two");
+        let own = match imported.profile.want.get(&KnobId::new(id)) {
+            Some(Want::Case(case)) => case.only.clone(),
+            Some(_) => None,
+            None => panic!("{path}: {:?}", told(&imported)),
+        };
+        assert_eq!(format!("{own:?}"), only, "{path}");
+    }
+    // The pool of a node is none of all nodes by another name of its folder.
+    let pool = "w /sys/bus/node/devices/node1/hugepages/hugepages-2048kB/nr_hugepages - - - - 8\n";
+    let wanted = Want::Total { total_bytes: 16 << 20, nodes: Nodes::Each(vec![1]) };
+    assert_eq!(*want(&read(pool, ImportFormat::Tmpfiles), "hugepages.2m"), wanted);
+}
+
+#[test]
 fn a_file_of_another_kind_is_refused_and_not_read_as_the_nearest() {
     let told = |text: &str| recognise(text, ImportFormat::guess(text)).map_err(|error| error.to_string());
     let map = "---\n# mine\nkind: ConfigMap\ndata:\n  conf: |\n    w /sys/kernel/mm/ksm/run - - - - 0\n";

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use planish_formats::tmpfiles::Line;
+
 use super::collect::Collector;
 
 pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
@@ -15,28 +17,38 @@ pub(super) fn read_lines<'l>(
     seen: &mut BTreeMap<String, usize>,
     collector: &mut Collector<'_>,
 ) {
-    for (number, line) in lines.map(|(number, line)| (number, line.trim())) {
-        if line.is_empty() || line.starts_with('#') {
+    for (number, text) in lines.map(|(number, line)| (number, line.trim())) {
+        if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let mut words = line.split_whitespace();
-        let (kind, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let kind = text.split_whitespace().next().unwrap_or_default();
         let odd = match kind {
             kind if !kind.starts_with('w') => "makes or removes files: only lines of type w set a value",
             kind if kind.contains('+') => "appends to a file (w+): only lines of type w set a value",
             _ => "",
         };
         if !odd.is_empty() {
-            collector.refuse(number, line, odd);
+            collector.refuse(number, text, odd);
             continue;
         }
-        let (path, value) = (path.trim_matches('"'), words.skip(4).collect::<Vec<_>>().join(" "));
-        if let Some(first) = seen.get(path) {
+        let Some(line) = Line::of(text) else {
+            collector.refuse(number, text, "is no line of tmpfiles.d: TYPE PATH MODE USER GROUP AGE VALUE");
+            continue;
+        };
+        // One that systemd passes over, or may, leaves the path to those behind it.
+        let value = match line.value() {
+            Ok(value) => value,
+            Err(why) => {
+                collector.refuse(number, text, why);
+                continue;
+            }
+        };
+        if let Some(first) = seen.get(&line.path) {
             let reason = format!("line {first} has this path, and of two lines for one the first counts");
-            collector.pass_over(number, line, *first, &reason);
+            collector.pass_over(number, text, *first, &reason);
             continue;
         }
-        seen.insert(path.to_owned(), number);
-        collector.path(number, path, &value.replace("%%", "%"));
+        collector.path(number, &line.path, &value);
+        seen.insert(line.path, number);
     }
 }

@@ -5,7 +5,8 @@
 //! fstab with the units beside it. The last one wins; the others are kept as overridden, so that a user who edits the
 //! wrong file learns which one is right.
 //!
-//! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot. So is
+//! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot, and
+//! what a credential holds. So is
 //! a line of tmpfiles.d or sysctl.d beside a rule for the same place, or beside a line of the other: systemd runs their
 //! programs while udev goes through the devices, in no order. Where one of two such lines is ours, the other one
 //! counts: ours may lose.
@@ -151,7 +152,7 @@ pub(crate) fn read(
         }
     }
     let mut maybe = rules.undecided;
-    maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::of_this_boot(host)));
+    maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::undecided(host)));
     maybe.extend(again(false));
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
     ToCome { persisted, undecided, by_boot_line }

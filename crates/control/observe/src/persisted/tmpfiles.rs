@@ -1,12 +1,16 @@
 //! `tmpfiles.d(5)`: lines of type `w` write a value to a file at boot, which is how settings of /sys are
 //! kept.
 //!
-//! Files are sorted by name over all folders; of several lines for one path the first counts. A path may hold wildcards
+//! Files are sorted by name over all folders; of several lines for one path the first counts, but lines that append
+//! (`w+`) all do, and a file of the kernel has what the last of them writes. A path may hold wildcards
 //! and braces, which systemd has `glob(3)` take apart (`GLOB_BRACE`): lines are of one path where their words are the
 //! same, and not where they come to the same file.
+//!
+//! Lines of type `f+` (once `F`) write to a file that is there as well, and before all lines of type `w`.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
+use planish_formats::tmpfiles;
 use planish_host::Host;
 use planish_model::place;
 
@@ -22,25 +26,54 @@ const FOLDERS: [&str; 5] = [
 
 /// The values that are written at boot.
 pub(crate) fn settings(host: &Host) -> Vec<Setting> {
-    let mut seen = HashSet::new();
-    let mut settings = Vec::new();
-    for file in files(host, &super::kept(&FOLDERS), ".conf") {
-        let Ok(text) = host.read_lossy(&file) else { continue };
-        let lines = parse(&text, &file).into_iter().filter(|line| seen.insert(line.path.clone()));
-        settings.extend(lines.flat_map(Line::settings));
+    let (mut plain, mut wild) = (Kept::default(), Kept::default());
+    for line in of_kept_files(host).into_iter().filter(|line| !line.is_of_credential) {
+        if line.is_wild { wild.add(line) } else { plain.add(line) }
     }
-    settings
+    let in_order = plain.0.into_iter().chain(wild.0).flatten();
+    in_order.flat_map(Line::settings).collect()
 }
 
-/// What the next boot may set besides, as `sysctl::of_this_boot` has it.
-pub(crate) fn of_this_boot(host: &Host) -> Vec<Setting> {
+/// What the next boot may set besides: as `sysctl::of_this_boot` has it, and what a credential holds where there is
+/// one.
+pub(crate) fn undecided(host: &Host) -> Vec<Setting> {
     let files = super::of_run(host, &FOLDERS, ".conf");
-    files.iter().flat_map(|(file, text)| parse(text, file)).flat_map(Line::settings).collect()
+    let of_this_boot = files.iter().flat_map(|(file, text)| parse(text, file));
+    let of_credentials = of_kept_files(host).into_iter().filter(|line| line.is_of_credential);
+    of_this_boot.chain(of_credentials).flat_map(Line::settings).collect()
+}
+
+/// The lines of all files that a boot leaves as they are.
+fn of_kept_files(host: &Host) -> Vec<Line> {
+    let files = files(host, &super::kept(&FOLDERS), ".conf").into_iter();
+    let texts = files.filter_map(|file| host.read_lossy(&file).ok().map(|text| (file, text)));
+    texts.flat_map(|(file, text)| parse(&text, &file)).collect()
+}
+
+/// The lines that count, by path, in the order in which the paths came up.
+#[derive(Default)]
+struct Kept(Vec<Vec<Line>>, HashMap<String, usize>);
+
+impl Kept {
+    fn add(&mut self, line: Line) {
+        let at = *self.1.entry(line.path.clone()).or_insert(self.0.len());
+        match self.0.get_mut(at) {
+            None => self.0.push(vec![line]),
+            // All of them append where the first one does: another one behind it does not count.
+            Some(before) if line.appends && before[0].appends => before.push(line),
+            Some(_) => {}
+        }
+    }
 }
 
 /// A line that writes.
+#[derive(Debug)]
 struct Line {
     path: String,
+    /// Whether the path may mean several files.
+    is_wild: bool,
+    appends: bool,
+    is_of_credential: bool,
     value: String,
     source: String,
 }
@@ -48,43 +81,39 @@ struct Line {
 impl Line {
     /// What it sets: its braces may name several paths.
     fn settings(self) -> Vec<Setting> {
-        let paths = place::in_braces(&self.path);
+        let paths = if self.is_wild { place::in_braces(&self.path) } else { vec![self.path] };
         paths.iter().map(|path| Setting::new(path, &self.value, &self.source)).collect()
+    }
+
+    fn of(text: &str, source: String) -> Option<Self> {
+        let line = tmpfiles::Line::of(text)?;
+        let is_wild = line.letter() == 'w';
+        let writes_over = line.letter() == 'F' || line.letter() == 'f' && line.has('+');
+        // No file of the kernel has a name with one of these: it would be taken for a pattern.
+        let is_odd = !is_wild && line.path.contains(['*', '?', '[']);
+        if !is_wild && !writes_over || is_odd {
+            return None;
+        }
+        let value = match line.credential() {
+            Some(name) => format!("what the credential {name} holds"),
+            None => line.value().ok()?,
+        };
+        let (appends, is_of_credential) = (is_wild && line.has('+'), line.credential().is_some());
+        Some(Self { is_wild, appends, is_of_credential, value, source, path: line.path })
     }
 }
 
 /// Lines such as `w! /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`.
 fn parse(text: &str, file: &str) -> Vec<Line> {
-    text.lines()
-        .enumerate()
-        .filter_map(|(index, line)| {
-            let mut rest = line.trim();
-            let mut field = || {
-                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                let (field, after) = rest.split_at(end);
-                rest = after.trim_start();
-                (!field.is_empty()).then_some(field)
-            };
-            // The letter may carry modifiers: `w+` appends, `!` is for boot only.
-            if !field()?.starts_with('w') {
-                return None;
-            }
-            let path = field()?.trim_matches(['"', '\'']).to_owned();
-            for _ in ["mode", "user", "group", "age"] {
-                field()?;
-            }
-            let source = format!("{file}:{}", index + 1);
-            let literal = |text: &str| text.replace("%%", "%").replace("\\\\", "\\");
-            (!rest.is_empty()).then(|| Line { path: literal(&path), value: literal(rest), source })
-        })
-        .collect()
+    let lines = text.lines().enumerate();
+    lines.filter_map(|(index, line)| Line::of(line, format!("{file}:{}", index + 1))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{parse, settings};
+    use super::{parse, settings, undecided};
 
     #[test]
     fn only_written_values_are_settings() {
@@ -122,6 +151,35 @@ mod tests {
                 "/sys/block/sd[ab]/queue/scheduler bfq :4",
             ]
         );
+    }
+
+    /// As systemd-tmpfiles 252 writes them, on files of a folder.
+    #[test]
+    fn lines_in_odd_forms_are_written_as_systemd_does() {
+        const A: &str = "/sys/kernel/mm/ksm/run";
+        let of = |text: &str| {
+            let (_folder, host) = crate::testing::host(&[("/etc/tmpfiles.d/z.conf", text)]);
+            let told = |set: Vec<super::Setting>| -> Vec<String> {
+                set.into_iter().map(|set| format!("{} {}", set.path, set.value)).collect()
+            };
+            (told(settings(&host)), told(undecided(&host)))
+        };
+        for (text, expected) in [
+            ("w \"@\" - - - - 1\nw @ - - - - 2\n", &["1"][..]),
+            ("w //sys/kernel//mm/ksm/run - - - - 1\nw @ - - - - 2\n", &["1"]),
+            ("w+ @ - - - - 1\nw+ @ - - - - 2\nw @ - - - - 3\n", &["1", "2"]),
+            ("w @ - - - - 1\nw+ @ - - - - 2\n", &["1"]),
+            ("w~ @ - - - - Mg==\n", &["2"]),
+            ("w @ - - - - 2\\n\n", &["2"]),
+            ("w @ - - - - 2\nf+ @ - - - - 1\nF @ - - - - 0\n", &["1", "2"]),
+            ("f @ - - - - 1\nF /sys/[k]ernel/mm/ksm/run - - - - 0\n", &[]),
+        ] {
+            let expected: Vec<String> = expected.iter().map(|value| format!("{A} {value}")).collect();
+            assert_eq!(of(&text.replace('@', A)), (expected, Vec::new()), "{text}");
+        }
+        let (set, may) = of(&"w^ @ - - - - tune\nw @ - - - - 2\n".replace('@', A));
+        assert_eq!(set, [format!("{A} 2")]);
+        assert_eq!(may, [format!("{A} what the credential tune holds")]);
     }
 
     proptest! {
