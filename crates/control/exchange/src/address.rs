@@ -12,29 +12,30 @@ pub(crate) struct Address {
 
 /// The knob behind a path of the kernel's files, which may have shell wildcards.
 pub(crate) fn of_path(catalogue: &Catalogue, path: &str) -> Result<Address, String> {
-    let path = &canonical(path);
+    let path = &unquoted(path);
     if path.starts_with("/dev/cpu_dma_latency") {
         return Err("a number of bytes that a program keeps open: want cpu.dma_latency_us, which holds one"
             .to_owned());
     }
+    // A row of the user's own may have another name for its places than the rows that come with planish.
+    let canonical = place::canonical(path);
+    let names = [path.as_str(), canonical.as_ref()];
     let mut why = None;
     for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_none()) {
-        match only(&knob.path, path) {
+        match names.iter().find_map(|name| only(&knob.path, name)) {
             Some(Ok(only)) => return Ok(Address { knob: knob.id.clone(), only }),
             Some(Err(reason)) => why = Some(reason),
             None => {}
         }
     }
-    Err(why.unwrap_or_else(|| unknown(catalogue, path)))
+    Err(why.unwrap_or_else(|| unknown(catalogue, &canonical)))
 }
 
-/// Other names of the same files.
-fn canonical(path: &str) -> String {
-    let path = path.trim_matches(['"', '\'']);
-    let twins = [("/sys/class/block/", "/sys/block/"), ("/sys/fs/resctrl/schemata", place::RESCTRL_DEFAULT)];
-    match twins.iter().find_map(|(from, to)| Some(format!("{to}{}", path.strip_prefix(from)?))) {
-        Some(other) if !other.is_empty() && other.starts_with('/') => other,
-        _ => path.to_owned(),
+/// A path as it is without quotes; of the default group of resctrl, by the name that its knob has.
+fn unquoted(path: &str) -> String {
+    match path.trim_matches(['"', '\'']) {
+        "/sys/fs/resctrl/schemata" => place::RESCTRL_DEFAULT.to_owned(),
+        path => path.to_owned(),
     }
 }
 
@@ -200,6 +201,7 @@ pub(crate) fn pool(
     page: &str,
 ) -> Option<Result<Pool, String>> {
     const MIB: u64 = 1 << 20;
+    let path = &place::canonical(path);
     let kib: u64 = if is_of_default_page(path) {
         let Some(kib) = page_kib(page) else {
             return Some(Err(format!("counts pages of the default size, and `{page}` is none")));
