@@ -13,6 +13,14 @@ use planish_model::cards;
 const BARE: &str =
     "a section without options: tuned starts its plugin, and what that does by itself is in no file";
 
+/// Why the MTU and the queue of all cards, or of some by a pattern, are refused (`_init_devices` of `plugin_net.py`).
+const VIRTUAL: &str = "tuned sets it of no virtual card (a bridge, the end of a container), and a pattern of a profile \
+                       means those, too: name the cards by devices=";
+
+/// Why the CPUs of systemd itself are refused: the knob is a file that follows from another table.
+const OF_SYSTEMD: &str = "the CPUs of all that systemd starts: a profile has them by its table [placement] with \
+                          others = \"housekeeping\", and for the boot by boot.systemd_cpu_affinity";
+
 /// Why an option is refused that no plugin here has.
 const NOT_READ: &str = "an option of tuned that is not read";
 
@@ -91,11 +99,18 @@ fn setting(
         _ => value,
     };
     match section.kind {
-        "disk" | "cpu" | "net" if ["type", "devices", "devices_udev_regex"].contains(&key) => {}
+        "disk" | "cpu" | "net" | "uncore" if ["type", "devices", "devices_udev_regex"].contains(&key) => {}
         "net" if key == "nf_conntrack_hashsize" => {
             collector.knob(line.number, told, "net.conntrack_hashsize", None, value);
         }
         "net" if cards::is_key(key) => net(line, value, &sections.devices(line)?, collector),
+        "net" if ["mtu", "txqueuelen"].contains(&key) => {
+            link(line, value, told, &sections.devices(line)?, collector)?;
+        }
+        "uncore" if ["max_freq_khz", "min_freq_khz"].contains(&key) => {
+            uncore(line, value, told, &sections.devices(line)?, collector)?;
+        }
+        "systemd" if key == "cpu_affinity" => return Err(OF_SYSTEMD.to_owned()),
         "disk" => disk(line.number, key, value, told, &sections.devices(line)?, collector)?,
         "cpu" if is_of_cpu(key) => {
             let cpus = sections.devices(line)?;
@@ -175,6 +190,40 @@ fn net(entry: &Line, value: &str, cards: &[String], collector: &mut Collector<'_
     let words: Vec<String> = value.split_whitespace().map(str::to_owned).collect();
     let told = format!("{}[{}] {} =", entry.from, entry.section, entry.key);
     collector.cards(entry.number, &told, &entry.key, cards, &words);
+}
+
+/// What the plugin for network cards has `ip link` set.
+fn link(
+    entry: &Line,
+    value: &str,
+    told: &str,
+    cards: &[String],
+    collector: &mut Collector<'_>,
+) -> Result<(), String> {
+    if cards.iter().any(|card| card.contains(['*', '?', '['])) {
+        return Err(VIRTUAL.to_owned());
+    }
+    let id = if entry.key == "mtu" { "net.mtu" } else { "net.tx_queue_len" };
+    cards.iter().for_each(|card| collector.knob(entry.number, told, id, Some(card), value));
+    Ok(())
+}
+
+/// Bounds of the mesh of a package. Where the kernel has its clusters one by one, tuned calls those by other names.
+fn uncore(
+    entry: &Line,
+    value: &str,
+    told: &str,
+    devices: &[String],
+    collector: &mut Collector<'_>,
+) -> Result<(), String> {
+    if let Some(other) = devices.iter().find(|name| *name != "*" && !name.starts_with("package_")) {
+        return Err(format!("`{other}` is no package of the CPU by its name, such as package_00_die_00"));
+    }
+    let id = if entry.key == "max_freq_khz" { "cpu.uncore_max_khz" } else { "cpu.uncore_min_khz" };
+    for device in devices {
+        collector.knob(entry.number, told, id, (device != "*").then_some(device), value);
+    }
+    Ok(())
 }
 
 /// Options that the plugin sets of each CPU that its section is for; the others are of the whole machine.

@@ -363,6 +363,31 @@ fn options_of_tuned_that_a_knob_is_for_are_read() {
 }
 
 #[test]
+fn the_queue_of_a_card_and_the_mesh_are_read_and_virtual_cards_are_spared() {
+    let text = "[net]\ndevices=ens3f0\nmtu=9000\ntxqueuelen=5000\n[uncore]\nmax_freq_khz=2000000\n\
+                [m]\ntype=uncore\ndevices=package_01*\npriority=-1\nmax_freq_khz=1800000\nmin_freq_khz=800000\n";
+    let imported = read(text, ImportFormat::Tuned);
+    assert!(imported.profile.want.contains_key(&KnobId::new("net.mtu")), "{:?}", told(&imported));
+    for (id, only) in [("net.tx_queue_len", "ens3f0"), ("cpu.uncore_min_khz", "package_01*")] {
+        let Want::Case(case) = want(&imported, id) else { panic!("{id}: one place") };
+        assert_eq!(case.only.as_deref(), Some(only), "{id}");
+    }
+    let Want::Cases(cases) = want(&imported, "cpu.uncore_max_khz") else { panic!("two sections") };
+    let cases: Vec<_> = cases.iter().map(|case| (case.only.as_deref(), case.value.as_str())).collect();
+    assert_eq!(cases, [(Some("package_01*"), "1800000"), (None, "2000000")]);
+    for (text, why) in [
+        ("[net]\nmtu=9000\n", "no virtual card"),
+        ("[net]\ndevices=eth*\ntxqueuelen=5000\n", "no virtual card"),
+        ("[uncore]\ndevices=uncore05\nmax_freq_khz=2000000\n", "is no package"),
+        ("[systemd]\ncpu_affinity=0-1\n", "others = \"housekeeping\""),
+    ] {
+        let imported = read(text, ImportFormat::Tuned);
+        let rows = told(&imported);
+        assert!(imported.profile.want.is_empty() && rows[0].contains(why), "{text}: {rows:?}");
+    }
+}
+
+#[test]
 fn arguments_of_a_profile_say_of_which_size_its_pages_are() {
     let tuned = "[sysctl]\nvm.nr_hugepages=16\n[bootloader]\ncmdline=default_hugepagesz=1G\n";
     let imported = read(tuned, ImportFormat::Tuned);
