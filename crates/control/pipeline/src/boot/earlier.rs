@@ -55,22 +55,39 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Refuses what would stand behind another value in a line of a file that is edited.
+/// What stands before ours in one line, so that it counts.
+struct Before {
+    /// Where it stands.
+    source: String,
+    /// What is said of it, behind its place; all that is said, where `cure` is.
+    says: String,
+    argument: String,
+    knob: KnobId,
+    /// What helps, where it is not to be taken out of its place.
+    cure: Option<String>,
+}
+
+/// Refuses what would stand behind another value in lines of files that are edited: all of them are named at once.
 pub(super) fn in_lines(
     session: &Session,
     loader: &planish_model::BootLoader,
     asked: &Asked<'_>,
 ) -> Result<(), PipelineError> {
+    let mut before = Vec::new();
     for mut line in planish_observe::lines_before(session.host(), loader) {
         asked.take_out(&mut line);
-        in_words(session, with_ours(line, asked), asked)?;
+        before.extend(in_one(session, &with_ours(line, asked), asked, true)?);
     }
-    Ok(())
+    refuse(&before, asked)
 }
 
 /// The same of a line that has ours among the others.
-pub(super) fn in_words(session: &Session, line: Vec<Word>, asked: &Asked<'_>) -> Result<(), PipelineError> {
-    let Some((reason, cure)) = told(session, &line, asked, true)? else { return Ok(()) };
+pub(super) fn in_words(session: &Session, line: &[Word], asked: &Asked<'_>) -> Result<(), PipelineError> {
+    refuse(&in_one(session, line, asked, true)?, asked)
+}
+
+fn refuse(before: &[Before], asked: &Asked<'_>) -> Result<(), PipelineError> {
+    let Some((reason, cure)) = told(before) else { return Ok(()) };
     Err(PipelineError::BootLoader { arguments: asked.arguments.to_owned(), reason, cure })
 }
 
@@ -80,7 +97,7 @@ pub(crate) fn in_default(
     asked: &Asked<'_>,
 ) -> Result<Option<(String, String)>, PipelineError> {
     let line = planish_observe::default_words(session.host(), &session.boot_loader());
-    told(session, &with_ours(line, asked), asked, false)
+    Ok(told(&in_one(session, &with_ours(line, asked), asked, false)?))
 }
 
 fn with_ours(mut line: Vec<Word>, asked: &Asked<'_>) -> Vec<Word> {
@@ -89,52 +106,95 @@ fn with_ours(mut line: Vec<Word>, asked: &Asked<'_>) -> Vec<Word> {
     line
 }
 
-/// Why a line would not bring what is asked for, and what helps. `is_of_file` where its sources are the files that our
-/// entries have written.
-fn told(
+/// Why lines would not bring what is asked for, and what helps.
+fn told(before: &[Before]) -> Option<(String, String)> {
+    let (mut reasons, mut cures, mut excluded) = (Vec::<String>::new(), Vec::<String>::new(), Vec::new());
+    // What an entry gave is in every file, and to take it back takes it out of all: one of them is named.
+    for (says, cure) in before.iter().filter_map(|one| Some((&one.says, one.cure.as_ref()?))) {
+        if !cures.contains(cure) {
+            reasons.push(says.clone());
+            cures.push(cure.clone());
+        }
+    }
+    let in_files: Vec<&Before> = before.iter().filter(|one| one.cure.is_none()).collect();
+    let all_said = once(in_files.iter().map(|one| one.says.as_str()));
+    for said in all_said {
+        let same: Vec<&Before> = in_files.iter().copied().filter(|one| one.says == said).collect();
+        let places = once(same.iter().map(|one| one.source.as_str()));
+        let others = places[1..].join(", ");
+        let others = if others.is_empty() { others } else { format!("; so do {others}") };
+        reasons.push(format!("{} {said}{others}", places[0]));
+        let owner = |place| if is_of_tuned(place) { "the cmdline of tuned's profile" } else { place };
+        let owners = once(places.into_iter().map(owner)).join(", ");
+        cures.push(format!("take `{}` out of {owners}", same[0].argument));
+        excluded.push(format!("--exclude {}", same[0].knob));
+    }
+    let excluded = once(excluded.iter().map(String::as_str)).join(" ");
+    if !excluded.is_empty() {
+        cures.push(format!("or leave it as it is: {excluded}"));
+    }
+    (!reasons.is_empty()).then(|| (reasons.join("; "), cures.join("; ")))
+}
+
+/// Each text once, where it came first.
+fn once<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let mut all = Vec::new();
+    for text in texts {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all
+}
+
+/// What stands before ours in a line. `is_of_file` where its sources are the files that our entries have written.
+fn in_one(
     session: &Session,
     line: &[Word],
     asked: &Asked<'_>,
     is_of_file: bool,
-) -> Result<Option<(String, String)>, PipelineError> {
+) -> Result<Vec<Before>, PipelineError> {
     let kernel = planish_observe::kernel(session.host());
     let words: Vec<&str> = line.iter().map(|word| word.argument.as_str()).collect();
+    let mut before = Vec::new();
     for (id, wanted) in asked.wanted {
         let knob = session.sound_catalogue()?.knob(id)?;
         if knob.several() != Several::First {
             continue;
         }
+        let knob_id = (*id).clone();
         let Some((value, index)) = bootline::found(&words, knob, kernel) else {
             // Others have taken what room there is, or leave no size to count in.
             let argument = knob.argument(wanted).unwrap_or_default();
-            let reason = format!(
+            let says = format!(
                 "the kernel would not take `{argument}` behind the arguments of huge pages before it"
             );
-            let cure = "see to it that each size stands there once, with its pages behind it".to_owned();
-            return Ok(Some((reason, cure)));
+            let cure =
+                Some("see to it that each size stands there once, with its pages behind it".to_owned());
+            before.push(Before { source: String::new(), says, argument, knob: knob_id, cure });
+            continue;
         };
         if knob.r#type.same(&value, wanted) {
             continue;
         }
         let (name, _) = knob.boot_parameter().unwrap_or_default();
-        let (source, argument) = (&line[index].source, knob.argument(&value).unwrap_or_default());
-        let told = format!("gives `{argument}` first, and of several {name}= the kernel takes the first");
-        if let Some(entry) = giver(knob, &value, source, asked, is_of_file) {
-            let undo = format!("planish undo {entry}, then once more");
-            // One that holds nothing of the running host, or shares another argument with this, cannot go that way.
-            let goes =
-                asked.going.is_none() && transition::can_go(session, asked.entries, entry, asked.wanted)?;
-            let cure = match goes {
-                true => format!("{undo}; or have this take its place: --instead-of {entry}"),
-                false => undo,
-            };
-            return Ok(Some((format!("entry {entry} {told} ({source})"), cure)));
-        }
-        let whose = if is_of_tuned(source) { "the cmdline of tuned's profile" } else { source };
-        let cure = format!("take `{argument}` out of {whose}; or leave it as it is: --exclude {id}");
-        return Ok(Some((format!("{source} {told}"), cure)));
+        let (source, argument) = (line[index].source.clone(), knob.argument(&value).unwrap_or_default());
+        let says = format!("gives `{argument}` first, and of several {name}= the kernel takes the first");
+        let Some(entry) = giver(knob, &value, &source, asked, is_of_file) else {
+            before.push(Before { source, says, argument, knob: knob_id, cure: None });
+            continue;
+        };
+        let undo = format!("planish undo {entry}, then once more");
+        // One that holds nothing of the running host, or shares another argument with this, cannot go that way.
+        let goes = asked.going.is_none() && transition::can_go(session, asked.entries, entry, asked.wanted)?;
+        let cure = match goes {
+            true => format!("{undo}; or have this take its place: --instead-of {entry}"),
+            false => undo,
+        };
+        let says = format!("entry {entry} {says} ({source})");
+        before.push(Before { source, says, argument, knob: knob_id, cure: Some(cure) });
     }
-    Ok(None)
+    Ok(before)
 }
 
 fn is_of_tuned(source: &str) -> bool {

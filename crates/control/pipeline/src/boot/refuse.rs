@@ -99,7 +99,7 @@ fn overruled(
             format!("take `{argument}` out of {source}, or give its file a name that sorts before {name}"),
         );
     }
-    earlier::in_words(session, planish_observe::with_variables(session.host(), &sources.given), asked)
+    earlier::in_words(session, &planish_observe::with_variables(session.host(), &sources.given), asked)
 }
 
 /// Refuses a menu that has arguments which are in nothing that it is made from: made anew, it would be without them.
