@@ -1,10 +1,12 @@
 //! Tasks of Ansible that set the kernel: the modules `sysctl`, `copy` of a file of `sysctl.d` or `tmpfiles.d`, and
-//! commands that do either. Nothing is run, and no template is filled in.
+//! commands that do either. Nothing is run, and of templates those variables are filled in that the file itself gives
+//! a value.
 
-use super::ansible_tasks::{TEMPLATE, Task};
+use super::ansible_tasks::Task;
+use super::ansible_vars::Variables;
 use super::collect::Collector;
 use super::written::Reader;
-use super::yaml::{Kind, Node};
+use super::yaml::Node;
 use super::{arguments, script, sysctl, tmpfiles, unit, written};
 
 pub(super) use super::ansible_tasks::tasks;
@@ -47,25 +49,23 @@ impl<'a> Arguments<'a> {
 const NO: [&str; 4] = ["false", "no", "off", "0"];
 
 pub(super) fn read(documents: &[Node], collector: &mut Collector<'_>) {
-    for Task { node, name, arguments: own, unknown } in tasks(documents) {
-        let arguments = Arguments { own, more: node.get("args") };
-        if only_applies(name, &arguments) {
+    let variables = Variables::of(documents);
+    for Task { node, name, arguments: own, scope, unknown } in tasks(documents) {
+        let more = node.get("args");
+        if only_applies(name, &Arguments { own, more }) {
             continue;
         }
         let (line, told) = (own.line, node.text_of("name").unwrap_or(name));
-        let is_template = holds_template(own) || arguments.more.is_some_and(holds_template);
-        match unknown.or_else(|| is_template.then(|| TEMPLATE.to_owned())) {
-            Some(reason) => collector.refuse(line, told, reason),
-            None => run(name, &arguments, line, told, collector),
+        let filled = unknown.map_or_else(|| variables.fill(own, &scope), Err).and_then(|own| {
+            let more = more.map(|more| variables.fill(more, &scope)).transpose()?;
+            Ok((own, more))
+        });
+        match filled {
+            Err(reason) => collector.refuse(line, told, reason),
+            Ok((own, more)) => {
+                run(name, &Arguments { own: &own, more: more.as_ref() }, line, told, collector);
+            }
         }
-    }
-}
-
-fn holds_template(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Text(text) => text.contains("{{") || text.contains("{%"),
-        Kind::List(items) => items.iter().any(holds_template),
-        Kind::Map(entries) => entries.iter().any(|(_, node)| holds_template(node)),
     }
 }
 

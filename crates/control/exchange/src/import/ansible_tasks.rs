@@ -79,6 +79,8 @@ pub(super) struct Task<'a> {
     pub(super) name: &'a str,
     /// What it is told.
     pub(super) arguments: &'a Node,
+    /// The `vars` of its play, its blocks and its own, the nearest last.
+    pub(super) scope: Vec<&'a Node>,
     pub(super) unknown: Option<String>,
 }
 
@@ -95,7 +97,7 @@ pub(super) fn tasks(documents: &[Node]) -> Vec<Task<'_>> {
         if item.get("hosts").is_some() {
             end = None;
         }
-        add(item, several(&plays, item), &mut end, &mut found);
+        add(item, several(&plays, item), &[], &mut end, &mut found);
     }
     found
 }
@@ -115,8 +117,15 @@ fn hosts(play: &Node) -> Option<String> {
 }
 
 /// Adds the tasks of a play, a block or a task. `end` is the line that ends the play before it, or may.
-fn add<'a>(item: &'a Node, around: Option<String>, end: &mut Option<String>, found: &mut Vec<Task<'a>>) {
+fn add<'a>(
+    item: &'a Node,
+    around: Option<String>,
+    scope: &[&'a Node],
+    end: &mut Option<String>,
+    found: &mut Vec<Task<'a>>,
+) {
     let unknown = around.or_else(|| steered(item));
+    let scope: Vec<&Node> = scope.iter().copied().chain(item.get("vars")).collect();
     let mut holds = false;
     for (key, inner) in item.entries() {
         let of_others = OF_OTHERS.contains(&key.as_str());
@@ -126,19 +135,22 @@ fn add<'a>(item: &'a Node, around: Option<String>, end: &mut Option<String>, fou
             // Handlers and rescues end what is run of them alone.
             let mut aside = None;
             let end = if of_others { &mut aside } else { &mut *end };
-            inner.items().iter().for_each(|item| add(item, unknown.clone(), end, found));
+            inner.items().iter().for_each(|item| add(item, unknown.clone(), &scope, end, found));
         }
         if key == "roles" {
             holds = true;
             let unknown = Some("has tasks of its own: import the tasks/main.yml of it".to_owned());
-            let of_role = |role| Task { node: item, name: "role", arguments: role, unknown: unknown.clone() };
+            let of_role = |role| {
+                let (scope, unknown) = (Vec::new(), unknown.clone());
+                Task { node: item, name: "role", arguments: role, scope, unknown }
+            };
             found.extend(inner.items().iter().map(of_role));
         }
     }
     let Some((name, arguments)) = module(item).filter(|_| !holds) else { return };
     let unknown = unknown.or_else(|| end.clone());
     *end = end.take().or_else(|| ends(name, arguments, item));
-    found.push(Task { node: item, name, arguments, unknown });
+    found.push(Task { node: item, name, arguments, scope, unknown });
 }
 
 /// The module of a task without its collection, and its arguments.

@@ -2,6 +2,7 @@
 
 mod ansible;
 mod ansible_tasks;
+mod ansible_vars;
 mod arguments;
 mod cmdline;
 mod collect;

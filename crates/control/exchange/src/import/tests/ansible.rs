@@ -34,6 +34,67 @@ fn tasks_of_ansible_are_read_with_their_lines_and_no_template_is_filled_in() {
     );
 }
 
+/// A play with variables and one task that sets the swappiness to `value`.
+fn with_vars(vars: &str, value: &str, more: &str) -> Imported {
+    let task = format!("  tasks:\n  - sysctl:\n      name: vm.swappiness\n      value: {value}\n{more}");
+    read(&format!("- hosts: db\n  vars:\n    {vars}\n{task}"), ImportFormat::Ansible)
+}
+
+#[test]
+fn a_variable_of_the_play_is_filled_in() {
+    for (vars, value) in
+        [("swap: 1", "\"{{ swap }}\""), ("swap: \"1\"", "'{{swap}}'"), ("s: 1", "\"{{ s }}\"")]
+    {
+        let imported = with_vars(vars, value, "");
+        assert_eq!(told(&imported), ["6 vm.swappiness"], "{vars}");
+        assert_eq!(*want(&imported, "vm.swappiness"), Want::Int(1), "{vars}");
+    }
+    // The nearest counts.
+    let nearer = with_vars("swap: 1", "\"{{ swap }}\"", "    vars: {swap: 2}\n");
+    assert_eq!(*want(&nearer, "vm.swappiness"), Want::Int(2));
+    let text = "- hosts: db\n  vars: {gov: never, k: \"4096 131072 16777216\", swap: 5}\n  tasks:\n\
+                \x20 - shell: echo {{ gov }} > /sys/kernel/mm/transparent_hugepage/enabled\n\
+                \x20 - sysctl: {name: net.ipv4.tcp_rmem, value: \"{{ k }}\"}\n\
+                \x20 - copy: {dest: /etc/sysctl.d/a.conf, content: \"vm.swappiness={{ swap }}\"}\n";
+    let imported = read(text, ImportFormat::Ansible);
+    assert_eq!(told(&imported), ["4 thp.enabled", "5 net.ipv4.tcp_rmem", "6 vm.swappiness"]);
+}
+
+#[test]
+fn a_variable_whose_value_is_not_sure_is_not_filled_in() {
+    const SWAP: &str = "\"{{ swap }}\"";
+    let elsewhere = "a template of Ansible: its values are not in this file";
+    for (vars, value, more, why) in [
+        ("other: 1", SWAP, "", elsewhere),
+        ("swap: yes", SWAP, "", elsewhere),
+        ("swap: 010", SWAP, "", elsewhere),
+        ("swap: \"{{ other }}\"", SWAP, "", elsewhere),
+        ("swap: 1", "\"{{ swap | int }}\"", "", elsewhere),
+        ("swap: 1", "\"{% if a %}{{ swap }}{% endif %}\"", "", elsewhere),
+        ("ansible_facts: 1", "\"{{ ansible_facts }}\"", "", elsewhere),
+        ("swap: 1", SWAP, "    register: swap\n", elsewhere),
+        ("swap: 1", SWAP, "  - set_fact: {swap: 2}\n", "`set_fact` of line 8 may give its variables"),
+        ("swap: 1", SWAP, "  vars_files: [a.yml]\n", "`vars_files` of line 8 may give its variables"),
+        ("swap: 1", SWAP, "  roles: [tune]\n", "`roles` of line 8 may give its variables"),
+    ] {
+        let imported = with_vars(vars, value, more);
+        let rows = told(&imported);
+        assert!(imported.profile.want.is_empty(), "{vars} {more}: {rows:?}");
+        assert!(
+            rows.iter().any(|row| row.starts_with("6 - ") && row.contains(why)),
+            "{vars} {more}: {rows:?}"
+        );
+    }
+    // A variable of one play is none of another one.
+    let two = "- hosts: db\n  vars: {swap: 1}\n- hosts: db\n  tasks:\n\
+               \x20 - sysctl: {name: vm.swappiness, value: \"{{ swap }}\"}\n";
+    assert_eq!(told(&read(two, ImportFormat::Ansible)), [format!("5 - {elsewhere}")]);
+    // A task of one line is taken apart before.
+    let line =
+        "- hosts: db\n  vars: {k: 1 2 3}\n  tasks:\n  - sysctl: name=net.ipv4.tcp_rmem value=\"{{ k }}\"\n";
+    assert_eq!(told(&read(line, ImportFormat::Ansible)), [format!("4 - {elsewhere}")]);
+}
+
 #[test]
 fn tasks_of_a_block_are_steered_by_what_is_said_of_the_block() {
     let task = |indent: &str, value: u32| {
