@@ -1,7 +1,7 @@
 //! The page that a report writes its text on, and the words that all reports share.
 
 use anstyle::{AnsiColor, Style};
-use planish_model::{Catalogue, Class, CpuForm, KnobId, ValueType, VerdictKind, When};
+use planish_model::{Catalogue, Class, CpuForm, KnobId, NOT_GIVEN, ValueType, VerdictKind, When};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -121,6 +121,14 @@ impl<'a> Page<'a> {
             Ok(row) => row.r#type.with_unit(raw),
             Err(_) => raw.trim().to_owned(),
         }
+    }
+
+    /// Whether a value of a knob is that nothing is given: a switch of the kernel command line is there or not.
+    #[must_use]
+    pub fn is_nothing(&self, knob: &KnobId, raw: &str) -> bool {
+        let row = self.catalogue.knob(knob).ok().filter(|row| row.boot_parameter().is_some());
+        let is_switch = row.is_some_and(|row| matches!(row.r#type, ValueType::Flag { .. }));
+        raw == NOT_GIVEN || is_switch && raw == "0"
     }
 
     /// The values that a knob may have, in few words.

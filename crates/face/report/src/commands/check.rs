@@ -236,7 +236,10 @@ fn why(check: &KnobCheck, shared: &Shared<'_>, page: &Page<'_>) -> Cell {
     parts.extend(check.because.as_deref().map(|because| shared.told(because)));
     // The reason names the file already where that is what is wrong.
     let is_told = |source: &str| check.because.as_ref().is_some_and(|because| because.contains(source));
-    if let Some(persisted) = check.persisted.as_ref().filter(|found| !is_told(&found.source)) {
+    // Where the files give a parameter nothing, they keep none.
+    let is_kept = |found: &&BootValue| !page.is_nothing(&check.knob, &found.value);
+    let persisted = check.persisted.as_ref().filter(is_kept);
+    if let Some(persisted) = persisted.filter(|found| !is_told(&found.source)) {
         parts.push(format!("persisted in {}", persisted.source));
     }
     if let Some(next) = check.next_boot.as_ref().filter(|next| !is_told(&next.source)) {
@@ -345,6 +348,45 @@ mod tests {
         }
         let same = told(["/etc/a.conf:4", "/etc/a.conf:4"], false);
         assert!(same.contains("x2") && same.contains(" in /etc/a.conf:4"), "{same}");
+    }
+
+    /// As of a running trial boot, whose parameters no file gives.
+    #[test]
+    fn a_parameter_that_no_file_gives_is_persisted_in_none() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let mut page = Page::new(PageOptions { width: 200, detailed: false }, &catalogue);
+        let check = |id: &str, running: &str, persisted: &str| KnobCheck {
+            knob: KnobId::new(id),
+            place: format!("cmdline:{id}"),
+            running: Some(running.to_owned()),
+            persisted: Some(BootValue::new(persisted, "/etc/default/grub:6")),
+            next_boot: Some(BootValue::new(persisted, "/etc/default/grub:6")),
+            overridden: Vec::new(),
+            overwritten_by: None,
+            wanted: Some(running.to_owned()),
+            state: DriftState::Ok,
+            because: Some("given to this boot alone, the trial boot of entry 1".to_owned()),
+        };
+        let given = check("boot.skew_tick", "0", "0");
+        let none = [check("boot.skew_tick", "1", planish_model::NOT_GIVEN), check("boot.nosmt", "1", "0")];
+        let told = |knobs: &[KnobCheck], page: &mut Page<'_>| {
+            CheckReport {
+                against: None,
+                knobs: knobs.to_vec(),
+                trial_boots: Vec::new(),
+                carried_over: Vec::new(),
+                pools: Vec::new(),
+                texts: Vec::new(),
+            }
+            .text(page);
+        };
+        told(&none, &mut page);
+        let text = page.into_text();
+        assert!(text.contains("of entry 1") && !text.contains("persisted in"), "{text}");
+        let mut page = Page::new(PageOptions { width: 200, detailed: false }, &catalogue);
+        told(&[given], &mut page);
+        let text = page.into_text();
+        assert!(text.contains("persisted in /etc/default/grub:6"), "{text}");
     }
 
     #[test]
