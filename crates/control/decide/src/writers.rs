@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Catalogue, Class, Cpus, Finding, Knob, KnobId, Observation, Persisted, Plan, SecondWriter, SeenWriter,
-    Severity, Step, Writer, place, quoted,
+    Catalogue, Class, Cpus, Finding, Knob, KnobId, NOT_GIVEN, Observation, Persisted, Plan, SecondWriter,
+    SeenWriter, Severity, Step, Writer, place, quoted,
 };
 
 /// The profile that is told to be made for another program, so that it leaves places alone.
@@ -66,8 +66,10 @@ fn beside_values(
         // Of one whose profile cannot be read only its row tells what it may set.
         let is_untold = |seen: &SeenWriter| writer.scope.is_some() && seen.knobs.is_none();
         let only_may = |seen: &SeenWriter, knob| is_untold(seen) || catalogue.only_may_write(seen, knob);
-        let said =
-            lines.iter().map(|(step, line)| format!("{} sets {} to {}", line.source, step.knob, line.value));
+        let said = lines.iter().map(|(step, line)| match line.value.as_str() {
+            NOT_GIVEN => format!("{} takes back what is said of {} before it", line.source, step.knob),
+            value => format!("{} sets {} to {value}", line.source, step.knob),
+        });
         let holes = Holes::of(observation, seen, &theirs, lines.iter().map(|(_, line)| line.source.as_str()));
         found.push(SecondWriter {
             id: writer.id.clone(),
@@ -130,7 +132,9 @@ fn lines_against<'a>(
     persist: bool,
 ) -> Vec<(Kept<'a>, &'a Persisted)> {
     let line = |step: &Kept<'a>| {
-        let line = observation.persisted.get(step.place)?;
+        // One that takes back what is said before it takes back the line that is to be written, too.
+        let taken_back = || observation.taken_back.get(step.place).filter(|_| persist);
+        let line = observation.persisted.get(step.place).or_else(taken_back)?;
         let kind = &catalogue.knob(step.knob).ok()?.r#type;
         let theirs = writer.has_line(&line.source) && !line.is_ours() && !kind.same(&line.value, step.wanted);
         let counts = theirs && !(persist && is_outranked(observation, step.place, line));

@@ -409,6 +409,10 @@ pub struct Observation {
     /// comes before what is persisted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub undecided: BTreeMap<String, Vec<BootValue>>,
+    /// Places that no file sets, since a line of sysctl.d takes back what is said before it (`-key`): that line, with
+    /// the lines that it takes back. One that `--persist` writes before it goes the same way.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub taken_back: BTreeMap<String, Persisted>,
     /// Places of run-time knobs whose value at the next boot is given by the command line of that boot, each with what
     /// that of the running kernel gives it. What nobody gave this kernel waits for the boot.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -78,10 +78,11 @@ fn with_next_boot(
     let writers::Seen { writers, unfollowed } = writers::read(host, catalogue);
     (observation.writers, observation.unfollowed) = (writers, unfollowed);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
-    let ToCome { persisted, undecided, by_boot_line } =
+    let ToCome { persisted, undecided, taken_back, by_boot_line } =
         persisted::read(host, shared, catalogue, &observation, &boot);
     observation.persisted = persisted;
     observation.undecided = undecided;
+    observation.taken_back = taken_back;
     observation.by_boot_line = by_boot_line;
     observation.boot = boot.loader;
     parts::add_in_force(host, catalogue, &mut observation);
@@ -117,6 +118,7 @@ fn places(
         facts: BTreeMap::new(),
         persisted: BTreeMap::new(),
         undecided: BTreeMap::new(),
+        taken_back: BTreeMap::new(),
         by_boot_line: BTreeMap::new(),
         boot: BootLoader::default(),
         trial_marks: marked(&shared.cmdline).map(str::to_owned).collect(),

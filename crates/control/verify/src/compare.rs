@@ -464,10 +464,22 @@ impl Bench<'_> {
                 let by = by.map(|seen| format!(", which {} writes again", seen.id)).unwrap_or_default();
                 (DriftState::LostAtBoot, Some(format!("{line} will set {}{by}", found.value)))
             }
+            None if let Some((line, ours)) = self.taken_back(reading) => {
+                let why =
+                    format!("{} takes back what {} says, and no file sets it", line.source, ours.source);
+                (DriftState::LostAtBoot, Some(why))
+            }
             None if let Some(judged) = self.interrupt_judged(knob, wanted) => judged,
             None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
         }
+    }
+
+    /// A line of others that takes one of ours back, and no file sets the place.
+    fn taken_back(&self, reading: &Reading) -> Option<(&Persisted, &BootValue)> {
+        let line = self.observation.taken_back.get(&reading.place)?;
+        let ours = line.overridden.iter().rfind(|lost| Persisted::own_file(&lost.source).is_some())?;
+        Some((line, ours))
     }
 
     /// The CPUs that the next boot gives a single interrupt: no file names one, since they are numbered anew, and all
@@ -575,7 +587,7 @@ impl Bench<'_> {
                 let value = found.at_boot.as_ref().unwrap_or(&found.value);
                 Some(BootValue::new(knob.r#type.normal(value), &found.source))
             }
-            (None, None) => None,
+            (None, None) => self.taken_back(reading).map(|(line, _)| line.told()),
         }
     }
 

@@ -87,6 +87,8 @@ pub(crate) struct ToCome {
     pub(crate) persisted: BTreeMap<String, Persisted>,
     /// What may be set besides, and nobody can tell.
     pub(crate) undecided: BTreeMap<String, Vec<BootValue>>,
+    /// See [`Observation::taken_back`].
+    pub(crate) taken_back: BTreeMap<String, Persisted>,
     /// See [`Observation::by_boot_line`].
     pub(crate) by_boot_line: BTreeMap<String, Option<String>>,
 }
@@ -109,7 +111,8 @@ pub(crate) fn read(
         let lines = writers.flat_map(|seen| &seen.again.lines);
         lines.map(|(path, line)| Setting::new(path, &line.value, &line.source)).collect()
     };
-    settings.extend(sysctl::settings(host, again(true)));
+    let of_sysctl = sysctl::read(host, again(true));
+    settings.extend(of_sysctl.settings);
     let rules = udev::settings(host, observation);
     settings.extend(rules.settings);
     settings.extend(holder::settings(host));
@@ -140,6 +143,7 @@ pub(crate) fn read(
             persisted.insert(reading.place.clone(), found);
         }
     }
+    let mut taken_back = taken_back(&of_sysctl.taken_back, observation, catalogue, (&settings, &persisted));
     persisted.extend(of_own_files(host, catalogue, observation));
     if let Some(next) = &boot.next {
         // Whoever reads that the loader is not known would take what is not there for what nobody can tell.
@@ -155,7 +159,29 @@ pub(crate) fn read(
     maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::undecided(host)));
     maybe.extend(again(false));
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
-    ToCome { persisted, undecided, by_boot_line }
+    taken_back.retain(|place, _| !persisted.contains_key(place));
+    ToCome { persisted, undecided, taken_back, by_boot_line }
+}
+
+/// Lines that take back what is said of a place, of those places that nothing else sets, nor clears by its twin.
+fn taken_back(
+    lines: &HashMap<String, Persisted>,
+    observation: &Observation,
+    catalogue: &Catalogue,
+    (settings, persisted): (&Settings<'_>, &BTreeMap<String, Persisted>),
+) -> BTreeMap<String, Persisted> {
+    let mut found = BTreeMap::new();
+    for (id, readings) in observation.knobs.iter().filter(|_| !lines.is_empty()) {
+        for place in readings.iter().map(|reading| &reading.place) {
+            let Some(line) = lines.get(place::canonical(place).as_ref()) else { continue };
+            let twin = catalogue.knob(id).ok().and_then(|knob| twin_place(knob, place, catalogue));
+            let is_twin_set = twin.is_some_and(|twin| settings.winner(&twin).is_some());
+            if !is_twin_set && !persisted.contains_key(place) {
+                found.insert(place.clone(), line.clone());
+            }
+        }
+    }
+    found
 }
 
 /// What a menu gives the place of a run-time knob that its sources give a value, where that is another one.
@@ -368,15 +394,18 @@ fn in_no_order(found: Persisted) -> Persisted {
 
 /// Whether a line that is applied later sets the twin of a place, which clears this one.
 fn twin_is_later(settings: &Settings<'_>, knob: &Knob, place: &str, catalogue: &Catalogue) -> bool {
-    let twin = knob.twin.as_ref().and_then(|twin| catalogue.knob(twin).ok());
-    let holes = place::captures(&knob.path, place);
-    let Some((twin, holes)) = twin.zip(holes) else { return false };
-    let twin = place::fill(&twin.path, &holes);
+    let Some(twin) = twin_place(knob, place, catalogue) else { return false };
     let last = |place: &str| settings.of_place(place).pop();
     let (Some(of_twin), Some(own)) = (last(&twin), last(place)) else { return false };
     // A zero sets nothing: it is what one twin shows when the other is set.
     let sets = |index: usize| settings.all[index].value.trim().parse() != Ok(0);
     of_twin > own && sets(of_twin) && sets(own)
+}
+
+/// The place of the twin of a knob that belongs to one of its places.
+fn twin_place(knob: &Knob, place: &str, catalogue: &Catalogue) -> Option<String> {
+    let twin = knob.twin.as_ref().and_then(|twin| catalogue.knob(twin).ok())?;
+    Some(place::fill(&twin.path, &place::captures(&knob.path, place)?))
 }
 
 /// The folders that a boot leaves as they are.

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 use planish_formats::sysctl::{Line, in_order};
 use planish_host::Host;
-use planish_model::place;
+use planish_model::{BootValue, NOT_GIVEN, Persisted, place};
 
 use super::{Setting, files};
 use crate::writers;
@@ -30,14 +30,22 @@ const FOLDERS: [&str; 5] =
 /// What procps reads last.
 const LAST: &str = "/etc/sysctl.conf";
 
-/// The settings of all files, in the order in which they are applied. Those that a program writes `again` later stand
-/// behind the others, and nowhere else.
-pub(crate) fn settings(host: &Host, again: Vec<Setting>) -> Vec<Setting> {
+/// What the files come to.
+pub(crate) struct Found {
+    /// The settings, in the order in which they are applied.
+    pub(crate) settings: Vec<Setting>,
+    /// Places of which a line takes back what is said before it: that line, and those that it takes back.
+    pub(crate) taken_back: HashMap<String, Persisted>,
+}
+
+/// Reads all files. Lines that a program writes `again` later stand behind the others, and nowhere else.
+pub(crate) fn read(host: &Host, again: Vec<Setting>) -> Found {
     let is_systemd = writers::is_systemd(host);
     let lines = sources(host, is_systemd, &super::kept(&FOLDERS))
         .into_iter()
         .flat_map(|(file, text)| parse(&text, &file));
-    let lines = if is_systemd { in_order_of_systemd(lines) } else { lines.collect() };
+    let (lines, taken_back) =
+        if is_systemd { in_order_of_systemd(lines) } else { (lines.collect(), HashMap::new()) };
     let mut settings = explicit_after_wild(lines);
     if !again.is_empty() {
         // The same line by the name of a link is the same line.
@@ -51,7 +59,7 @@ pub(crate) fn settings(host: &Host, again: Vec<Setting>) -> Vec<Setting> {
         settings.retain(|line| !line_of(&line.source).is_some_and(|line| later.contains(&line)));
         settings.extend(again);
     }
-    settings
+    Found { settings, taken_back }
 }
 
 /// The lines that tuned writes again, as it reads them: a key with a `-`, with a wildcard, or with a slash between its
@@ -100,13 +108,29 @@ impl Line for Setting {
     }
 }
 
-/// The order in which systemd applies lines, without those that one behind them takes back.
-fn in_order_of_systemd(lines: impl Iterator<Item = Setting>) -> Vec<Setting> {
+/// The order in which systemd applies lines, without those that one behind them takes back; and whichever does so.
+fn in_order_of_systemd(lines: impl Iterator<Item = Setting>) -> (Vec<Setting>, HashMap<String, Persisted>) {
     let lines = in_order(lines);
     let empty = lines.iter().enumerate().filter(|(_, line)| line.value.is_empty());
-    let taken_back: HashMap<String, usize> = empty.map(|(at, line)| (line.path.clone(), at)).collect();
-    let stays = |(at, line): &(usize, Setting)| taken_back.get(&line.path).is_none_or(|by| at >= by);
-    lines.into_iter().enumerate().filter(stays).map(|(_, line)| line).collect()
+    let last: HashMap<String, usize> = empty.map(|(at, line)| (line.path.clone(), at)).collect();
+    let by = |path: &str| Persisted {
+        value: NOT_GIVEN.to_owned(),
+        source: lines[last[path]].source.clone(),
+        at_boot: None,
+        overridden: Vec::new(),
+    };
+    let mut taken_back: HashMap<String, Persisted> =
+        last.keys().map(|path| (path.clone(), by(path))).collect();
+    let mut stay = Vec::new();
+    for (at, line) in lines.into_iter().enumerate() {
+        match taken_back.get_mut(&line.path) {
+            Some(by) if at < last[&line.path] => {
+                by.overridden.push(BootValue::new(&line.value, &line.source));
+            }
+            _ => stay.push(line),
+        }
+    }
+    (stay, taken_back)
 }
 
 /// An explicit key beats a wildcard, wherever the two stand; a key without a value only spares its path.
@@ -152,6 +176,10 @@ mod tests {
 
     use super::*;
     use crate::testing::host;
+
+    fn settings(host: &Host, again: Vec<Setting>) -> Vec<Setting> {
+        read(host, again).settings
+    }
 
     fn winner(files: &[(&str, &str)], place: &str) -> Option<(String, String)> {
         let (_folder, host) = host(files);
@@ -261,8 +289,17 @@ mod tests {
     #[test]
     fn a_bare_key_takes_back_what_was_said_before_it_under_systemd_alone() {
         let files = [("/etc/sysctl.d/10-a.conf", "vm.swappiness = 1\n-vm.swappiness\nvm.* = 7\n")];
-        assert_eq!(winner(&[&[SYSTEMD][..], &files].concat(), PLACE), None);
+        let of_systemd = [&[SYSTEMD][..], &files].concat();
+        assert_eq!(winner(&of_systemd, PLACE), None);
         assert_eq!(winner(&files, PLACE).expect("set").0, "1");
+        let taken_back = |files: &[(&str, &str)]| {
+            let (_folder, host) = host(files);
+            let line = read(&host, Vec::new()).taken_back.remove(PLACE)?;
+            Some((line.source, line.overridden.into_iter().map(|lost| lost.source).collect::<Vec<_>>()))
+        };
+        let (by, lost) = ("/etc/sysctl.d/10-a.conf:2".to_owned(), "/etc/sysctl.d/10-a.conf:1".to_owned());
+        assert_eq!(taken_back(&of_systemd), Some((by, vec![lost])));
+        assert_eq!(taken_back(&files), None);
     }
 
     /// Files and links as they are met, for the programs that are asked below.

@@ -714,6 +714,29 @@ fn a_line_in_run_may_be_set_at_the_next_boot() {
     }
 }
 
+/// A bare key takes back what is said before it: to write our line once more would not help.
+#[test]
+fn a_line_of_ours_that_another_one_takes_back_is_lost_and_that_one_named() {
+    const BY: &str = "/etc/sysctl.d/99-x.conf";
+    let tree = with_texts(&[(BY, "# c\n-vm.swappiness\n")]);
+    let source = profile("own", &[("vm.swappiness", Want::Int(5))]);
+    let options = PlanOptions { persist: true, ..PlanOptions::default() };
+    let plan = plan(&tree.session(), &source, &options).expect("a plan");
+    let told = format!("{BY}:2 takes back what is said of vm.swappiness before it");
+    let evidence: Vec<(String, Vec<String>)> =
+        plan.second_writers.into_iter().map(|writer| (writer.id, writer.evidence)).collect();
+    assert_eq!(evidence, [("sysctl.d".to_owned(), vec![told])]);
+    let (exit, state, because) = persisted_on(&tree);
+    assert_eq!((exit, state), (Exit::Findings, DriftState::LostAtBoot), "{because}");
+    let begin = format!("{BY}:2 takes back what /etc/sysctl.d/90-planish.conf:");
+    assert!(because.starts_with(&begin) && because.ends_with(" says, and no file sets it"), "{because}");
+    // What stands before ours takes nothing of it.
+    tree.remove(BY);
+    tree.put("/etc/sysctl.d/10-x.conf", "-vm.swappiness\n");
+    let row = check(&tree.session(), Some(&source)).expect("checked").drift.knobs.remove(0);
+    assert_eq!((row.state, row.because), (DriftState::Ok, None));
+}
+
 /// Both move processes off the CPUs that a placement gives them.
 #[test]
 fn who_moves_processes_is_named_by_a_placement() {
