@@ -84,7 +84,11 @@ fn section(text: &mut String, writer: &Writer) -> Result<()> {
             format!("what the commands of these write: {}{where_run}", code(files))
         }
     };
-    let said = |only: &WriterSays| format!("`{}` stands in one of {}", only.says, code(&only.files));
+    let said = |only: &WriterSays| {
+        let option =
+            only.option.as_ref().map(|option| format!("; `{option}` of its process goes before them"));
+        format!("`{}` stands in one of {}{}", only.says, code(&only.files), option.unwrap_or_default())
+    };
     let only_where = writer.only_where.as_ref().map(said).unwrap_or_default();
     for (name, value) in [
         ("process", code(&writer.programs)),

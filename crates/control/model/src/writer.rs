@@ -114,8 +114,11 @@ pub struct WriterAgain {
 pub struct WriterSays {
     /// The files that may have it.
     pub files: Vec<String>,
-    /// The line, without quotes, commas and blanks around it.
+    /// The line, without quotes, commas and blanks around it: a key, and the value behind a colon.
     pub says: String,
+    /// The option of its program that has the value as well, and goes before the files: `--cpu-manager-policy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
 }
 
 impl Writer {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use planish_host::{Host, Near};
-use planish_model::{Catalogue, SeenWriter, Writer};
+use planish_model::{Catalogue, SeenWriter, Writer, WriterSays};
 use planish_sys::file;
 
 /// What a look at the second writers of a host is done with, whichever is looked at: built once.
@@ -140,8 +140,7 @@ fn seen(look: &Look<'_>, writer: &Writer, processes: &BTreeMap<String, u32>) -> 
         return None;
     }
     if let Some(only_where) = &writer.only_where {
-        let file = only_where.files.iter().find(|file| says(host, file, &only_where.says))?;
-        evidence.push(format!("{file} says {}", only_where.says));
+        evidence.push(who_says(host, writer, only_where, processes)?);
     }
     let scope = scope::of(look, writer);
     // Of what is told by texts alone, a text that names no knob is no writer.
@@ -164,12 +163,52 @@ fn seen(look: &Look<'_>, writer: &Writer, processes: &BTreeMap<String, u32>) -> 
     })
 }
 
-/// Whether a file has a line, be it one of YAML or of JSON.
-fn says(host: &Host, file: &str, wanted: &str) -> bool {
+/// What tells that a program does what it counts for: an option of its process, or a file where it has none.
+fn who_says(
+    host: &Host,
+    writer: &Writer,
+    only_where: &WriterSays,
+    processes: &BTreeMap<String, u32>,
+) -> Option<String> {
+    let wanted = key_and_value(&only_where.says)?;
+    if let Some(option) = &only_where.option {
+        for pid in writer.programs.iter().filter_map(|program| processes.get(comm(program))) {
+            let line = unremembered(host, &format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words: Vec<&str> = line.split('\0').collect();
+            if let Some(given) = given(&words, option) {
+                return (given == wanted.1).then(|| format!("process {pid} has {option}={given}"));
+            }
+        }
+    }
+    let file = only_where.files.iter().find(|file| says(host, file, &wanted))?;
+    Some(format!("{file} says {}", only_where.says))
+}
+
+/// The value of an option, in a word with it or in the next one; the last one counts.
+fn given<'w>(words: &[&'w str], option: &str) -> Option<&'w str> {
+    let at = |index: usize| match words[index].strip_prefix(option)? {
+        "" => words.get(index + 1).copied(),
+        rest => rest.strip_prefix('='),
+    };
+    (0..words.len()).rev().find_map(at)
+}
+
+/// Whether a file has a key with a value, be it one of YAML, with a comment behind it or not, or one of JSON, in one
+/// line with others or not.
+fn says(host: &Host, file: &str, wanted: &(String, String)) -> bool {
     let text = unremembered(host, file).unwrap_or_default();
-    let plain =
-        |line: &str| line.replace(['"', '\'', ','], "").split_whitespace().collect::<Vec<_>>().join(" ");
-    text.lines().any(|line| plain(line) == wanted)
+    let mut parts = text.lines().flat_map(|line| {
+        let line = if line.trim_start().starts_with('#') { "" } else { line };
+        line.split_once(" #").map_or(line, |(line, _)| line).split(['{', '}', ','])
+    });
+    parts.any(|part| key_and_value(part).as_ref() == Some(wanted))
+}
+
+/// `"cpuManagerPolicy":"static"`, without quotes and blanks.
+fn key_and_value(text: &str) -> Option<(String, String)> {
+    let (key, value) = text.split_once(':')?;
+    let plain = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+    Some((plain(key), plain(value)))
 }
 
 /// Whether a file shows that its program is at work. One that a killed program left behind names nobody any more; a

@@ -757,6 +757,22 @@ fn who_moves_processes_is_named_by_a_placement() {
     tree.put("/proc/814/comm", "numad\n");
     tree.put("/var/lib/kubelet/config.yaml", "kind: KubeletConfiguration\ncpuManagerPolicy: \"static\"\n");
     assert_eq!(named(), ["numad", "kubelet-cpus"]);
+    let file = "/var/lib/kubelet/config.yaml";
+    for (config, command, is_static) in [
+        ("{\"a\":{\"b\":1},\"cpuManagerPolicy\":\"static\"}\n", "kubelet\0", true),
+        ("cpuManagerPolicy: static   # pinned\n", "kubelet\0", true),
+        ("# cpuManagerPolicy: static\ncpuManagerPolicy: none\n", "kubelet\0", false),
+        ("a: 1\n", "kubelet\0--cpu-manager-policy=static\0", true),
+        ("a: 1\n", "kubelet\0--cpu-manager-policy\0static\0--v=2\0", true),
+        // The option goes before the file.
+        ("cpuManagerPolicy: static\n", "kubelet\0--cpu-manager-policy=none\0", false),
+    ] {
+        tree.put(file, config);
+        tree.put("/proc/817/cmdline", command);
+        assert_eq!(named().len(), 1 + usize::from(is_static), "{config} {command}");
+    }
+    tree.put(file, "kind: KubeletConfiguration\ncpuManagerPolicy: \"static\"\n");
+    tree.put("/proc/817/cmdline", "kubelet\0");
     let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
     apply(&tree.session(), &planned(&tree.session(), &source, &[]), &persist).expect("applied");
     let rows = check(&tree.session(), Some(&source)).expect("checked").drift.knobs;
