@@ -146,7 +146,7 @@ fn odd_forms_of_tmpfiles_are_read_as_systemd_does() {
     ] {
         let imported = read(&line.replace('@', ksm), ImportFormat::Tmpfiles);
         assert_eq!(told(&imported), [row], "{line}");
-        assert_eq!(imported.profile.want.get(&KnobId::new("mm.ksm_run")).is_none(), row.contains(" - "));
+        assert_eq!(!imported.profile.want.contains_key(&KnobId::new("mm.ksm_run")), row.contains(" - "));
     }
     let twice = format!("w /sys//kernel/mm/ksm/run - - - - 0\nw {ksm} - - - - 1\n");
     assert_eq!(overridden(&read(&twice, ImportFormat::Tmpfiles)), [(2, 1)]);
