@@ -195,7 +195,7 @@ fn texts(near: &Near<'_>, file: &str, executable: bool, units: &Units<'_>) -> Ve
     let host = near.host();
     let paths = match file.rsplit_once('/') {
         Some((folder, "{enabled}")) => return units.commands_in(folder),
-        Some((folder, "{started}")) => init_scripts(host, folder),
+        Some((folder, "{started}")) => init_scripts(host, folder, units),
         Some((folder, "{rules}")) => super::rules::files(host, folder),
         Some((folder, "{any}")) => host.list(folder).iter().map(|name| format!("{folder}/{name}")).collect(),
         _ => vec![file.to_owned()],
@@ -221,19 +221,27 @@ fn effects_in(path: &str, text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
 }
 
 /// The scripts that a folder of a runlevel has started, where scripts of SysV are run at all: by an init that is no
-/// systemd, or by the generator of one (systemd-sysv-generator(8)).
-fn init_scripts(host: &Host, folder: &str) -> Vec<String> {
+/// systemd, or by the generator of one, which makes no unit where there is one of that name (systemd-sysv-generator(8)).
+fn init_scripts(host: &Host, folder: &str, units: &Units<'_>) -> Vec<String> {
     let generator = "systemd/system-generators/systemd-sysv-generator";
     let has_generator =
         || ["/usr/lib", "/lib"].iter().any(|root| host.exists(&format!("{root}/{generator}")));
-    if super::is_systemd(host) && !has_generator() {
+    let is_systemd = super::is_systemd(host);
+    if is_systemd && !has_generator() {
         return Vec::new();
     }
     let is_started = |name: &String| {
         let number = name.strip_prefix('S').unwrap_or_default().as_bytes();
         number.len() > 2 && number[..2].iter().all(u8::is_ascii_digit)
     };
-    host.list(folder).into_iter().filter(is_started).map(|name| format!("{folder}/{name}")).collect()
+    let has_unit = |name: &str| units.has(&format!("{}.service", name.trim_end_matches(".sh")));
+    let is_run = |name: &String| !is_systemd || !name.get(3..).is_some_and(has_unit);
+    host.list(folder)
+        .into_iter()
+        .filter(is_started)
+        .filter(is_run)
+        .map(|name| format!("{folder}/{name}"))
+        .collect()
 }
 
 /// A text as a shell takes it, whatever bytes are in it.

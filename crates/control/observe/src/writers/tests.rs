@@ -663,3 +663,24 @@ fn places_of_settings_by_words_are_those_of_the_catalogue() {
         assert!(!told.is_empty() && told.iter().all(is_known), "{command}: {told:?}");
     }
 }
+
+/// systemd-sysv-generator makes none of a script whose unit there is, masked or not.
+#[test]
+fn an_init_script_with_a_unit_of_its_name_is_not_started_by_systemd() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    write(root, "/usr/lib/systemd/system-generators/systemd-sysv-generator", "");
+    for (name, key) in [
+        ("S01alone", "vm.swappiness"),
+        ("S02native.sh", "vm.stat_interval"),
+        ("S03masked", "vm.max_map_count"),
+    ] {
+        executable(root, &format!("/etc/rc3.d/{name}"), format!("#!/bin/sh\nsysctl -w {key}=1\n"));
+    }
+    write(root, "/lib/systemd/system/native.service", "[Service]\nExecStart=/bin/true\n");
+    write(root, "/etc/systemd/system/.keep", "");
+    symlink("/dev/null", root.join("etc/systemd/system/masked.service")).expect("a link");
+    assert_eq!(told_by(root, "init-scripts").0, ["vm.max_map_count", "vm.stat_interval", "vm.swappiness"]);
+    write(root, "/run/systemd/system/.keep", "");
+    assert_eq!(told_by(root, "init-scripts").0, ["vm.swappiness"]);
+}

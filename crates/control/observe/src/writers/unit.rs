@@ -51,6 +51,12 @@ impl<'a> Units<'a> {
         FOLDERS[..2].iter().filter_map(link).any(|target| target == Path::new("/dev/null"))
     }
 
+    /// Whether there is a file of a unit, or a link that masks it. No recording is to keep it because of us.
+    pub(super) fn has(&self, unit: &str) -> bool {
+        let at = |folder: &&str| Some(self.host.real_path(folder).ok()?.join(unit));
+        FOLDERS.iter().filter_map(at).any(|path| path.symlink_metadata().is_ok())
+    }
+
     /// What services that are enabled, or that a timer starts which is, have a boot run by files of a folder: the
     /// files, each with its commands. No recording is to keep the texts of units for it.
     pub(super) fn commands_in(&self, folder: &str) -> Vec<(String, String)> {
