@@ -12,11 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use planish_model::page_pool::{self, spread};
 use planish_model::{Catalogue, Observation, Persisted, PoolReading, Step, node_bytes, units::bytes};
 
 use crate::boot;
 use crate::budget::{Budgets, ByNode};
-use crate::pool::spread;
 
 /// Pages that `hugetlb_cma=` holds memory for: those that are larger than the largest block of the buddy allocator.
 const GIGANTIC_BYTES: u64 = 1 << 30;
@@ -82,7 +82,7 @@ impl Next<'_> {
 
     /// Pages of a size by node: those of no node where the host has none, or no pool of this size yet.
     fn pages(&self, size: u64) -> BTreeMap<Option<u32>, u64> {
-        let of_all = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", size / 1024);
+        let of_all = page_pool::of_all_nodes(size);
         let added = self.boot.iter().find(|step| self.size_of(step) == Some(size));
         let added = added.and_then(|step| step.wanted.trim().parse::<u64>().ok());
         let whole = added.unwrap_or_else(|| self.given(&of_all)).max(self.line(&of_all));

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use planish_model::{
     Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, OutcomeKind, PoolReading, Sizing, Step,
     fitting,
+    page_pool::spread,
     units::{bytes, counted},
 };
 
@@ -360,13 +361,6 @@ pub(crate) fn spread_nodes(nodes: &[Option<u32>], observation: &Observation) -> 
     if over.is_empty() { nodes.to_vec() } else { over }
 }
 
-/// `pages` over the nodes as evenly as whole pages go; the first nodes take what is left over.
-pub(crate) fn spread(pages: u64, nodes: &[Option<u32>]) -> BTreeMap<Option<u32>, u64> {
-    let count = nodes.len() as u64;
-    let share = |index: usize| pages / count + u64::from((index as u64) < pages % count);
-    nodes.iter().enumerate().map(|(index, node)| (*node, share(index))).collect()
-}
-
 /// Pages that a boot gives a pool without us: by a line for it, or its share of what is given to the pools of all nodes
 /// together, on the kernel's command line too; the larger of the two. A line of ours is read after those, and sets the
 /// whole size.
@@ -376,13 +370,8 @@ pub fn pages_by_others(observation: &Observation, place: &str) -> u64 {
         let found = observation.persisted.get(place).filter(|found| !found.is_ours())?;
         found.pages()
     };
-    let own = given(place).unwrap_or(0);
-    let Some(pool) = observation.pools.iter().find(|pool| pool.place == place) else { return own };
-    let whole = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", pool.page_bytes / 1024);
-    let pools = observation.pools.iter().filter(|other| other.page_bytes == pool.page_bytes);
-    let nodes: Vec<Option<u32>> = pools.map(|pool| pool.node).collect();
-    let shares = spread(given(&whole).unwrap_or(0), &nodes);
-    shares.get(&pool.node).copied().unwrap_or(0).max(own)
+    let share = observation.pool_share(place).filter(|(_, line)| !line.is_ours());
+    given(place).unwrap_or(0).max(share.map_or(0, |(pages, _)| pages))
 }
 
 /// Steps of open entries of this boot that raised a pool for the service or, without one, for the profile.

@@ -4,10 +4,11 @@
 //! comes on top; the sum is spread over the nodes with CPUs. The arithmetic is part of the answer: a number
 //! that nobody can follow is a number that nobody dares to reserve.
 
+use planish_model::page_pool::spread;
 use planish_model::{Observation, SizeRow, Sizing, fitting, units::bytes, units::counted};
 
 use crate::budget::{Budgets, ByNode};
-use crate::pool::{spread, spread_nodes, without_pools};
+use crate::pool::{spread_nodes, without_pools};
 
 /// Headroom where none is asked for: what a service maps besides its main region, and small growth.
 pub const DEFAULT_HEADROOM_PERCENT: u32 = 20;

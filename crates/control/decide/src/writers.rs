@@ -58,7 +58,7 @@ fn beside_values(
         let seen = observation.writers.iter().find(|seen| seen.id == writer.id);
         let theirs: Vec<Kept<'_>> = match seen {
             Some(seen) => steps.iter().filter(|step| catalogue.writes(seen, step.knob)).copied().collect(),
-            None => lines.iter().map(|(step, _)| *step).collect(),
+            None => lines.iter().map(|line| line.step).collect(),
         };
         if theirs.is_empty() {
             continue;
@@ -66,15 +66,18 @@ fn beside_values(
         // Of one whose profile cannot be read only its row tells what it may set.
         let is_untold = |seen: &SeenWriter| writer.scope.is_some() && seen.knobs.is_none();
         let only_may = |seen: &SeenWriter, knob| is_untold(seen) || catalogue.only_may_write(seen, knob);
-        let said = lines.iter().map(|(step, line)| match line.value.as_str() {
-            NOT_GIVEN => format!("{} takes back what is said of {} before it", line.source, step.knob),
-            value => format!("{} sets {} to {value}", line.source, step.knob),
-        });
-        let holes = Holes::of(observation, seen, &theirs, lines.iter().map(|(_, line)| line.source.as_str()));
+        let said = || {
+            // One line for the pools of all nodes is one thing said, of however many of them.
+            let mut said: Vec<String> = lines.iter().map(LineAgainst::told).collect();
+            said.dedup();
+            said
+        };
+        let sources = lines.iter().map(|line| line.found.source.as_str());
+        let holes = Holes::of(observation, seen, &theirs, sources);
         found.push(SecondWriter {
             id: writer.id.clone(),
             running: seen.is_some_and(|seen| seen.running),
-            evidence: seen.map_or_else(|| said.collect(), |seen| seen.evidence.clone()),
+            evidence: seen.map_or_else(said, |seen| seen.evidence.clone()),
             places: theirs.iter().map(|step| step.place.to_owned()).collect(),
             maybe: theirs
                 .iter()
@@ -123,24 +126,52 @@ pub fn second_writers(
     beside_values(catalogue, observation, &plan.profile, &values, keep.is_some())
 }
 
-/// Lines of a writer's files that will set a place of the steps to something else at the next boot.
+/// A line of others for a place of a step.
+struct LineAgainst<'a> {
+    step: Kept<'a>,
+    found: &'a Persisted,
+    /// Whether it sets the pools of all nodes, of which this place is one.
+    is_of_all_nodes: bool,
+}
+
+impl LineAgainst<'_> {
+    fn told(&self) -> String {
+        let (source, knob) = (&self.found.source, self.step.knob);
+        let all = if self.is_of_all_nodes { " over all nodes" } else { "" };
+        match self.found.value.as_str() {
+            NOT_GIVEN => format!("{source} takes back what is said of {knob} before it"),
+            value => format!("{source} sets {knob} to {value}{all}"),
+        }
+    }
+}
+
+/// Lines of a writer's files that will set a place of the steps to something else at the next boot. One for the pools
+/// of all nodes sets each of them; no line of ours for a node makes it one in vain, since it may come behind ours, and
+/// does with each `sysctl --system`.
 fn lines_against<'a>(
     writer: &Writer,
     catalogue: &Catalogue,
     observation: &'a Observation,
     steps: &[Kept<'a>],
     persist: bool,
-) -> Vec<(Kept<'a>, &'a Persisted)> {
-    let line = |step: &Kept<'a>| {
+) -> Vec<LineAgainst<'a>> {
+    let is_theirs = |line: &Persisted| writer.has_line(&line.source) && !line.is_ours();
+    let own = |step: &Kept<'a>| {
         // One that takes back what is said before it takes back the line that is to be written, too.
         let taken_back = || observation.taken_back.get(step.place).filter(|_| persist);
-        let line = observation.persisted.get(step.place).or_else(taken_back)?;
+        let found =
+            observation.persisted.get(step.place).or_else(taken_back).filter(|line| is_theirs(line))?;
         let kind = &catalogue.knob(step.knob).ok()?.r#type;
-        let theirs = writer.has_line(&line.source) && !line.is_ours() && !kind.same(&line.value, step.wanted);
-        let counts = theirs && !(persist && is_outranked(observation, step.place, line));
-        counts.then_some((*step, line))
+        let is_in_vain = persist && is_outranked(observation, step.place, found);
+        let is_against = !is_in_vain && !kind.same(&found.value, step.wanted);
+        is_against.then_some(LineAgainst { step: *step, found, is_of_all_nodes: false })
     };
-    steps.iter().filter_map(line).collect()
+    let of_all_nodes = |step: &Kept<'a>| {
+        let (share, found) = observation.pool_share(step.place).filter(|(_, line)| is_theirs(line))?;
+        let is_against = step.wanted.trim().parse() != Ok(share);
+        is_against.then_some(LineAgainst { step: *step, found, is_of_all_nodes: true })
+    };
+    steps.iter().filter_map(|step| own(step).or_else(|| of_all_nodes(step))).collect()
 }
 
 /// Whether a line loses against the one that `--persist` writes for the same place: of `sysctl.d` the last file by name
@@ -190,7 +221,9 @@ pub fn left_out(
         }
         let writer = catalogue.writer(name)?;
         let seen = observation.writers.iter().find(|seen| seen.id == *name);
-        let leaves = observation.persisted.get(at).is_some_and(|line| is_left_to(writer, line))
+        let of_all_nodes = observation.pool_share(at).map(|(_, line)| line);
+        let mut lines = observation.persisted.get(at).into_iter().chain(of_all_nodes);
+        let leaves = lines.any(|line| is_left_to(writer, line))
             || seen.is_some_and(|seen| catalogue.writes(seen, knob));
         leaves.then(|| format!("left to {name}: --exclude {name}"))
     })

@@ -36,6 +36,7 @@ pub mod mounts;
 mod nearest;
 mod observation;
 mod once;
+pub mod page_pool;
 mod persist;
 pub mod place;
 mod placement;

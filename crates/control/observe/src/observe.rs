@@ -33,6 +33,11 @@ impl Shared {
             cpuinfo: text("/proc/cpuinfo"),
         }
     }
+
+    /// Bytes of the huge pages that `vm.nr_hugepages` counts.
+    pub(crate) fn default_page(&self) -> Option<u64> {
+        tables::meminfo(&self.meminfo).get("Hugepagesize").copied()
+    }
 }
 
 /// How the kernel of a host reads its command line, as far as that differs.
@@ -75,7 +80,7 @@ fn with_next_boot(
     catalogue: &Catalogue,
     mut observation: Observation,
 ) -> Observation {
-    let writers::Seen { writers, unfollowed } = writers::read(host, catalogue);
+    let writers::Seen { writers, unfollowed } = writers::read(host, catalogue, shared.default_page());
     (observation.writers, observation.unfollowed) = (writers, unfollowed);
     let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
     let ToCome { persisted, undecided, taken_back, by_boot_line } =

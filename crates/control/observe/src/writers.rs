@@ -32,8 +32,8 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn at(host: &'a Host, catalogue: &'a Catalogue) -> Self {
-        let (near, places) = (Near::of(host), places::Places::of(catalogue));
+    fn at(host: &'a Host, catalogue: &'a Catalogue, default_page: Option<u64>) -> Self {
+        let (near, places) = (Near::of(host), places::Places::of(catalogue, default_page));
         let (work, unfollowed) = (Cell::new(0), RefCell::default());
         Self { near, places, units: unit::Units::of(host), work, unfollowed }
     }
@@ -67,12 +67,12 @@ pub(crate) struct Seen {
     pub(crate) unfollowed: Vec<String>,
 }
 
-/// The second writers of a host.
-pub(crate) fn read(host: &Host, catalogue: &Catalogue) -> Seen {
+/// The second writers of a host whose huge pages have a default size.
+pub(crate) fn read(host: &Host, catalogue: &Catalogue, default_page: Option<u64>) -> Seen {
     let names: BTreeSet<&str> =
         catalogue.writers().iter().flat_map(|writer| &writer.programs).map(|name| comm(name)).collect();
     let processes = processes(host, &names);
-    let look = Look::at(host, catalogue);
+    let look = Look::at(host, catalogue, default_page);
     let seen = |writer: &Writer| seen(&look, writer, &processes);
     let writers = catalogue.writers().iter().filter_map(seen).collect();
     Seen { writers, unfollowed: look.unfollowed.take() }

@@ -4,7 +4,7 @@
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, Cpus, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     KnobId, NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
-    ValueType, VerdictKind, When, Writer, bootline, given_in_vain, pages_in_file, part_at, place,
+    ValueType, VerdictKind, When, Writer, bootline, given_in_vain, page_pool, pages_in_file, part_at, place,
 };
 
 use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
@@ -192,7 +192,7 @@ impl Bench<'_> {
         };
         match wish {
             None => self.against_files(knob, reading, running, persisted),
-            Some(Wish::Pages(pages)) => self.pages_against(*pages, reading, running, persisted),
+            Some(Wish::Pages(pages)) => self.pages_against(knob, *pages, reading, running, persisted),
             Some(Wish::Value { text, by }) => {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
@@ -230,11 +230,15 @@ impl Bench<'_> {
                     (VerdictKind::Reboot, Some(_), _) => DriftState::Drift,
                     (VerdictKind::Reboot, ..) => DriftState::PendingReboot,
                     (_, Some(_), Some(pages)) if number(running) < Some(pages) => DriftState::Drift,
-                    (_, _, Some(pages)) => return self.pages_against(pages, reading, running, persisted),
+                    (_, _, Some(pages)) => {
+                        return self.pages_against(knob, pages, reading, running, persisted);
+                    }
                     // What is impossible is not as it is wanted either, and apply refuses the profile for it.
                     (_, Some(text), None) if *hindered || *impossible => {
                         match number(text).filter(|_| knob.undo == Undo::Subtract) {
-                            Some(pages) => return self.pages_against(pages, reading, running, persisted),
+                            Some(pages) => {
+                                return self.pages_against(knob, pages, reading, running, persisted);
+                            }
                             None => DriftState::Drift,
                         }
                     }
@@ -427,9 +431,8 @@ impl Bench<'_> {
         wanted: &str,
         persisted: Option<&Persisted>,
     ) -> Judgement {
-        if let Some((told, _)) = self.writer_at_start(knob, &reading.place, Some(wanted)) {
-            let files = persisted.map(|found| format!(", after {}", found.source)).unwrap_or_default();
-            return (DriftState::OverwrittenAtBoot, Some(format!("{told}{files}")));
+        if let Some(judged) = self.overwritten(knob, reading, wanted, persisted) {
+            return judged;
         }
         if let Some((twin, found)) = self.cleared_by(knob, reading, persisted) {
             let sets = format!("its twin {} to {}", twin.id, found.value);
@@ -480,6 +483,19 @@ impl Bench<'_> {
         let line = self.observation.taken_back.get(&reading.place)?;
         let ours = line.overridden.iter().rfind(|lost| Persisted::own_file(&lost.source).is_some())?;
         Some((line, ours))
+    }
+
+    /// That another program sets it behind the files of the host.
+    fn overwritten(
+        &self,
+        knob: &Knob,
+        reading: &Reading,
+        wanted: &str,
+        persisted: Option<&Persisted>,
+    ) -> Option<Judgement> {
+        let (told, _) = self.writer_at_start(knob, &reading.place, Some(wanted))?;
+        let files = persisted.map(|found| format!(", after {}", found.source)).unwrap_or_default();
+        Some((DriftState::OverwrittenAtBoot, Some(format!("{told}{files}"))))
     }
 
     /// The CPUs that the next boot gives a single interrupt: no file names one, since they are numbered anew, and all
@@ -561,7 +577,9 @@ impl Bench<'_> {
     /// Whether a writer sets a place to what files say behind its own value, or the twin of it.
     fn is_settled(&self, seen: &SeenWriter, knob: &Knob, at: &str) -> bool {
         let settles = |place: &str| seen.again.settles.contains(place);
-        settles(at) || twin_of(knob, at, self.catalogue).is_some_and(|(_, twin)| settles(&twin))
+        settles(at)
+            || twin_of(knob, at, self.catalogue).is_some_and(|(_, twin)| settles(&twin))
+            || page_pool::whole_of(at).is_some_and(|whole| settles(&whole))
     }
 
     /// What the files of the host bring at the next boot, in normal form; `None` where none does, or where another
@@ -583,11 +601,20 @@ impl Bench<'_> {
             {
                 None
             }
+            // The file of all nodes shows what comes of the lines of each, whatever its own line says.
+            (None, Some(found)) if let Some(pages) = self.observation.pool_sum_at_boot(&reading.place) => {
+                Some(BootValue::new(pages.to_string(), &found.source))
+            }
             (None, Some(found)) => {
                 let value = found.at_boot.as_ref().unwrap_or(&found.value);
                 Some(BootValue::new(knob.r#type.normal(value), &found.source))
             }
-            (None, None) => self.taken_back(reading).map(|(line, _)| line.told()),
+            (None, None) => {
+                let of_share =
+                    |(share, line): (u64, &Persisted)| BootValue::new(share.to_string(), &line.source);
+                let taken_back = || self.taken_back(reading).map(|(line, _)| line.told());
+                self.share_at_boot(reading, persisted).map(of_share).or_else(taken_back)
+            }
         }
     }
 
@@ -635,12 +662,13 @@ impl Bench<'_> {
     /// A pool that holds at least so many pages is as wanted; then the next boot counts, as for any value.
     fn pages_against(
         &self,
+        knob: &Knob,
         wanted: u64,
         reading: &Reading,
         running: &str,
         persisted: Option<&Persisted>,
     ) -> Judgement {
-        match number(running) {
+        let pages = match number(running) {
             None => return (DriftState::Unknown, Some("shows no number".to_owned())),
             Some(pages) if pages < wanted => {
                 let lost = self.own_steps(reading).filter_map(|(_, step)| step.outcome.as_ref());
@@ -649,10 +677,13 @@ impl Bench<'_> {
                 let why = why.unwrap_or_default();
                 return (DriftState::Drift, Some(format!("{pages} of {wanted} pages are there{why}")));
             }
-            Some(_) => {}
-        }
+            Some(pages) => pages,
+        };
         let held: u64 = self.own_steps(reading).map(|(_, step)| step.pages_held()).sum();
         let ours = held > 0;
+        if ours && let Some(judged) = self.overwritten(knob, reading, &wanted.to_string(), persisted) {
+            return judged;
+        }
         let due = pages_in_file(self.open, &reading.place);
         if let (Some(found), Some(due)) = (persisted.filter(|found| found.is_ours()), due) {
             return self.pages_of_our_file(found, due, held, reading);
@@ -662,9 +693,25 @@ impl Bench<'_> {
             Some(found) if ours => {
                 (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
             }
+            // What a line of others gives is theirs: ours are in it where it is more than they have.
+            None if ours && let Some((share, line)) = self.share_at_boot(reading, persisted) => {
+                match share >= pages.saturating_sub(held).saturating_add(wanted) {
+                    true => (DriftState::Ok, None),
+                    false => {
+                        let (source, value) = (&line.source, &line.value);
+                        let why = format!("{source} will set {value} over all nodes, {share} of them here");
+                        (DriftState::LostAtBoot, Some(why))
+                    }
+                }
+            }
             None if ours => lost_unpersisted(),
             _ => (DriftState::Ok, None),
         }
+    }
+
+    /// What a file gives the pool of a node, of which no line tells: its share of what it gives to all of them.
+    fn share_at_boot(&self, reading: &Reading, own: Option<&Persisted>) -> Option<(u64, &Persisted)> {
+        self.observation.pool_share_of_files(&reading.place).filter(|_| own.is_none())
     }
 
     /// A pool that has what it should, and a file of ours with a line for it: the line must be what the entries in the

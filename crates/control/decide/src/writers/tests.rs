@@ -281,3 +281,40 @@ fn a_line_of_ours_leaves_no_place_to_its_folder() {
         assert_eq!(plan.steps.iter().all(|step| step.place != SWAP), is_left, "{told}");
     }
 }
+
+/// It says so of the file of all nodes, which is no place of the plan, and each `sysctl --system` writes it over.
+#[test]
+fn a_line_for_the_pools_of_all_nodes_is_a_second_writer_of_each() {
+    let total = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let profile =
+        profile(&[("hugepages.2m", Want::Need { need_bytes: 6 << 21, nodes: planish_model::Nodes::Spread })]);
+    let mut observation = observation();
+    let made = |observation: &Observation, exclude: &[&str]| {
+        let exclude = exclude.iter().map(|name| (*name).to_owned()).collect();
+        plan(&rows(), observation, &profile, &[], &Options { exclude, ..Options::default() }).expect("a plan")
+    };
+    assert!(made(&observation, &[]).second_writers.is_empty());
+    let line = |value: &str, source: &str| Persisted {
+        value: value.to_owned(),
+        source: source.to_owned(),
+        at_boot: None,
+        overridden: Vec::new(),
+    };
+    observation.persisted.insert(total.to_owned(), line("1024", "/etc/sysctl.d/99-huge.conf:1"));
+    let told = made(&observation, &[]);
+    let [writer] = told.second_writers.as_slice() else { panic!("{:?}", told.second_writers) };
+    assert_eq!(writer.evidence, ["/etc/sysctl.d/99-huge.conf:1 sets hugepages.2m to 1024 over all nodes"]);
+    assert_eq!((writer.id.as_str(), writer.places.len()), ("sysctl.d", 2));
+    assert_eq!(writer.hand_over, ["take out /etc/sysctl.d/99-huge.conf:1"]);
+    // A line of ours for one node takes nothing from that.
+    let place = writer.places[0].clone();
+    observation.persisted.insert(place.clone(), line("345", "/etc/tmpfiles.d/90-planish.conf:3"));
+    let beside = second_writers(&rows(), &observation, &told, Some(&[]));
+    assert_eq!(beside.len(), 1, "{beside:?}");
+    assert!(beside[0].places.contains(&place));
+    let left = made(&observation, &["sysctl.d"]);
+    assert!(left.steps.is_empty() && left.second_writers.is_empty(), "{:?}", left.steps);
+    // Of ours nobody is told.
+    observation.persisted.insert(total.to_owned(), line("1024", "/etc/sysctl.d/90-planish.conf:1"));
+    assert!(made(&observation, &[]).second_writers.is_empty());
+}

@@ -30,12 +30,11 @@ use std::collections::{BTreeMap, HashMap};
 use planish_host::Host;
 use planish_model::{
     BootLoader, BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, bootline,
-    place,
+    page_pool, place,
 };
 
 use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
-use crate::tables;
 use crate::units;
 
 /// Folders whose files go with this boot.
@@ -101,7 +100,7 @@ pub(crate) fn read(
     observation: &Observation,
     boot: &Boot,
 ) -> ToCome {
-    let default_page = tables::meminfo(&shared.meminfo).get("Hugepagesize").copied();
+    let default_page = shared.default_page();
     let arguments = |given: &[Given]| cmdline::settings(given, shared.kernel, catalogue);
     let mut settings = of_command_line(shared, boot, arguments);
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
@@ -119,9 +118,12 @@ pub(crate) fn read(
     settings.extend(mounts::settings(host, observation));
     let mut running = arguments(&Given::running(&shared.cmdline));
     let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);
-    for setting in settings.iter_mut().chain(&mut running).chain(menu.iter_mut().flatten()) {
-        setting.path = sysfs_twin(&setting.path, default_page).unwrap_or_else(|| setting.path.clone());
-    }
+    let in_sysfs = |setting: &mut Setting| {
+        if let Some(path) = page_pool::in_sysfs(&setting.path, default_page) {
+            setting.path = path;
+        }
+    };
+    settings.iter_mut().chain(&mut running).chain(menu.iter_mut().flatten()).for_each(in_sysfs);
     let (mut persisted, mut by_boot_line) = (BTreeMap::new(), BTreeMap::new());
     let (by_line, settings) = (Settings::of(&settings[..of_line]), Settings::of(&settings));
     for (id, readings) in &observation.knobs {
@@ -143,6 +145,7 @@ pub(crate) fn read(
             persisted.insert(reading.place.clone(), found);
         }
     }
+    pools_without_row((&settings, &by_line, &running), observation, (&mut persisted, &mut by_boot_line));
     let mut taken_back = taken_back(&of_sysctl.taken_back, observation, catalogue, (&settings, &persisted));
     persisted.extend(of_own_files(host, catalogue, observation));
     if let Some(next) = &boot.next {
@@ -158,6 +161,7 @@ pub(crate) fn read(
     let mut maybe = rules.undecided;
     maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::undecided(host)));
     maybe.extend(again(false));
+    maybe.iter_mut().for_each(in_sysfs);
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
     taken_back.retain(|place, _| !persisted.contains_key(place));
     ToCome { persisted, undecided, taken_back, by_boot_line }
@@ -238,7 +242,7 @@ fn undecided(
     catalogue: &Catalogue,
     observation: &Observation,
 ) -> BTreeMap<String, Vec<BootValue>> {
-    let mut undecided = BTreeMap::new();
+    let mut undecided: BTreeMap<String, Vec<BootValue>> = BTreeMap::new();
     for (id, readings) in &observation.knobs {
         let Ok(knob) = catalogue.knob(id) else { continue };
         for reading in readings {
@@ -260,6 +264,9 @@ fn undecided(
                 undecided.insert(reading.place.clone(), all);
             }
         }
+    }
+    for (place, may) in beside_our_pools(persisted, observation) {
+        undecided.entry(place).or_default().push(may);
     }
     undecided
 }
@@ -300,14 +307,46 @@ fn lost(next: &NextBoot, knob: &Knob) -> Option<(BootValue, String)> {
     Some((BootValue::new(value, &given.source), by.clone()))
 }
 
-/// `vm.nr_hugepages` and `vm.nr_overcommit_hugepages` are other names of files in /sys, for the default page
-/// size.
-fn sysfs_twin(path: &str, default_page: Option<u64>) -> Option<String> {
-    let file = path.strip_prefix("/proc/sys/vm/")?;
-    let kib = default_page? / 1024;
-    ["nr_hugepages", "nr_overcommit_hugepages"]
-        .contains(&file)
-        .then(|| format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB/{file}"))
+/// Pools of nodes that a line of ours sets, beside a line of a file of others for the pools of all nodes together: ours
+/// has what theirs gives in it, and is written on top of it as a rule. Systemd promises no such order, and whoever
+/// writes theirs once more (`sysctl --system`) takes ours away.
+fn beside_our_pools(
+    persisted: &BTreeMap<String, Persisted>,
+    observation: &Observation,
+) -> Vec<(String, BootValue)> {
+    let pools = observation
+        .pools
+        .iter()
+        .filter(|pool| pool.node.is_some() && persisted.get(&pool.place).is_some_and(Persisted::is_ours));
+    let may_be = pools.filter_map(|pool| {
+        let (_, line) = page_pool::share(&observation.pools, persisted, &pool.place)?;
+        let pages = line.pages().filter(|_| !line.is_ours() && Reader::of(&line.source).is_some())?;
+        // More than all lines of nodes give is what the others have besides.
+        let whole = page_pool::of_all_nodes(pool.page_bytes);
+        let is_less = pages < page_pool::sum(&observation.pools, persisted, &whole, |_| false)?;
+        let value = format!("{pages} over all nodes");
+        is_less.then(|| (pool.place.clone(), BootValue::new(&value, &line.source)))
+    });
+    may_be.collect()
+}
+
+/// What sets the pools of all nodes together, for pages of a size that no row has such a place of: what comes of it,
+/// and what the running kernel was given where the command line says it.
+fn pools_without_row(
+    (settings, of_line, running): (&Settings<'_>, &Settings<'_>, &[Setting]),
+    observation: &Observation,
+    (persisted, by_boot_line): (&mut BTreeMap<String, Persisted>, &mut BTreeMap<String, Option<String>>),
+) {
+    for pool in observation.pools.iter().filter(|pool| pool.node.is_some()) {
+        let whole = page_pool::of_all_nodes(pool.page_bytes);
+        let Some(found) = settings.winner(&whole).filter(|_| !persisted.contains_key(&whole)) else {
+            continue;
+        };
+        if of_line.of_place(&whole).len() == settings.of_place(&whole).len() {
+            by_boot_line.insert(whole.clone(), winner(running, &whole).map(|found| found.value));
+        }
+        persisted.insert(whole, in_no_order(found));
+    }
 }
 
 /// Lines by the place that they are for: a host has a thousand places, and a file as many lines as somebody likes.
@@ -510,11 +549,34 @@ mod tests {
     }
 
     #[test]
-    fn an_old_name_leads_to_the_file_of_the_default_page_size() {
-        assert_eq!(
-            sysfs_twin("/proc/sys/vm/nr_hugepages", Some(2 << 20)).as_deref(),
-            Some("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
-        );
-        assert_eq!(sysfs_twin("/proc/sys/vm/swappiness", Some(2 << 20)), None);
+    fn a_line_of_ours_for_a_node_is_told_beside_one_of_others_for_all() {
+        let total = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+        let node = |node: u32| {
+            format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages")
+        };
+        let pool = |number: u32| planish_model::PoolReading {
+            node: Some(number),
+            page_bytes: 2 << 20,
+            place: node(number),
+            pages: 0,
+            free: 0,
+            surplus: 0,
+        };
+        let observation = Observation { pools: vec![pool(0), pool(1)], ..Observation::default() };
+        let told = |all: (&str, &str), own: &str| {
+            let line = |(value, source): (&str, &str)| Persisted {
+                value: value.to_owned(),
+                source: source.to_owned(),
+                at_boot: None,
+                overridden: Vec::new(),
+            };
+            let own = line((own, "/etc/tmpfiles.d/90-planish.conf:3"));
+            let persisted = BTreeMap::from([(total.to_owned(), line(all)), (node(0), own)]);
+            beside_our_pools(&persisted, &observation)
+        };
+        let may = BootValue::new("1024 over all nodes", "/etc/sysctl.d/99-huge.conf:1");
+        assert_eq!(told(("1024", "/etc/sysctl.d/99-huge.conf:1"), "1024"), [(node(0), may)]);
+        assert_eq!(told(("1024", "/etc/sysctl.d/99-huge.conf:1"), "512"), [], "all that ours has is in it");
+        assert_eq!(told(("1024", "kernel command line: hugepages=1024"), "1024"), [], "before any file");
     }
 }

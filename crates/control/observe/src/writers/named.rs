@@ -8,7 +8,7 @@ use planish_host::Near;
 use planish_model::{Catalogue, Knob, KnobId, place};
 use planish_sys::file::BYTES_MAX;
 
-use super::places::{Places, is_place};
+use super::places::Places;
 use super::{Look, profiles};
 use crate::persisted::sysctl;
 
@@ -138,11 +138,11 @@ fn mentioned<'c>(places: &Places<'c>, text: &str) -> Vec<&'c Knob> {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     let has_parts = |word: &&str| word.len() > 3 && word.contains(['.', '/']);
     let named = text.split(|c| !is_of_word(c)).filter(has_parts).flat_map(|word| {
-        let is_meant = |knob: &&&Knob| match knob.path.strip_prefix("/proc/sys/") {
+        let is_meant = |(path, _): &&(Cow<'c, str>, &'c Knob)| match path.strip_prefix("/proc/sys/") {
             Some(name) => ends_in(word, name),
-            None => word.ends_with(&knob.path),
+            None => word.ends_with(&**path),
         };
-        places.called(word).iter().filter(is_meant).copied()
+        places.called(word).iter().filter(is_meant).map(|(_, knob)| *knob)
     });
     let mut found: Vec<&Knob> = named.collect();
     for path in paths(text) {
@@ -190,13 +190,13 @@ fn without_braces(path: &str) -> String {
 }
 
 /// The knobs of a key of `sysctl`, which may hold wildcards.
-pub(super) fn of_sysctl(catalogue: &Catalogue, key: &str) -> Vec<KnobId> {
-    of_path(catalogue, &place::of_sysctl(key))
+pub(super) fn of_sysctl(places: &Places<'_>, key: &str) -> Vec<KnobId> {
+    of_path(places, &place::of_sysctl(key))
 }
 
 /// The knobs that have a place there.
-pub(super) fn of_path(catalogue: &Catalogue, path: &str) -> Vec<KnobId> {
-    catalogue.knobs().filter(|knob| is_place(knob, path)).map(|knob| knob.id.clone()).collect()
+pub(super) fn of_path(places: &Places<'_>, path: &str) -> Vec<KnobId> {
+    places.at(path).iter().map(|knob| knob.id.clone()).collect()
 }
 
 /// Whether a knob has a place below a folder whose file has a name, which may be a pattern.
@@ -253,18 +253,20 @@ mod tests {
     #[test]
     fn a_key_or_path_means_the_knobs_that_have_a_place_there() {
         let catalogue = Catalogue::embedded().expect("sound");
-        assert_eq!(ids(of_sysctl(&catalogue, "vm.swappiness")), ["vm.swappiness"]);
-        assert_eq!(ids(of_sysctl(&catalogue, "net/core/somaxconn")), ["net.core.somaxconn"]);
-        assert_eq!(ids(of_path(&catalogue, "/sys/block/sda/queue/scheduler")), ["block.scheduler"]);
-        assert_eq!(ids(of_path(&catalogue, "/sys/block/sd*/queue/scheduler")), ["block.scheduler"]);
-        assert_eq!(ids(of_path(&catalogue, "/sys/block/sd*/queue/sched")), Vec::<String>::new());
-        assert!(ids(of_path(&catalogue, "/proc/sys/vm/dirty_*")).contains(&"vm.dirty_bytes".to_owned()));
+        let places = Places::of(&catalogue, Some(2 << 20));
+        assert_eq!(ids(of_sysctl(&places, "vm.swappiness")), ["vm.swappiness"]);
+        assert_eq!(ids(of_sysctl(&places, "net/core/somaxconn")), ["net.core.somaxconn"]);
+        assert_eq!(ids(of_path(&places, "/sys/block/sda/queue/scheduler")), ["block.scheduler"]);
+        assert_eq!(ids(of_path(&places, "/sys/block/sd*/queue/scheduler")), ["block.scheduler"]);
+        assert_eq!(ids(of_path(&places, "/sys/block/sd*/queue/sched")), Vec::<String>::new());
+        assert_eq!(ids(of_sysctl(&places, "vm.nr_hugepages")), ["hugepages.2m.total"]);
+        assert!(ids(of_path(&places, "/proc/sys/vm/dirty_*")).contains(&"vm.dirty_bytes".to_owned()));
     }
 
     #[test]
     fn a_text_that_only_begins_like_a_knob_does_not_name_it() {
         let catalogue = Catalogue::embedded().expect("sound");
-        let places = Places::of(&catalogue);
+        let places = Places::of(&catalogue, Some(2 << 20));
         let is_mentioned =
             |id: &str, text: &str| mentioned(&places, text).iter().any(|knob| knob.id == KnobId::new(id));
         for (text, mentions) in [
@@ -277,6 +279,14 @@ mod tests {
         ] {
             assert_eq!(is_mentioned("vm.overcommit_memory", text), mentions, "{text}");
         }
+        for text in [
+            "helper vm.nr_hugepages=8",
+            "helper -w=vm/nr_hugepages",
+            "awk /proc/sys/vm/nr_hugepages_mempolicy",
+        ] {
+            assert!(is_mentioned("hugepages.2m.total", text), "{text}");
+        }
+        assert!(!is_mentioned("hugepages.2m.total", "helper vm.nr_hugepages_of_mine"));
         let folder = "/sys/devices/system/cpu";
         for (text, mentions) in [
             (format!("echo performance > {folder}/cpu0/cpufreq/scaling_governor"), true),
@@ -298,7 +308,8 @@ mod tests {
         #[test]
         fn odd_text_is_passed_over(text in "[\\PC\n\\[\\]=]{0,200}") {
             let catalogue = Catalogue::embedded().expect("sound");
-            let _ = (of_path(&catalogue, &text), mentioned(&Places::of(&catalogue), &text));
+            let places = Places::of(&catalogue, None);
+            let _ = (of_path(&places, &text), mentioned(&places, &text));
         }
     }
 }

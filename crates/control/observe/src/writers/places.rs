@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use planish_model::{Catalogue, Knob, place};
+use planish_model::{Catalogue, Knob, page_pool, place};
 
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
@@ -16,24 +16,31 @@ pub(super) struct Places<'c> {
     roots: BTreeSet<&'c str>,
     /// By how many components a path has, each with the name that a path is held against.
     rows: BTreeMap<usize, Vec<(Cow<'c, str>, &'c Knob)>>,
-    /// Those with one place each, by the last part of its name.
-    names: HashMap<&'c str, Vec<&'c Knob>>,
+    /// Those with one place each, by the last part of each of its names, with that name.
+    names: HashMap<String, Vec<(Cow<'c, str>, &'c Knob)>>,
+    default_page: Option<u64>,
     known: RefCell<BTreeMap<String, Rc<[&'c Knob]>>>,
 }
 
 impl<'c> Places<'c> {
-    pub(super) fn of(catalogue: &'c Catalogue) -> Self {
+    /// Of a host whose huge pages have a default size: which pools `sysctl` means goes by that.
+    pub(super) fn of(catalogue: &'c Catalogue, default_page: Option<u64>) -> Self {
+        let others =
+            |knob: &Knob| page_pool::other_names(&knob.path, default_page).into_iter().map(Cow::Owned);
         let mut rows: BTreeMap<usize, Vec<(Cow<'c, str>, &Knob)>> = BTreeMap::new();
         for knob in catalogue.knobs() {
-            let name = place::canonical(&knob.path);
-            rows.entry(name.split('/').count()).or_default().push((name, knob));
+            for name in std::iter::once(place::canonical(&knob.path)).chain(others(knob)) {
+                rows.entry(name.split('/').count()).or_default().push((name, knob));
+            }
         }
-        let mut names: HashMap<&str, Vec<&Knob>> = HashMap::new();
+        let mut names: HashMap<String, Vec<(Cow<'_, str>, &Knob)>> = HashMap::new();
         for knob in catalogue.knobs().filter(|knob| !knob.has_holes() && knob.boot_parameter().is_none()) {
-            names.entry(last(&knob.path)).or_default().push(knob);
+            for name in std::iter::once(Cow::Borrowed(knob.path.as_str())).chain(others(knob)) {
+                names.entry(last(&name).to_owned()).or_default().push((name, knob));
+            }
         }
         let roots = catalogue.knobs().filter_map(|knob| root(&knob.path)).collect();
-        Self { catalogue, roots, rows, names, known: RefCell::default() }
+        Self { catalogue, roots, rows, names, default_page, known: RefCell::default() }
     }
 
     /// The knobs that have a place there, by whichever of its names. Most of what scripts write are files of their own.
@@ -45,15 +52,34 @@ impl<'c> Places<'c> {
             return Rc::clone(known);
         }
         let name = place::canonical(path);
-        let rows = self.rows.get(&name.split('/').count()).into_iter().flatten();
-        let found: Rc<[&Knob]> =
-            rows.filter(|(row, _)| is_of_row(row, &name)).map(|(_, knob)| *knob).collect();
+        let mut found = self.of_name(&name);
+        if found.is_empty() {
+            // Of a size without a row for the pools of all nodes, whoever sets those sets each.
+            let whole = self.name_in_sysfs(&name);
+            found = page_pool::on_each_node(&whole).map(|each| self.of_name(&each)).unwrap_or_default();
+        }
+        let found: Rc<[&Knob]> = found.into();
         self.known.borrow_mut().insert(path.to_owned(), Rc::clone(&found));
         found
     }
 
-    /// The knobs whose one place has the last part of its name in common with a path, or with a name of `sysctl`.
-    pub(super) fn called(&self, name: &str) -> &[&'c Knob] {
+    /// The rows of a name, each once, though a pattern may mean several names of its place.
+    fn of_name(&self, name: &str) -> Vec<&'c Knob> {
+        let rows = self.rows.get(&name.split('/').count()).into_iter().flatten();
+        let mut found: Vec<&Knob> =
+            rows.filter(|(row, _)| is_of_row(row, name)).map(|(_, knob)| *knob).collect();
+        found.dedup_by(|a, b| a.id == b.id);
+        found
+    }
+
+    /// The name in /sys of a pool of huge pages; the same for every other path.
+    pub(super) fn name_in_sysfs(&self, path: &str) -> String {
+        page_pool::in_sysfs(path, self.default_page).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// The knobs whose one place has the last part of a name in common with a path, or with a name of `sysctl`, each
+    /// with that name.
+    pub(super) fn called(&self, name: &str) -> &[(Cow<'c, str>, &'c Knob)] {
         self.names.get(last(name)).map_or(&[], Vec::as_slice)
     }
 
@@ -74,12 +100,14 @@ fn root(path: &str) -> Option<&str> {
     path.strip_prefix('/')?.trim_start_matches('/').split('/').next()
 }
 
-/// Whether a knob has a place there, by whichever of its names; a wildcard of the path stays within its component.
+/// Whether a knob has a place there, by whichever of its names: what the index must find.
+#[cfg(test)]
 pub(super) fn is_place(knob: &Knob, path: &str) -> bool {
     is_of_row(&place::canonical(&knob.path), &place::canonical(path))
 }
 
-/// The same of the names that rows have.
+/// Whether a row has a place there, both by the names that rows have; a wildcard of the path stays within its
+/// component.
 fn is_of_row(row: &str, path: &str) -> bool {
     let (mut ours, mut theirs) = (row.split('/'), path.split('/'));
     loop {
@@ -106,9 +134,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_sysctl_calls_a_pool_is_the_one_of_the_default_page_size() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let ids = |page: Option<u64>, path: &str| {
+            let places = Places::of(&catalogue, page);
+            places.at(path).iter().map(|knob| knob.id.to_string()).collect::<Vec<_>>().join(" ")
+        };
+        for (page, id) in [
+            (Some(2 << 20), "hugepages.2m.total"),
+            (Some(1 << 30), "hugepages.1g.total"),
+            // Of pages of 512 MiB no row is for all nodes.
+            (Some(512 << 20), "hugepages.512m"),
+            (Some(64 << 10), ""),
+            (None, ""),
+        ] {
+            for name in ["nr_hugepages", "nr_hugepages_mempolicy"] {
+                assert_eq!(ids(page, &format!("/proc/sys/vm/{name}")), id, "{page:?} {name}");
+            }
+        }
+        let folder = "/sys/kernel/mm/hugepages";
+        let over = "hugepages.2m.overcommit";
+        for (path, id) in [
+            ("/proc/sys/vm/nr_hugepages*", "hugepages.2m.total"),
+            ("/proc/sys/vm/nr_overcommit_hugepages", over),
+            (format!("{folder}/hugepages-2048kB/nr_hugepages_mempolicy").as_str(), "hugepages.2m.total"),
+            (format!("{folder}/hugepages-2048kB/nr_hugepages*").as_str(), "hugepages.2m.total"),
+            (format!("{folder}/hugepages-32768kB/nr_hugepages").as_str(), "hugepages.32m"),
+        ] {
+            assert_eq!(ids(Some(2 << 20), path), id, "{path}");
+        }
+    }
+
+    #[test]
     fn a_path_is_held_against_rows_once_and_one_of_no_row_never() {
         let catalogue = Catalogue::embedded().expect("sound");
-        let places = Places::of(&catalogue);
+        let places = Places::of(&catalogue, None);
         let ids = |path: &str| places.at(path).iter().map(|knob| knob.id.to_string()).collect::<Vec<_>>();
         for path in ["/tmp/x.1", "/var/log/*", "*", "swappiness", "", "/"] {
             assert_eq!(ids(path), [""; 0], "{path}");
@@ -124,7 +184,7 @@ mod tests {
     #[test]
     fn a_place_is_found_by_each_of_its_names() {
         let catalogue = Catalogue::embedded().expect("sound");
-        let places = Places::of(&catalogue);
+        let places = Places::of(&catalogue, None);
         for (path, id) in [
             ("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "cpu.governor"),
             ("/sys/devices/system/cpu/cpufreq/policy[0-7]/scaling_governor", "cpu.governor"),
@@ -151,7 +211,7 @@ mod tests {
     #[test]
     fn the_index_finds_what_a_look_at_each_row_finds() {
         let catalogue = Catalogue::embedded().expect("sound");
-        let places = Places::of(&catalogue);
+        let places = Places::of(&catalogue, None);
         for knob in catalogue.knobs().filter(|knob| knob.path.starts_with('/')) {
             let path: String = knob
                 .path

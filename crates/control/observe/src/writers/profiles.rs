@@ -109,7 +109,8 @@ impl Merged<'_, '_> {
         let except = main_option(&main, &row.except).unwrap_or_default();
         let except: Vec<&str> = except.split([',', ';']).map(str::trim).collect();
         let lines = sysctl::written_again(self.look.host(), &except);
-        let mut settles: BTreeSet<String> = lines.iter().map(|line| line.path.clone()).collect();
+        let mut settles: BTreeSet<String> =
+            lines.iter().map(|line| self.look.places.name_in_sysfs(&line.path)).collect();
         for (knob, begin) in &self.others {
             if last.is_none_or(|last| last < *begin) {
                 let row = self.look.catalogue().knob(knob).ok();
@@ -215,8 +216,8 @@ impl Merged<'_, '_> {
     fn knobs(&self, kind: &str, key: &str, value: &str) -> Vec<KnobId> {
         match (kind, key) {
             (_, "type" | "replace" | "drop" | "priority" | "enabled") => Vec::new(),
-            ("sysctl", key) => of_sysctl(self.look.catalogue(), key),
-            ("sysfs", path) => of_path(self.look.catalogue(), path),
+            ("sysctl", key) => of_sysctl(&self.look.places, key),
+            ("sysfs", path) => of_path(&self.look.places, path),
             // Whatever a group is called, its expression says which threads are meant.
             ("scheduler" | "kthread", key) if key.starts_with("group.") => {
                 let named = threads::Group::parse(value).map(|group| group.knobs());

@@ -159,7 +159,7 @@ fn names(look: &Look<'_>, folders: &[String], options: &BTreeMap<String, Vec<Str
     for name in &names {
         // A listed folder is no file: what is in it is kept by a recording because it was looked at.
         host.exists(&format!("{folder}/{name}"));
-        knobs.extend(of_sysctl(catalogue, name));
+        knobs.extend(of_sysctl(&look.places, name));
         let words = options.iter().filter(|(pattern, _)| place::matches(pattern, name));
         knobs.extend(words.flat_map(|(_, patterns)| meant(catalogue, patterns)));
     }

@@ -11,13 +11,16 @@ use crate::testing::write;
 /// The folder of settings of memory.
 const P: &str = "/proc/sys/vm";
 
+/// Bytes of a huge page of the default size.
+const PAGE: Option<u64> = Some(2 << 20);
+
 fn seen_in(root: &Path) -> Vec<SeenWriter> {
     all_in(root).writers
 }
 
 fn all_in(root: &Path) -> Seen {
     write(root, "/proc/version", "Linux\n");
-    read(&Host::open(root).expect("a tree"), &Catalogue::embedded().expect("sound"))
+    read(&Host::open(root).expect("a tree"), &Catalogue::embedded().expect("sound"), PAGE)
 }
 
 fn ids(seen: &[SeenWriter]) -> Vec<&str> {
@@ -43,7 +46,7 @@ fn a_process_is_known_by_its_name_and_nobody_else_is_remembered() {
     write(tree.path(), "/proc/19/comm", "secret-daemon\n");
     write(tree.path(), "/proc/version", "Linux\n");
     let host = Host::open(tree.path()).expect("a tree");
-    let seen = read(&host, &Catalogue::embedded().expect("sound")).writers;
+    let seen = read(&host, &Catalogue::embedded().expect("sound"), PAGE).writers;
     assert_eq!(ids(&seen), ["irqbalance", "power-profiles-daemon"]);
     assert_eq!(seen[0].evidence, ["process 17 is irqbalance"]);
     assert!(seen[0].running);
@@ -117,7 +120,7 @@ fn no_recording_keeps_a_script_that_is_followed() {
     write(root, "/etc/own.conf", "vm.swappiness = 60\n");
     write(root, "/proc/version", "Linux\n");
     let host = Host::open(root).expect("a tree");
-    let seen = read(&host, &Catalogue::embedded().expect("sound")).writers;
+    let seen = read(&host, &Catalogue::embedded().expect("sound"), PAGE).writers;
     assert_eq!((ids(&seen), knobs(&seen[0])), (vec!["rc.local"], vec!["vm.swappiness"]));
     assert_eq!(
         seen[0].sources[&KnobId::new("vm.swappiness")],
@@ -231,7 +234,7 @@ fn what_many_scripts_write_is_looked_up_once() {
     write(root, "/proc/version", "Linux\n");
     let host = Host::open(root).expect("a tree");
     let catalogue = Catalogue::embedded().expect("sound");
-    let look = Look::at(&host, &catalogue);
+    let look = Look::at(&host, &catalogue, PAGE);
     let ask = |path: &str, _: bool| String::from_utf8(look.near.read_up_to(path, 1 << 20).ok()?).ok();
     let mut told = 0;
     for at in 0..20 {
@@ -374,7 +377,7 @@ fn an_enabled_unit_is_read_wherever_its_files_lie_and_no_text_of_it_is_remembere
     write(root, "/etc/systemd/system/timers.target.wants/timed@a.timer", "");
     let host = Host::open(root).expect("a tree");
     let catalogue = Catalogue::embedded().expect("sound");
-    let seen = read(&host, &catalogue).writers;
+    let seen = read(&host, &catalogue, PAGE).writers;
     assert_eq!(ids(&seen), ["units"]);
     assert_eq!(knobs(&seen[0]), ["vm.dirty_ratio", "vm.max_map_count", "vm.stat_interval"]);
     let drop_in = ["/etc/systemd/system/own.service.d/o.conf".to_owned()];
@@ -416,7 +419,7 @@ fn cloud_init_is_a_writer_of_what_its_data_names_and_no_data_is_remembered() {
     write(root, "/var/lib/cloud/instance/user-data.txt", data);
     write(root, "/proc/version", "Linux\n");
     let host = Host::open(root).expect("a tree");
-    let seen = read(&host, &Catalogue::embedded().expect("sound")).writers;
+    let seen = read(&host, &Catalogue::embedded().expect("sound"), PAGE).writers;
     assert_eq!(knobs(&seen[0]), ["vm.swappiness"]);
     assert_eq!(seen[0].evidence[1], "/var/lib/cloud/instance/user-data.txt names knobs");
     assert!(!host.reads().iter().any(|path| path.ends_with("user-data.txt") || path.ends_with("cloud.cfg")));
@@ -683,4 +686,37 @@ fn an_init_script_with_a_unit_of_its_name_is_not_started_by_systemd() {
     assert_eq!(told_by(root, "init-scripts").0, ["vm.max_map_count", "vm.stat_interval", "vm.swappiness"]);
     write(root, "/run/systemd/system/.keep", "");
     assert_eq!(told_by(root, "init-scripts").0, ["vm.swappiness"]);
+}
+
+/// `sysctl` has a name for the pools of all nodes that is none of the rows'.
+#[test]
+fn whoever_sets_the_pools_of_all_nodes_by_sysctl_is_seen() {
+    use std::os::unix::fs::PermissionsExt;
+    let tuned = tempfile::tempdir().expect("a folder");
+    write(tuned.path(), "/run/tuned/tuned.pid", "812\n");
+    write(tuned.path(), "/etc/tuned/active_profile", "db\n");
+    write(tuned.path(), "/etc/tuned/profiles/db/tuned.conf", "[sysctl]\nvm.nr_hugepages=1024\n");
+    write(tuned.path(), "/etc/sysctl.d/99-huge.conf", "vm.nr_hugepages = 512\n");
+    let seen = seen_in(tuned.path());
+    assert_eq!((ids(&seen), knobs(&seen[0])), (vec!["tuned"], vec!["hugepages.2m.total"]));
+    let total = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    assert!(seen[0].again.settles.contains(total), "{:?}", seen[0].again);
+
+    for command in [
+        "sysctl -w vm.nr_hugepages=1024",
+        "echo 1024 > /proc/sys/vm/nr_hugepages",
+        "echo 1024 | tee /proc/sys/vm/nr_hugepages_mempolicy",
+        "echo 1024 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+    ] {
+        let tree = tempfile::tempdir().expect("a folder");
+        write(tree.path(), "/etc/rc.local", format!("#!/bin/sh\n{command}\n"));
+        let file = tree.path().join("etc/rc.local");
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("ours");
+        let seen = seen_in(tree.path());
+        assert_eq!(
+            (ids(&seen), knobs(&seen[0])),
+            (vec!["rc.local"], vec!["hugepages.2m.total"]),
+            "{command}"
+        );
+    }
 }

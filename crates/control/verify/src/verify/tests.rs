@@ -1,5 +1,7 @@
 //! What counts as drift, and what does not.
 
+use std::collections::BTreeMap;
+
 use planish_model::{
     BootFiles, BootLoader, Caused, Class, DriftState, EntryId, EntryState, EntryStep, Generator, KnobCheck,
     KnobId, NOT_GIVEN, Original, Outcome, OutcomeKind, Persisted, SeenWriter, ShortGrant, Skipped, Step,
@@ -333,9 +335,9 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
         knobs: knobs.map(|knobs| knobs.iter().map(|id| KnobId::new(*id)).collect()),
         profile: None,
         arguments: None,
-        commands: std::collections::BTreeMap::new(),
-        sources: std::collections::BTreeMap::new(),
-        maybe: std::collections::BTreeMap::new(),
+        commands: BTreeMap::new(),
+        sources: BTreeMap::new(),
+        maybe: BTreeMap::new(),
         again: planish_model::Again::default(),
     };
     let open = [entry(3, "boot", vec![applied("vm.swappiness", SWAP, "60", "10")])];
@@ -809,4 +811,81 @@ fn a_knob_of_many_places_that_nobody_allowed_is_told_where_it_is_here_and_otherw
     assert_eq!(state(true, &["performance"]), DriftState::NotHere, "there is nothing to allow");
     assert_eq!(state(true, &[]), DriftState::NotHere);
     assert_eq!(state(false, &["powersave"]), DriftState::NotHere);
+}
+
+/// One node of two, with ten pages, and a file that sets the pools of both.
+fn beside_all_nodes(pages: &str) -> Observation {
+    let mut observation = host();
+    let pool = |node: u32| planish_model::PoolReading {
+        node: Some(node),
+        page_bytes: 2 << 20,
+        place: POOL.replace("node0", &format!("node{node}")),
+        pages: 10,
+        free: 10,
+        surplus: 0,
+    };
+    observation.pools = vec![pool(0), pool(1)];
+    let reading = Reading { value: Some("20".to_owned()), access: Access::Writable, ..gone(TOTAL) };
+    observation.knobs.insert(KnobId::new("hugepages.2m.total"), vec![reading]);
+    persist(&mut observation, TOTAL, pages);
+    observation
+}
+
+const TOTAL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+
+#[test]
+fn a_pool_that_only_an_apply_raised_is_what_a_line_for_all_nodes_gives_it_at_the_next_boot() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let open = [entry(3, "boot", vec![pool_step(8)])];
+    let seen = |pages: &str| row(&verify(&catalogue, None, &open, &beside_all_nodes(pages)), POOL);
+    let lost = seen("9");
+    assert_eq!(lost.state, DriftState::LostAtBoot);
+    let why = "/etc/sysctl.d/90-x.conf:3 will set 9 over all nodes, 5 of them here";
+    assert_eq!(lost.because.as_deref(), Some(why));
+    assert_eq!(lost.next_boot.map(|next| next.value).as_deref(), Some("5"));
+    // Two of the ten are of others: what is less than all ten has not all of ours.
+    assert_eq!(seen("18").state, DriftState::LostAtBoot);
+    assert_eq!(seen("20").state, DriftState::Ok);
+    // What the command line gives was there before, and says nothing of ours.
+    let mut observation = beside_all_nodes("9");
+    observation.by_boot_line.insert(TOTAL.to_owned(), None);
+    let own = row(&verify(&catalogue, None, &open, &observation), POOL);
+    assert_eq!((own.because.as_deref(), own.next_boot), (Some("no file persists it"), None));
+}
+
+#[test]
+fn all_nodes_have_at_the_next_boot_what_the_lines_of_each_give_them() {
+    let mut observation = beside_all_nodes("8");
+    persist(&mut observation, POOL, "12");
+    let drift = verify(&Catalogue::embedded().expect("sound"), None, &[], &observation);
+    assert_eq!(row(&drift, POOL).next_boot.map(|next| next.value).as_deref(), Some("12"));
+    assert_eq!(
+        row(&drift, TOTAL).next_boot.map(|next| next.value).as_deref(),
+        Some("16"),
+        "12 and a half of 8"
+    );
+}
+
+#[test]
+fn a_program_that_sets_the_pools_of_all_nodes_overwrites_ours() {
+    let mut observation = host();
+    let total = KnobId::new("hugepages.2m.total");
+    observation.writers = vec![SeenWriter {
+        id: "rc.local".to_owned(),
+        running: false,
+        evidence: Vec::new(),
+        knobs: Some(vec![total.clone()]),
+        profile: None,
+        arguments: None,
+        commands: BTreeMap::from([(total.clone(), vec!["vm.nr_hugepages = 1024".to_owned()])]),
+        sources: BTreeMap::from([(total, vec!["/etc/rc.local".to_owned()])]),
+        maybe: BTreeMap::new(),
+        again: planish_model::Again::default(),
+    }];
+    let open = [entry(3, "boot", vec![pool_step(8)])];
+    let (state, why) = check(None, &open, &observation, POOL);
+    let told = "rc.local will set it at the next boot (/etc/rc.local)";
+    assert_eq!((state, why.as_str()), (DriftState::OverwrittenAtBoot, told));
+    // Pages that none of ours are among are theirs.
+    assert_eq!(check(None, &[], &observation, POOL).0, DriftState::Ok);
 }
