@@ -109,7 +109,8 @@ pub(crate) fn lower(
     let settled = settle(step, sink);
     let known = settled.as_ref().or(step.undone.as_ref()).or(step.outcome.as_ref());
     if let Some(unclear) = known.filter(|known| known.outcome == OutcomeKind::Theirs && !force) {
-        return (Outcome { short: None, ..unclear.clone() }, 0);
+        let read_back = sink.read(&step.place).ok();
+        return (Outcome { read_back, short: None, ..unclear.clone() }, 0);
     }
     let ours = known.and_then(|known| known.granted_pages).unwrap_or(0);
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);

@@ -114,9 +114,12 @@ fn out_of_reach(session: &Session, target: Target) -> Result<Option<String>, Pip
 }
 
 /// Whether an undo left values of an entry to somebody else, and no file: of a file force takes all that others wrote
-/// into it along, and nobody is sent there who has not looked.
+/// into it along, and nobody is sent there who has not looked. Of a pool that has no page of ours any more there is
+/// nothing to force.
 fn left_values_alone(entry: &Entry) -> bool {
-    let mut left = entry.steps.iter().filter(|step| step.left_theirs()).map(|step| step.undo.is_file());
+    let is_left =
+        |step: &&EntryStep| step.left_theirs() && (step.undo != Undo::Subtract || step.pages_held() > 0);
+    let mut left = entry.steps.iter().filter(is_left).map(|step| step.undo.is_file());
     left.next().is_some_and(|is_file| !is_file && left.all(|is_file| !is_file))
 }
 

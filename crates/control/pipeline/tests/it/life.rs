@@ -388,6 +388,13 @@ fn a_pool_that_somebody_lowered_keeps_the_pages_of_others() {
         assert_eq!(undone.exit, Exit::Findings, "{:#?}", undone.entries);
         let told = "others had 3 when it was raised, so that 0 of 8 pages are ours still";
         assert!(undone.hints.iter().any(|hint| hint.contains(told)), "{:?}", undone.hints);
+        let of_pool = undone.entries.iter().flat_map(|(_, outcomes)| outcomes);
+        let left =
+            of_pool.filter(|outcome| outcome.place == pool(0) && outcome.outcome == OutcomeKind::Theirs);
+        let left: Vec<Option<&str>> =
+            left.map(|outcome| outcome.read_back.as_deref().map(str::trim)).collect();
+        assert_eq!(left, [Some("3")]);
+        assert_eq!(undone.kept, None, "there is nothing to force");
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
         assert!(tree.entries().iter().all(|entry| !entry.is_open()));
     }
