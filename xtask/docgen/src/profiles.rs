@@ -57,10 +57,10 @@ wanted.
   has it nevertheless.
 - A case that can never count, since one before it without `needs` takes all its places, is refused, and so is `only`
   for a knob that has one place, and a case whose `needs` no host meets together.
-- `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`, `[0-3]`) matches. Where this host has none of
-  them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is refused. So is
-  the name of a service that is one letter from one of this host (`redis-sever`), and not what hosts call otherwise
-  (`mysqld` and `mysql`, `postgresql-16` and `postgresql-17`).
+- `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`, `[0-3]`) matches. Where this host has
+  none of them they are not here, which is no error; a pattern that is near to names that are here (`nmve*`) is
+  refused. So is the name of a service that is one letter from one of this host (`redis-sever`), and not what hosts
+  call otherwise (`mysqld` and `mysql`, `postgresql-16` and `postgresql-17`).
 - A word that no kernel has for a governor, a clock source or a congestion control is refused; one that this kernel was
   built without is not here. Capitals count (`BBR` is no word).
 - `programs = [\"mongod\"]` says for which programs it is made (as the kernel names them; of Java `java:` and the main

@@ -1,5 +1,5 @@
-//! Lines of `tmpfiles.d(5)`, as systemd takes them apart (252, `src/tmpfiles/tmpfiles.c`): the first six words with their
-//! quotes and escapes, and the rest as it stands, in which escapes count and quotes do not.
+//! Lines of `tmpfiles.d(5)`, as systemd takes them apart (252, `src/tmpfiles/tmpfiles.c`): the first six words with
+//! their quotes and escapes, and the rest as it stands, in which escapes count and quotes do not.
 //!
 //! Non-goals: specifiers other than `%%`, which only a host can fill in.
 

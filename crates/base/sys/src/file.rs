@@ -125,8 +125,8 @@ fn opened(seen: &File) -> PathBuf {
 const SHORT_BYTES: usize = 4096;
 
 /// What is left to read, if it is no more than `limit`: files of the kernel have no length, and others may grow. Of a
-/// short one, as hundreds are read in a row, the bytes are kept and no room around them. Of a longer one nothing more is
-/// read where its first bytes are none that it `goes_on` behind.
+/// short one, as hundreds are read in a row, the bytes are kept and no room around them. Of a longer one nothing more
+/// is read where its first bytes are none that it `goes_on` behind.
 fn to_its_end(mut file: File, limit: u64, goes_on: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     let mut short = [0; SHORT_BYTES];
     let mut filled = 0;

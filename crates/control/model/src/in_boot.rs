@@ -47,12 +47,13 @@ pub fn in_boot(entries: &[Entry], boot_id: &str, pool_pages: &dyn Fn(&str) -> Op
     seen
 }
 
-/// Takes note of pools that somebody lowered since entries of this boot raised them: each pool has fewer pages than others
-/// had then and than are held in it. Whose pages are gone cannot be seen. Those of others count first, as nothing of theirs
-/// may be given back for ours; of ours those of the newest entry are there first, which may have asked for them anew.
+/// Takes note of pools that somebody lowered since entries of this boot raised them: such a pool has fewer pages than
+/// others had then and than are held in it. Whose pages are gone cannot be seen. Those of others count first, since
+/// nothing of theirs may be given back for ours; of ours those of the newest entry are there first, which may have
+/// asked for them anew.
 ///
-/// A step whose pages are not all there is [`OutcomeKind::Theirs`]: an undo leaves the pool and says so. A pool in whose
-/// write a kill came is left as it is: nobody knows yet what is held of it.
+/// A step whose pages are not all there is [`OutcomeKind::Theirs`]: an undo leaves the pool and says so. A pool in
+/// whose write a kill came is left as it is: nobody knows yet what is held of it.
 fn count_lowered(
     seen: &mut [Entry],
     entries: &[Entry],
@@ -92,8 +93,8 @@ fn count_lowered(
     }
 }
 
-/// The pages that others had in a pool when an entry of this boot looked at it last: what the pool was to have behind it,
-/// without what that entry asked for, and without what older ones held then.
+/// The pages that others had in a pool when an entry of this boot looked at it last: what the pool was to have behind
+/// it, without what that entry asked for, and without what older ones held then.
 fn pages_of_others<'a>(
     of_place: impl Iterator<Item = (&'a Entry, &'a EntryStep)> + Clone,
     is_of_boot: &dyn Fn(&Entry) -> bool,

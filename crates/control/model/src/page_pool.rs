@@ -1,4 +1,5 @@
-//! Pools of huge pages by their names: which file is that of one node, and which stands for those of all nodes together.
+//! Pools of huge pages by their names: which file is that of one node, and which stands for those of all nodes
+//! together.
 //!
 //! ```text
 //!   /proc/sys/vm/nr_hugepages                                                all nodes, pages of the default size

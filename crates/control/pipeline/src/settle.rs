@@ -38,9 +38,9 @@ pub(crate) fn sweep(journal: &Journal, host: &Host, sink: &dyn Sink) {
     }
 }
 
-/// Counts the pages of every pool whose last write was interrupted, and of every pool that somebody lowered since, before
-/// this process writes any pool: once the pool has changed for another reason, its size no longer tells how far the
-/// interrupted write came, nor that pages are gone.
+/// Counts the pages of every pool whose last write was interrupted, and of every pool that somebody lowered since,
+/// before this process writes any pool: once the pool has changed for another reason, its size no longer tells how far
+/// the interrupted write came, nor that pages are gone.
 pub(crate) fn pools(journal: &mut Journal, host: &Host, sink: &dyn Sink) -> Result<(), JournalError> {
     let boot_id = host.boot_id();
     let open = journal.ledger().entries.iter().filter(|entry| entry.is_open());

@@ -190,9 +190,10 @@ impl Bench<'_> {
         let Some(running) = reading.value.as_deref() else {
             return (DriftState::Unknown, reading.unread.clone());
         };
+        let of_pool = |pages| self.pages_against(knob, pages, reading, running, persisted);
         match wish {
             None => self.against_files(knob, reading, running, persisted),
-            Some(Wish::Pages(pages)) => self.pages_against(knob, *pages, reading, running, persisted),
+            Some(Wish::Pages(pages)) => of_pool(*pages),
             Some(Wish::Value { text, by }) => {
                 self.against_value(knob, reading, running, text, by.as_ref(), persisted)
             }
@@ -213,11 +214,8 @@ impl Bench<'_> {
                     return self.against_value(knob, reading, running, text, None, persisted);
                 }
                 // What the next boot brings by itself is pending; what somebody has yet to give it is missing.
-                let at_boot = match verdict.verdict {
-                    VerdictKind::Reboot => true,
-                    VerdictKind::Blocked => knob.when == When::Boot,
-                    _ => false,
-                };
+                let is_of_boot = verdict.verdict == VerdictKind::Blocked && knob.when == When::Boot;
+                let at_boot = is_of_boot || verdict.verdict == VerdictKind::Reboot;
                 let same = |one: &str, other: &str| knob.r#type.same(one, other);
                 let by_boot = text.as_deref().filter(|_| at_boot).and_then(|text| match persisted {
                     Some(found) => same(&found.value, text).then(|| self.pending(knob, running, found)),
@@ -230,15 +228,11 @@ impl Bench<'_> {
                     (VerdictKind::Reboot, Some(_), _) => DriftState::Drift,
                     (VerdictKind::Reboot, ..) => DriftState::PendingReboot,
                     (_, Some(_), Some(pages)) if number(running) < Some(pages) => DriftState::Drift,
-                    (_, _, Some(pages)) => {
-                        return self.pages_against(knob, pages, reading, running, persisted);
-                    }
+                    (_, _, Some(pages)) => return of_pool(pages),
                     // What is impossible is not as it is wanted either, and apply refuses the profile for it.
                     (_, Some(text), None) if *hindered || *impossible => {
                         match number(text).filter(|_| knob.undo == Undo::Subtract) {
-                            Some(pages) => {
-                                return self.pages_against(knob, pages, reading, running, persisted);
-                            }
+                            Some(pages) => return of_pool(pages),
                             None => DriftState::Drift,
                         }
                     }

@@ -124,7 +124,8 @@ impl<'a> Sections<'a> {
         self.0.iter().position(|section| section.name == name).expect("each line has its section")
     }
 
-    /// All lines; those of disks, cards, CPUs and their meshes so that the section that takes a device comes last, and counts.
+    /// All lines; those of disks, cards, CPUs and their meshes so that the section that takes a device comes last, and
+    /// counts.
     pub(super) fn in_order<'l>(&self, all: &'l [Line]) -> Vec<&'l Line> {
         let mut order: Vec<&Line> = all.iter().collect();
         for kind in ["disk", "net", "cpu", "uncore"] {

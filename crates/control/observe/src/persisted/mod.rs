@@ -148,16 +148,7 @@ pub(crate) fn read(
     pools_without_row((&settings, &by_line, &running), observation, (&mut persisted, &mut by_boot_line));
     let mut taken_back = taken_back(&of_sysctl.taken_back, observation, catalogue, (&settings, &persisted));
     persisted.extend(of_own_files(host, catalogue, observation));
-    if let Some(next) = &boot.next {
-        // Whoever reads that the loader is not known would take what is not there for what nobody can tell.
-        let is_all = matches!(boot.loader, BootLoader::Unknown { .. });
-        for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()) {
-            let reading = observation.knobs.get(&knob.id).and_then(|readings| readings.first());
-            if let Some(reading) = reading {
-                complete(&mut persisted, knob, reading, (next, is_all), menu.as_deref());
-            }
-        }
-    }
+    complete_all(&mut persisted, catalogue, observation, boot, menu.as_deref());
     let mut maybe = rules.undecided;
     maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::undecided(host)));
     maybe.extend(again(false));
@@ -165,6 +156,25 @@ pub(crate) fn read(
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
     taken_back.retain(|place, _| !persisted.contains_key(place));
     ToCome { persisted, undecided, taken_back, by_boot_line }
+}
+
+/// Completes what the files of the boot loader say, of each parameter.
+fn complete_all(
+    persisted: &mut BTreeMap<String, Persisted>,
+    catalogue: &Catalogue,
+    observation: &Observation,
+    boot: &Boot,
+    menu: Option<&[Setting]>,
+) {
+    let Some(next) = &boot.next else { return };
+    // Whoever reads that the loader is not known would take what is not there for what nobody can tell.
+    let is_all = matches!(boot.loader, BootLoader::Unknown { .. });
+    for knob in catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()) {
+        let reading = observation.knobs.get(&knob.id).and_then(|readings| readings.first());
+        if let Some(reading) = reading {
+            complete(persisted, knob, reading, (next, is_all), menu);
+        }
+    }
 }
 
 /// Lines that take back what is said of a place, of those places that nothing else sets, nor clears by its twin.

@@ -221,7 +221,8 @@ fn effects_in(path: &str, text: &str, ask: Option<Ask<'_>>) -> Vec<Effect> {
 }
 
 /// The scripts that a folder of a runlevel has started, where scripts of SysV are run at all: by an init that is no
-/// systemd, or by the generator of one, which makes no unit where there is one of that name (systemd-sysv-generator(8)).
+/// systemd, or by the generator of one, which makes no unit where there is one of that name
+/// (systemd-sysv-generator(8)).
 fn init_scripts(host: &Host, folder: &str, units: &Units<'_>) -> Vec<String> {
     let generator = "systemd/system-generators/systemd-sysv-generator";
     let has_generator =
