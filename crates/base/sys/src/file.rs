@@ -78,11 +78,16 @@ fn length_of_regular(file: &File) -> io::Result<u64> {
 /// # Errors
 /// The kernel's, and [`Unread`].
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_while(path, limit, |_| true)
+}
+
+/// The same; see [`to_its_end`].
+fn read_while(path: &Path, limit: u64, goes_on: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
     let file = open_without_waiting(path)?;
     if length_of_regular(&file)? > limit {
         return Err(Unread::TooLong { limit }.into());
     }
-    to_its_end(file, limit, |_| true)
+    to_its_end(file, limit, goes_on)
 }
 
 /// The same of a path that no user and no program of ours named: what it is is seen before it is opened at all, as a
@@ -101,11 +106,7 @@ pub fn look_and_read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// As [`read_up_to`], and [`io::ErrorKind::InvalidData`] for what is no text.
 pub fn look_and_read_text_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let seen = seen(path)?;
-    let file = open_without_waiting(&opened(&seen))?;
-    if length_of_regular(&file)? > limit {
-        return Err(Unread::TooLong { limit }.into());
-    }
-    let bytes = to_its_end(file, limit, |first| !first.contains(&0))?;
+    let bytes = read_while(&opened(&seen), limit, |first| !first.contains(&0))?;
     if bytes.contains(&0) { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }
 }
 

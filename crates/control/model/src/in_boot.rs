@@ -60,10 +60,10 @@ fn count_lowered(
     boot_id: &str,
     pool_pages: &dyn Fn(&str) -> Option<u64>,
 ) {
-    let raises = |step: &&EntryStep| step.undo == Undo::Subtract;
-    let is_of_boot = |entry: &Entry| entries.iter().any(|raw| raw.id == entry.id && raw.boot_id == boot_id);
-    let steps = seen.iter().filter(|entry| is_of_boot(entry)).flat_map(|entry| &entry.steps);
-    let places: BTreeSet<String> = steps.filter(raises).map(|step| step.place.clone()).collect();
+    let of_boot = || entries.iter().filter(|raw| raw.boot_id == boot_id);
+    let raised = of_boot().flat_map(|raw| &raw.steps).filter(|step| step.undo == Undo::Subtract);
+    let places: BTreeSet<&str> = raised.map(|step| step.place.as_str()).collect();
+    let here: BTreeSet<EntryId> = of_boot().map(|raw| raw.id).collect();
     for place in places {
         let of_place = || {
             let steps = seen.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry, step)));
@@ -72,7 +72,7 @@ fn count_lowered(
         if of_place().any(|(_, step)| step.begun.is_some()) {
             continue;
         }
-        let Some((others, there)) = pages_of_others(of_place(), &is_of_boot).zip(pool_pages(&place)) else {
+        let Some((others, there)) = pages_of_others(of_place(), &here).zip(pool_pages(place)) else {
             continue;
         };
         let held = of_place().filter(|(_, step)| !step.is_undone()).map(|(_, step)| step.pages_held());
@@ -97,9 +97,9 @@ fn count_lowered(
 /// it, without what that entry asked for, and without what older ones held then.
 fn pages_of_others<'a>(
     of_place: impl Iterator<Item = (&'a Entry, &'a EntryStep)> + Clone,
-    is_of_boot: &dyn Fn(&Entry) -> bool,
+    of_boot: &BTreeSet<EntryId>,
 ) -> Option<u64> {
-    let here = of_place.clone().filter(|(entry, _)| is_of_boot(entry));
+    let here = of_place.clone().filter(|(entry, _)| of_boot.contains(&entry.id));
     let (newest, step) = here.max_by_key(|(entry, _)| entry.id)?;
     let behind: u64 = step.wanted.trim().parse().ok()?;
     let asked = step.raise_pages.unwrap_or(0).saturating_add(step.takes_pages.unwrap_or(0));

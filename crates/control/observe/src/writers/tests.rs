@@ -691,7 +691,6 @@ fn an_init_script_with_a_unit_of_its_name_is_not_started_by_systemd() {
 /// `sysctl` has a name for the pools of all nodes that is none of the rows'.
 #[test]
 fn whoever_sets_the_pools_of_all_nodes_by_sysctl_is_seen() {
-    use std::os::unix::fs::PermissionsExt;
     let tuned = tempfile::tempdir().expect("a folder");
     write(tuned.path(), "/run/tuned/tuned.pid", "812\n");
     write(tuned.path(), "/etc/tuned/active_profile", "db\n");
@@ -709,9 +708,7 @@ fn whoever_sets_the_pools_of_all_nodes_by_sysctl_is_seen() {
         "echo 1024 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
     ] {
         let tree = tempfile::tempdir().expect("a folder");
-        write(tree.path(), "/etc/rc.local", format!("#!/bin/sh\n{command}\n"));
-        let file = tree.path().join("etc/rc.local");
-        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("ours");
+        executable(tree.path(), "/etc/rc.local", format!("#!/bin/sh\n{command}\n"));
         let seen = seen_in(tree.path());
         assert_eq!(
             (ids(&seen), knobs(&seen[0])),
