@@ -1,6 +1,7 @@
 //! What is told beside a result: what it means, and what to type so that it becomes what was meant.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::exits::{message, monitored, on, sandbox};
 use crate::planish::{self, Run, command};
@@ -311,6 +312,11 @@ fn an_entry_whose_timer_died_is_to_be_undone_and_not_confirmed() {
     assert_eq!(message(&on(sandbox.path(), &["log"]), "next"), format!("{HERE} confirm"));
     // A lock that nobody holds is what a timer leaves that was killed.
     let lock = sandbox.path().join("state/var/watch-1.lock");
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !lock.exists() && Instant::now() < patience {
+        // A process of its own, which an apply does not wait for.
+        std::thread::sleep(Duration::from_millis(20));
+    }
     std::fs::rename(&lock, sandbox.path().join("held")).expect("it waits");
     std::fs::write(&lock, "").expect("room");
     for command in ["log", "check"] {
