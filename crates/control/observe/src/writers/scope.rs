@@ -228,7 +228,7 @@ fn init_scripts(host: &Host, folder: &str, units: &Units<'_>) -> Vec<String> {
     let has_generator =
         || ["/usr/lib", "/lib"].iter().any(|root| host.exists(&format!("{root}/{generator}")));
     let is_systemd = super::is_systemd(host);
-    if is_systemd && !has_generator() {
+    if !(if is_systemd { has_generator() } else { may_be_init(host) }) {
         return Vec::new();
     }
     let is_started = |name: &String| {
@@ -243,6 +243,29 @@ fn init_scripts(host: &Host, folder: &str, units: &Units<'_>) -> Vec<String> {
         .filter(is_run)
         .map(|name| format!("{folder}/{name}"))
         .collect()
+}
+
+/// Whether process 1 may be an init that runs scripts of SysV. The one of a container or of a machine for one program
+/// is that program: the scripts of the image stay where they are. Where nobody can tell, they count.
+fn may_be_init(host: &Host) -> bool {
+    const INITS: [&str; 11] = [
+        "busybox",
+        "dinit",
+        "finit",
+        "init",
+        "linuxrc",
+        "openrc",
+        "openrc-init",
+        "runit",
+        "runit-init",
+        "s6-svscan",
+        "sysvinit",
+    ];
+    const FIRST: &str = "/proc/1/comm";
+    // It decides: a recording keeps it.
+    let is_known = host.exists(FIRST);
+    let name = super::unremembered(host, FIRST).filter(|_| is_known);
+    name.is_none_or(|name| INITS.contains(&name.trim_end())) || host.exists("/etc/inittab")
 }
 
 /// A text as a shell takes it, whatever bytes are in it.

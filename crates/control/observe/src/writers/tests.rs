@@ -688,6 +688,23 @@ fn an_init_script_with_a_unit_of_its_name_is_not_started_by_systemd() {
     assert_eq!(told_by(root, "init-scripts").0, ["vm.swappiness"]);
 }
 
+/// The image of a container has the scripts of its packages, and nobody runs them.
+#[test]
+fn init_scripts_are_run_by_an_init_alone() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    executable(root, "/etc/rc3.d/S01tune", "#!/bin/sh\nsysctl -w vm.swappiness=1\n");
+    let is_told = || ids(&seen_in(root)).contains(&"init-scripts");
+    assert!(is_told(), "nobody knows what process 1 is");
+    for (name, runs_them) in [("tini", false), ("init", true), ("postgres", false), ("openrc-init", true)] {
+        write(root, "/proc/1/comm", format!("{name}\n"));
+        assert_eq!(is_told(), runs_them, "{name}");
+    }
+    write(root, "/proc/1/comm", "own-init\n");
+    write(root, "/etc/inittab", "::sysinit:/etc/init.d/rcS\n");
+    assert!(is_told(), "an init of this table");
+}
+
 /// `sysctl` has a name for the pools of all nodes that is none of the rows'.
 #[test]
 fn whoever_sets_the_pools_of_all_nodes_by_sysctl_is_seen() {
