@@ -28,7 +28,7 @@ pub(crate) const KEEP: &str = ".keep";
 pub struct Host {
     source: Source,
     /// Every path that was asked for, with how often its content was.
-    asked: Mutex<BTreeMap<String, u32>>,
+    asked: Mutex<HashMap<String, u32>>,
     /// Where folders of a recorded machine lie that were looked into.
     folders: Mutex<HashMap<String, PathBuf>>,
 }
@@ -159,8 +159,12 @@ impl Host {
         // The maps of a live process with a million mappings are longer than any file of a recording.
         let most = if self.is_live() { 16 * file::BYTES_MAX } else { file::BYTES_MAX };
         let limit = bytes_max(path).min(most);
-        let read = |real: PathBuf| file::read_up_to(&real, limit);
-        self.seen_path(path).and_then(read).map_err(|source| ReadError::of(path, source))
+        let read = || match self.in_folder(path)?.map(|at| file::read_unless_link(&at, limit)) {
+            Some(Ok(Some(bytes))) => Ok(bytes),
+            Some(Err(error)) => Err(error),
+            Some(Ok(None)) | None => file::read_up_to(&self.real_path(path)?, limit),
+        };
+        read().map_err(|source| ReadError::of(path, source))
     }
 
     /// Names in the folder at `path`, in natural order (`cpu2` before `cpu10`); none when it cannot be
@@ -185,7 +189,7 @@ impl Host {
     pub fn exists(&self, path: &str) -> bool {
         self.remember(path);
         let device = self.devices().and_then(|devices| devices.exists(self, path));
-        device.unwrap_or_else(|| self.seen_path(path).is_ok_and(|real| real.exists()))
+        device.unwrap_or_else(|| self.seen(path).is_ok_and(|(real, found)| found.look(&real).is_some()))
     }
 
     /// Where the symbolic link at `path` leads, as it says; `None` when it is none.
@@ -202,9 +206,9 @@ impl Host {
         if let Some(access) = self.devices().and_then(|devices| devices.access(self, path)) {
             return access;
         }
-        let Ok(real) = self.seen_path(path) else { return Access::Absent };
+        let Ok((real, found)) = self.seen(path) else { return Access::Absent };
         let Source::Recorded { description, .. } = &self.source else { return access::look(&real) };
-        let Ok(metadata) = fs::metadata(&real) else { return Access::Absent };
+        let Some(metadata) = found.look(&real) else { return Access::Absent };
         if !metadata.is_file() {
             return Access::Absent;
         }
@@ -269,32 +273,44 @@ impl Host {
         resolve::in_root(self.folder().unwrap_or(Path::new("/")), path)
     }
 
-    /// The same for reading. A recorded machine is read in one go, and hundreds of its files lie in the same folders:
-    /// where a folder lies is found once. What is written is looked up afresh.
+    /// The same for reading.
     fn seen_path(&self, path: &str) -> io::Result<PathBuf> {
+        Ok(self.seen(path)?.0)
+    }
+
+    /// The same, with what was found there on the way.
+    fn seen(&self, path: &str) -> io::Result<(PathBuf, Found)> {
+        if let Some(at) = self.in_folder(path)? {
+            match fs::symlink_metadata(&at) {
+                Ok(found) if found.is_symlink() => {}
+                Ok(found) => return Ok((at, Found::This(found))),
+                Err(_) => return Ok((at, Found::Nothing)),
+            }
+        }
+        Ok((self.real_path(path)?, Found::NotLooked))
+    }
+
+    /// Where a name of a recorded machine is, with all links on the way followed but itself; `None` where the path has
+    /// to be followed as a whole. Such a machine is read in one go, and hundreds of its files lie in the same folders:
+    /// where a folder lies is found once. What is written is looked up afresh.
+    fn in_folder(&self, path: &str) -> io::Result<Option<PathBuf>> {
         let (Some(root), Some((folder, name))) = (self.folder(), path.rsplit_once('/')) else {
-            return self.real_path(path);
+            return Ok(None);
         };
         if matches!(name, "" | "." | "..") {
-            return self.real_path(path);
+            return Ok(None);
         }
-        let known = self.folders().get(folder).cloned();
-        let real = match known {
-            Some(real) => real,
-            None => {
-                // By the folder above it, which is known as a rule: one look instead of one for each component.
-                let real = if folder.is_empty() { root.to_owned() } else { self.seen_path(folder)? };
-                if fs::symlink_metadata(&real).is_ok_and(|found| found.is_dir()) {
-                    self.folders().insert(folder.to_owned(), real.clone());
-                }
-                real
-            }
-        };
+        if let Some(real) = self.folders().get(folder) {
+            return Ok(Some(real.join(name)));
+        }
+        // By the folder above it, which is known as a rule: one look instead of one for each component.
+        let (real, found) =
+            if folder.is_empty() { (root.to_owned(), Found::NotLooked) } else { self.seen(folder)? };
         let at = real.join(name);
-        if fs::symlink_metadata(&at).is_ok_and(|found| found.is_symlink()) {
-            return self.real_path(path);
+        if found.look(&real).is_some_and(|found| found.is_dir()) {
+            self.folders().insert(folder.to_owned(), real);
         }
-        Ok(at)
+        Ok(Some(at))
     }
 
     fn folders(&self) -> MutexGuard<'_, HashMap<String, PathBuf>> {
@@ -317,7 +333,9 @@ impl Host {
 
     /// Every path that was asked for so far, found or not: what [`crate::record()`] copies.
     pub fn reads(&self) -> Vec<String> {
-        self.asked().keys().cloned().collect()
+        let mut paths: Vec<String> = self.asked().keys().cloned().collect();
+        paths.sort_unstable();
+        paths
     }
 
     /// The files whose content was asked for, each with how often: what a look at a machine costs follows from it.
@@ -342,8 +360,28 @@ impl Host {
         }
     }
 
-    fn asked(&self) -> MutexGuard<'_, BTreeMap<String, u32>> {
+    fn asked(&self) -> MutexGuard<'_, HashMap<String, u32>> {
         self.asked.lock().expect("no holder of this lock can panic")
+    }
+}
+
+/// What was found at the end of a path.
+enum Found {
+    /// Something that is no link.
+    This(fs::Metadata),
+    Nothing,
+    /// Nobody looked behind its links.
+    NotLooked,
+}
+
+impl Found {
+    /// What is there, looked for where nobody did; `None` where nothing is.
+    fn look(self, real: &Path) -> Option<fs::Metadata> {
+        match self {
+            Self::This(found) => Some(found),
+            Self::Nothing => None,
+            Self::NotLooked => fs::metadata(real).ok(),
+        }
     }
 }
 

@@ -131,7 +131,12 @@ impl Pattern {
         let mut rest = path.strip_prefix('/')?.split('/');
         let mut captures = Captures::new();
         for component in &self.components {
-            captures = component.matches(rest.next()?, &captures)?;
+            let name = rest.next()?;
+            match component.literal() {
+                Some(own) if own == name => {}
+                Some(_) => return None,
+                None => captures = component.matches(name, &captures)?,
+            }
         }
         match rest.next() {
             None => (!self.open_ended).then_some(captures),

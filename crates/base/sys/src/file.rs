@@ -10,6 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
 
 /// Bytes that a description, profile, plan or setting has at most. The longest that we know has a hundredth of it.
 pub const BYTES_MAX: u64 = 64 << 20;
@@ -46,8 +47,12 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 fn open_without_waiting(path: &Path) -> io::Result<File> {
+    open_with(path, OFlags::empty())
+}
+
+fn open_with(path: &Path, more: OFlags) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(openat(CWD, path, flags, Mode::empty())?.into())
+    Ok(openat(CWD, path, flags | more, Mode::empty())?.into())
 }
 
 /// A file that was opened without waiting, if it is a regular one.
@@ -78,16 +83,28 @@ fn length_of_regular(file: &File) -> io::Result<u64> {
 /// # Errors
 /// The kernel's, and [`Unread`].
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    read_while(path, limit, |_| true)
+    read_while(open_without_waiting(path)?, limit, |_| true)
+}
+
+/// The same where the path ends in no link; `None` where it does.
+///
+/// # Errors
+/// As [`read_up_to`].
+pub fn read_unless_link(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    match open_with(path, OFlags::NOFOLLOW) {
+        Ok(file) => read_while(file, limit, |_| true).map(Some),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The same; see [`to_its_end`].
-fn read_while(path: &Path, limit: u64, goes_on: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
-    let file = open_without_waiting(path)?;
-    if length_of_regular(&file)? > limit {
+fn read_while(file: File, limit: u64, goes_on: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
+    let length = length_of_regular(&file)?;
+    if length > limit {
         return Err(Unread::TooLong { limit }.into());
     }
-    to_its_end(file, limit, goes_on)
+    to_its_end(file, length, limit, goes_on)
 }
 
 /// The same of a path that no user and no program of ours named: what it is is seen before it is opened at all, as a
@@ -106,7 +123,7 @@ pub fn look_and_read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// As [`read_up_to`], and [`io::ErrorKind::InvalidData`] for what is no text.
 pub fn look_and_read_text_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let seen = seen(path)?;
-    let bytes = read_while(&opened(&seen), limit, |first| !first.contains(&0))?;
+    let bytes = read_while(open_without_waiting(&opened(&seen))?, limit, |first| !first.contains(&0))?;
     if bytes.contains(&0) { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }
 }
 
@@ -125,13 +142,19 @@ fn opened(seen: &File) -> PathBuf {
 /// Nearly every file of the kernel is shorter.
 const SHORT_BYTES: usize = 4096;
 
-/// What is left to read, if it is no more than `limit`: files of the kernel have no length, and others may grow. Of a
-/// short one, as hundreds are read in a row, the bytes are kept and no room around them. Of a longer one nothing more
-/// is read where its first bytes are none that it `goes_on` behind.
-fn to_its_end(mut file: File, limit: u64, goes_on: impl Fn(&[u8]) -> bool) -> io::Result<Vec<u8>> {
+/// What is left to read, if it is no more than `limit`: files of the kernel have no length, or one that they never
+/// reach, and others may grow. Of a short one, as thousands are read in a row, the bytes are kept and no room around
+/// them, and its end is not asked for where its `length` tells it. Of a longer one nothing more is read where its first
+/// bytes are none that it `goes_on` behind.
+fn to_its_end(
+    mut file: File,
+    length: u64,
+    limit: u64,
+    goes_on: impl Fn(&[u8]) -> bool,
+) -> io::Result<Vec<u8>> {
     let mut short = [0; SHORT_BYTES];
     let mut filled = 0;
-    while filled < SHORT_BYTES {
+    while filled < SHORT_BYTES && (filled == 0 || filled as u64 != length) {
         match file.read(&mut short[filled..]) {
             Ok(0) => break,
             Ok(count) => filled += count,
@@ -157,7 +180,7 @@ const OPEN_ALREADY: [&str; 3] = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"];
 /// The kernel's, and [`Unread`].
 pub fn read_handed(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let is_open = path.to_str().is_some_and(|path| OPEN_ALREADY.iter().any(|name| path.starts_with(name)));
-    if is_open { to_its_end(File::open(path)?, limit, |_| true) } else { read_up_to(path, limit) }
+    if is_open { to_its_end(File::open(path)?, 0, limit, |_| true) } else { read_up_to(path, limit) }
 }
 
 /// The content of a regular file of at most [`BYTES_MAX`] bytes.
@@ -285,5 +308,23 @@ mod tests {
         std::fs::write(&path, [0xff]).unwrap();
         assert_eq!(read_text(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
         assert!(read_text(Path::new("/proc/self/status")).unwrap().starts_with("Name:"), "it has no length");
+        for length in [0, 1, SHORT_BYTES - 1, SHORT_BYTES, SHORT_BYTES + 1, 3 * SHORT_BYTES] {
+            std::fs::write(&path, vec![b'x'; length]).unwrap();
+            assert_eq!(read(&path).unwrap().len(), length);
+        }
+    }
+
+    #[test]
+    fn what_ends_in_a_link_is_left_to_who_follows_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "text").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        std::os::unix::fs::symlink("none", at("broken")).unwrap();
+        let read = |name: &str| read_unless_link(&at(name), 4);
+        assert_eq!(read("file").unwrap().as_deref(), Some(&b"text"[..]));
+        assert_eq!((read("link").unwrap(), read("broken").unwrap()), (None, None));
+        assert_eq!(read("none").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(read(".").is_err() && read_unless_link(&at("file"), 3).is_err());
     }
 }

@@ -167,23 +167,23 @@ fn name_of(path: &Path, text: &str) -> String {
 /// knob that is wrong may be the one that any profile means.
 pub(crate) fn catalogue(folders: &Folders) -> Result<Catalogue, CatalogueError> {
     let mut catalogue = Catalogue::embedded()?;
-    let mut is_shipped = true;
+    let mut has_rows = false;
     for folder in &folders.config {
         for (_, read) in own_files(folders, &folder.join("knobs")) {
             let (file, text) = read?;
             catalogue.add_knobs(&file, &text)?;
-            is_shipped = false;
+            has_rows = true;
         }
         for (path, read) in own_files(folders, &folder.join("profiles")) {
             let text = read.as_ref().map_or("", |(_, text)| text.as_str()).to_owned();
             if let Err(error) = read.and_then(|(file, text)| catalogue.add_profile(&file, &text)) {
                 catalogue.leave_out(&name_of(&path, &text), &path.display().to_string(), error);
             }
-            is_shipped = false;
         }
     }
-    if !is_shipped {
-        catalogue.leave_wrong_out();
+    catalogue.leave_wrong_out();
+    // The profiles that are shipped inherit shipped ones alone: what holds without own rows holds with own profiles.
+    if has_rows {
         catalogue.check()?;
     }
     Ok(catalogue)
