@@ -12,7 +12,12 @@ const MADV_COLLAPSE: usize = 25;
 const MPOL_PREFERRED: usize = 1;
 const EINVAL: i32 = 22;
 const EAGAIN: i32 = 11;
-const COLLAPSE_TRIES: u32 = 20;
+/// Tries of what is in the way for a moment only: a page that some CPU is just putting on a list.
+const TRIES: u32 = 20;
+/// Of moves, each of which takes long enough for that: the second one finds all but a few where they are to be.
+const MOVES: u32 = 2;
+/// Pauses between tries, of all threads together: what never moves must not keep a program for longer.
+const PAUSES_MAX: u32 = 200;
 /// What a thread takes at a time: long enough for the call not to count, short enough to share out evenly.
 const CHUNK: usize = 16 << 20;
 const THREADS_MAX: usize = 64;
@@ -33,6 +38,7 @@ pub struct Job<'a> {
     /// Without the call that fills pages, they may be written: nothing can be missing behind them.
     may_touch: bool,
     next: AtomicUsize,
+    pauses: AtomicU32,
     prefault_errno: AtomicI32,
     huge_errno: AtomicI32,
     small_chunks: AtomicU32,
@@ -52,6 +58,7 @@ impl<'a> Job<'a> {
             moves,
             may_touch: segment.kind != wire::KIND_FILE,
             next: AtomicUsize::new(0),
+            pauses: AtomicU32::new(0),
             prefault_errno: AtomicI32::new(0),
             huge_errno: AtomicI32::new(0),
             small_chunks: AtomicU32::new(0),
@@ -79,28 +86,29 @@ impl<'a> Job<'a> {
         const MPOL_MF_MOVE: usize = 2;
         const BATCH: usize = 256;
         let mut addresses = [0usize; BATCH];
-        let (mut nodes, mut status) = ([0i32; BATCH], [0i32; BATCH]);
+        let mut nodes = [0i32; BATCH];
         let (mut at, end) = (address, address + bytes);
         while at < end {
             let mut count = 0;
             for (place, node) in addresses.iter_mut().zip(&mut nodes) {
-                if at < end {
-                    *place = at;
-                    // A page of a chunk that is to be one huge page goes with it.
-                    let page = if self.collapses { number } else { (at - self.address) / PAGE };
-                    *node = self.settings.node_of(page) as i32;
-                    at += PAGE;
-                    count += 1;
+                if at >= end {
+                    break;
                 }
+                *place = at;
+                // A page of a chunk that is to be one huge page goes with it.
+                let page = if self.collapses { number } else { (at - self.address) / PAGE };
+                *node = self.settings.node_of(page) as i32;
+                at += PAGE;
+                count += 1;
             }
             let mut done = 0;
             while done < count {
                 let what = addresses.as_ptr() as usize + done * size_of::<usize>();
-                let where_to = nodes.as_ptr() as usize + done * size_of::<i32>();
-                let told = status.as_mut_ptr() as usize + done * size_of::<i32>();
-                // SAFETY: three arrays of at least `count`; where a page lies changes none of its content.
+                // The kernel has read the node of a page when it writes what became of it.
+                let nodes = nodes.as_mut_ptr() as usize + done * size_of::<i32>();
+                // SAFETY: two arrays of at least `count`; where a page lies changes none of its content.
                 let left =
-                    unsafe { call6(nr::MOVE_PAGES, 0, count - done, what, where_to, told, MPOL_MF_MOVE) };
+                    unsafe { call6(nr::MOVE_PAGES, 0, count - done, what, nodes, nodes, MPOL_MF_MOVE) };
                 if left <= 0 {
                     break;
                 }
@@ -108,6 +116,16 @@ impl<'a> Job<'a> {
                 // with those that it did not try. The next call begins there, and behind it where that fails again.
                 done += (count - done).saturating_sub(left as usize).max(1);
             }
+        }
+    }
+
+    /// Waits a millisecond before the next try, unless all threads have waited for long enough.
+    #[inline(never)]
+    fn pause(&self) {
+        if self.pauses.fetch_add(1, Ordering::Relaxed) < PAUSES_MAX {
+            let millisecond = [0usize, 1_000_000];
+            // SAFETY: the kernel reads a `timespec` of two words.
+            unsafe { call(nr::NANOSLEEP, millisecond.as_ptr() as usize, 0, 0) };
         }
     }
 
@@ -143,16 +161,19 @@ extern "C" fn work(job: usize) {
             return;
         }
         if job.moves {
-            job.spread_existing(number, address, bytes);
+            for _ in 0..MOVES {
+                job.spread_existing(number, address, bytes);
+            }
         }
         if job.collapses && bytes == job.chunk {
             let mut failed = EAGAIN;
-            let mut tries = 0;
-            // A page that some CPU is just putting on a list is in the way for a moment only.
-            while failed == EAGAIN && tries < COLLAPSE_TRIES {
+            for _ in 0..TRIES {
                 // SAFETY: moves content to a huge page, and changes none.
                 failed = errno(unsafe { call(nr::MADVISE, address, bytes, MADV_COLLAPSE) });
-                tries += 1;
+                if failed != EAGAIN {
+                    break;
+                }
+                job.pause();
             }
             if failed != 0 {
                 job.huge_errno.store(failed, Ordering::Relaxed);

@@ -16,6 +16,7 @@ pub mod nr {
     pub const SHMGET: usize = 29;
     pub const SHMAT: usize = 30;
     pub const SHMCTL: usize = 31;
+    pub const NANOSLEEP: usize = 35;
     pub const GETPID: usize = 39;
     pub const SOCKET: usize = 41;
     pub const SENDTO: usize = 44;
@@ -39,6 +40,7 @@ pub mod nr {
     pub const READ: usize = 63;
     pub const FSTAT: usize = 80;
     pub const FUTEX: usize = 98;
+    pub const NANOSLEEP: usize = 101;
     pub const CLOCK_GETTIME: usize = 113;
     pub const SIGPROCMASK: usize = 135;
     pub const GETPID: usize = 172;
