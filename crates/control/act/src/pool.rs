@@ -113,6 +113,11 @@ pub(crate) fn lower(
         return (Outcome { read_back, short: None, ..unclear.clone() }, 0);
     }
     let ours = known.and_then(|known| known.granted_pages).unwrap_or(0);
+    let lowered = known.filter(|known| known.outcome == OutcomeKind::Lowered);
+    if let Some(lost) = lowered.filter(|_| ours == 0) {
+        let (outcome, read_back) = (OutcomeKind::Theirs, sink.read(&step.place).ok());
+        return (Outcome { outcome, read_back, short: None, ..lost.clone() }, 0);
+    }
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     if let Err(error) = pool.pages() {
         return (failed(outcome, &error), 0);
@@ -149,7 +154,8 @@ pub(crate) fn lower(
         }
         (OutcomeKind::Done, ..) if outcome.detail.is_none() && handed_back > 0 => {
             let pages = if handed_back == 1 { "page" } else { "pages" };
-            outcome.detail = Some(format!("{handed_back} {pages} handed back"));
+            let lost = lowered.and_then(|lowered| Some(format!("; {}", lowered.short.as_ref()?.reason)));
+            outcome.detail = Some(format!("{handed_back} {pages} handed back{}", lost.unwrap_or_default()));
         }
         _ => {}
     }

@@ -262,6 +262,7 @@ mod tests {
                 undo: Undo::Restore,
                 raise_pages: None,
                 takes_pages: None,
+                others: Default::default(),
                 part: None,
                 service: None,
                 originals,

@@ -162,6 +162,7 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         undo: Undo::Restore,
         raise_pages: None,
         takes_pages: None,
+        others: Default::default(),
         part: None,
         service: None,
         originals: vec![own],
@@ -183,6 +184,7 @@ pub(crate) fn pool_step(place: &str, pages: u64, raise: u64) -> EntryStep {
         undo: Undo::Subtract,
         raise_pages: Some(raise),
         takes_pages: None,
+        others: Default::default(),
         part: None,
         service: None,
         ..step(place, &pages.to_string(), &(pages + raise).to_string())

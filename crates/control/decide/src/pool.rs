@@ -402,7 +402,7 @@ pub(crate) fn came_short(
     let mut steps = own_steps(own, observation, raise.service.as_deref(), place);
     let (entry, short) = steps.find_map(|(entry, step)| {
         // Pages that somebody took from the pool since are asked for once more.
-        let outcome = step.outcome.as_ref().filter(|outcome| outcome.outcome != OutcomeKind::Theirs)?;
+        let outcome = step.outcome.as_ref().filter(|outcome| outcome.outcome != OutcomeKind::Lowered)?;
         (!step.is_undone()).then_some((entry, outcome.short.as_ref()?))
     })?;
     let page_bytes = raise.pool.page_bytes;

@@ -1,5 +1,7 @@
 //! Entries: what was done to a host, and what it takes to undo it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +92,8 @@ pub enum OutcomeKind {
     Satisfied,
     /// A pool that got fewer pages than asked.
     Short,
+    /// A pool that somebody lowered since: what is left of its pages beside those of others is still held.
+    Lowered,
     /// Written, but it reads back as something else, which is now "ours".
     ReadsBack,
     /// The kernel refused the write.
@@ -224,6 +228,10 @@ pub struct EntryStep {
     /// For pools: pages that it takes over from the entry which its own one takes the place of, once that one goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes_pages: Option<u64>,
+    /// For pools: the pages of others when the intent was written, in each pool of this size, by place. Those that are
+    /// only lent are not counted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub others: BTreeMap<String, u64>,
     /// For pools: the service that the pages are for, by the name of its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
@@ -276,6 +284,7 @@ impl EntryStep {
             device: None,
             raise_pages: None,
             takes_pages: None,
+            others: BTreeMap::new(),
             service: None,
             part: None,
             originals: Vec::new(),
@@ -385,6 +394,18 @@ impl EntryStep {
     pub fn pages_held(&self) -> u64 {
         let last = self.undone.as_ref().or(self.outcome.as_ref());
         last.and_then(|outcome| outcome.granted_pages).unwrap_or(0)
+    }
+
+    /// The same of a step that was not taken back.
+    #[must_use]
+    pub fn still_held(&self) -> u64 {
+        if self.is_undone() { 0 } else { self.pages_held() }
+    }
+
+    /// Whether somebody took pages of the pool since it was raised.
+    #[must_use]
+    pub fn is_lowered(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::Lowered)
     }
 
     /// Pages that it asked a pool for: those that it raised it by, and those that it took over.

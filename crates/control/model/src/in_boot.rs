@@ -5,7 +5,7 @@
 //! it had been written in this boot, and plan, check, apply and undo treat it so. Of a pool the entry holds the pages
 //! that its line asks for, as far as they are there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::{
     Coupling, Entry, EntryId, EntryStep, Original, Outcome, OutcomeKind, PoolLine, ShortGrant, Undo,
@@ -52,91 +52,75 @@ pub fn in_boot(entries: &[Entry], boot_id: &str, pool_pages: &dyn Fn(&str) -> Op
 /// nothing of theirs may be given back for ours; of ours those of the newest entry are there first, which may have
 /// asked for them anew.
 ///
-/// A step whose pages are not all there is [`OutcomeKind::Theirs`]: an undo leaves the pool and says so. A pool in
-/// whose write a kill came is left as it is: nobody knows yet what is held of it.
+/// Whoever sets the pools of all nodes together has the kernel take pages from any of them: where a pool of ours was
+/// lowered and all of this size have no more than others had in them, nothing of ours is left.
+///
+/// Such a step is [`OutcomeKind::Lowered`]. A pool in whose write a kill came is left as it is: nobody knows yet what
+/// is held of it.
 fn count_lowered(
     seen: &mut [Entry],
     entries: &[Entry],
     boot_id: &str,
     pool_pages: &dyn Fn(&str) -> Option<u64>,
 ) {
-    let of_boot = || entries.iter().filter(|raw| raw.boot_id == boot_id);
-    let raised = of_boot().flat_map(|raw| &raw.steps).filter(|step| step.undo == Undo::Subtract);
-    let places: BTreeSet<&str> = raised.map(|step| step.place.as_str()).collect();
-    let here: BTreeSet<EntryId> = of_boot().map(|raw| raw.id).collect();
-    for place in places {
-        let of_place = || {
-            let steps = seen.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry, step)));
-            steps.filter(|(_, step)| step.undo == Undo::Subtract && step.place == place)
-        };
-        if of_place().any(|(_, step)| step.begun.is_some()) {
+    let of_boot = entries.iter().rev().filter(|raw| raw.boot_id == boot_id);
+    // By place, what the newest entry that raised the pool saw of others.
+    let mut others: BTreeMap<&str, &BTreeMap<String, u64>> = BTreeMap::new();
+    for step in of_boot.flat_map(|raw| &raw.steps).filter(|step| !step.others.is_empty()) {
+        others.entry(&step.place).or_insert(&step.others);
+    }
+    for (place, others) in others {
+        let in_size = |step: &EntryStep| step.undo == Undo::Subtract && others.contains_key(&step.place);
+        let in_place = |step: &EntryStep| in_size(step) && step.place == place;
+        let (Some(&own), Some(there)) = (others.get(place), pool_pages(place)) else { continue };
+        let is_lowered = held_in(seen, &in_place).is_some_and(|held| there < own.saturating_add(held));
+        if !is_lowered {
             continue;
         }
-        let Some((others, there)) = pages_of_others(of_place(), &here).zip(pool_pages(place)) else {
-            continue;
-        };
-        let held = of_place().filter(|(_, step)| !step.is_undone()).map(|(_, step)| step.pages_held());
-        if there >= held.fold(others, u64::saturating_add) {
-            continue;
-        }
-        let mut left = there.saturating_sub(others);
-        for entry in seen.iter_mut().rev() {
-            for step in entry.steps.iter_mut().filter(|step| step.place == place && !step.is_undone()) {
-                let held = if step.undo == Undo::Subtract { step.pages_held() } else { 0 };
-                let still = held.min(left);
-                left -= still;
-                if still < held {
-                    lose(step, still, (there, others));
-                }
-            }
+        leave(seen, &in_place, there.saturating_sub(own), (&format!("the pool to {there}"), own));
+        let all_there = others.keys().map(|place| pool_pages(place)).sum::<Option<u64>>();
+        let all: u64 = others.values().sum();
+        if let Some(all_there) = all_there.filter(|there| *there <= all && held_in(seen, &in_size).is_some())
+        {
+            leave(seen, &in_size, 0, (&format!("the pools of all nodes to {all_there}"), all));
         }
     }
 }
 
-/// The pages that others had in a pool when an entry of this boot looked at it last: what the pool was to have behind
-/// it, without what that entry asked for, and without what older ones held then.
-fn pages_of_others<'a>(
-    of_place: impl Iterator<Item = (&'a Entry, &'a EntryStep)> + Clone,
-    of_boot: &BTreeSet<EntryId>,
-) -> Option<u64> {
-    let here = of_place.clone().filter(|(entry, _)| of_boot.contains(&entry.id));
-    let (newest, step) = here.max_by_key(|(entry, _)| entry.id)?;
-    let behind: u64 = step.wanted.trim().parse().ok()?;
-    let asked = step.raise_pages.unwrap_or(0).saturating_add(step.takes_pages.unwrap_or(0));
-    let handed_over = |step: &EntryStep| {
-        step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::HandedOver)
-    };
-    let was_held = |(entry, step): &(&Entry, &EntryStep)| {
-        // Pages that changed hands are among those that the newer one asked for.
-        let is_handed = newest.instead_of == Some(entry.id) && handed_over(step);
-        let is_held = !step.is_undone() || step.last_entry.is_some_and(|last| last >= newest.id);
-        entry.id < newest.id && is_held && !is_handed
-    };
-    // What it holds by now says nothing of that: a kill may have come in the undo of it. What it had lost is told.
-    let had = |step: &EntryStep| {
-        let lost = step
-            .outcome
-            .as_ref()
-            .filter(|outcome| outcome.outcome == OutcomeKind::Theirs && outcome.short.is_some());
-        lost.map_or(step.pages_asked().max(step.pages_held()), |outcome| outcome.granted_pages.unwrap_or(0))
-    };
-    let older = of_place.filter(was_held).map(|(_, step)| had(step));
-    Some(older.fold(behind.saturating_sub(asked), u64::saturating_sub))
+/// The pages that steps hold; `None` where a kill came in a write of one.
+fn held_in(seen: &[Entry], is_one: &dyn Fn(&EntryStep) -> bool) -> Option<u64> {
+    let mut steps = seen.iter().flat_map(|entry| &entry.steps).filter(|step| is_one(step));
+    steps.try_fold(0_u64, |held, step| step.begun.is_none().then(|| held.saturating_add(step.still_held())))
 }
 
-/// Leaves a step so many of its pages, in a pool that has `there`, and had `others` before.
-fn lose(step: &mut EntryStep, still: u64, (there, others): (u64, u64)) {
-    let (knob, place, held) = (step.knob.clone(), step.place.clone(), step.pages_held());
-    let reason = format!("someone lowered the pool to {there} pages since");
-    let force = if still > 0 { "; --force gives them back" } else { "" };
-    let mut outcome = step.outcome.take().unwrap_or_else(|| Outcome::new(knob, place, OutcomeKind::Theirs));
-    outcome.outcome = OutcomeKind::Theirs;
-    outcome.granted_pages = Some(still);
-    outcome.detail = Some(format!(
-        "{reason}; others had {others} when it was raised, so that {still} of {held} pages are ours still{force}"
-    ));
-    outcome.short = Some(ShortGrant { asked: held, granted: still, reason, fits: None });
-    (step.outcome, step.undone) = (Some(outcome), None);
+/// Leaves steps so many pages, newest first: somebody lowered something, of which others had so many.
+fn leave(
+    seen: &mut [Entry],
+    is_one: &dyn Fn(&EntryStep) -> bool,
+    mut left: u64,
+    (lowered, others): (&str, u64),
+) {
+    for step in seen.iter_mut().rev().flat_map(|entry| entry.steps.iter_mut().rev()) {
+        let held = if is_one(step) { step.still_held() } else { 0 };
+        let still = held.min(left);
+        left -= still;
+        if still == held {
+            continue;
+        }
+        let (knob, place) = (step.knob.clone(), step.place.clone());
+        let mut outcome =
+            step.outcome.take().unwrap_or_else(|| Outcome::new(knob, place, OutcomeKind::Lowered));
+        // What it held before the first loss: told of a second one, too.
+        let was = outcome.short.take().filter(|_| outcome.outcome == OutcomeKind::Lowered);
+        let asked = was.map_or(held, |was| was.asked);
+        let reason = format!("someone lowered {lowered} pages since");
+        outcome.outcome = OutcomeKind::Lowered;
+        outcome.granted_pages = Some(still);
+        let ours = format!("{still} of {asked} pages are ours still");
+        outcome.detail = Some(format!("{reason}; others had {others} when it was raised, so that {ours}"));
+        outcome.short = Some(ShortGrant { asked, granted: still, reason, fits: None });
+        (step.outcome, step.undone) = (Some(outcome), None);
+    }
 }
 
 /// What our file gives a pool at boot: the pages of each entry that is in it, and those of files of others. `None` for
@@ -190,6 +174,10 @@ fn carry_over(step: &mut EntryStep, entry: &Entry, lines: &Lines, boot_id: &str)
         step.begun = None;
         if let Some(outcome) = &mut step.outcome {
             outcome.short = None;
+            // What was lost in another boot the file has brought back in this one.
+            if outcome.outcome == OutcomeKind::Lowered {
+                outcome.outcome = OutcomeKind::Done;
+            }
         }
         return true;
     }
@@ -419,9 +407,9 @@ mod tests {
         assert_eq!(pages_in_file(&[], POOL), None);
     }
 
-    /// A step that raised a pool of so many pages.
-    fn raised(from: u64, pages: u64) -> EntryStep {
-        EntryStep { wanted: (from + pages).to_string(), ..raise(pages) }
+    /// A step that raised a pool of which others had so many pages.
+    fn raised(others: u64, pages: u64) -> EntryStep {
+        EntryStep { others: BTreeMap::from([(POOL.to_owned(), others)]), ..raise(pages) }
     }
 
     #[test]
@@ -429,7 +417,7 @@ mod tests {
         let seen_with = |entries: &[Entry], there| in_boot(entries, "first", &|_| Some(there));
         let held =
             |seen: &[Entry]| -> Vec<u64> { seen.iter().map(|entry| entry.steps[0].pages_held()).collect() };
-        let two = [entry(1, vec![raised(1024, 512)]), entry(2, vec![raised(1536, 8)])];
+        let two = [entry(1, vec![raised(1024, 512)]), entry(2, vec![raised(1024, 8)])];
         for (there, left) in [
             (1544, [512, 8]),
             (2000, [512, 8]),
@@ -440,8 +428,7 @@ mod tests {
         ] {
             let seen = seen_with(&two, there);
             assert_eq!(held(&seen), left, "{there}");
-            let outcome = seen[0].steps[0].outcome.as_ref().expect("an outcome");
-            assert_eq!(outcome.outcome == OutcomeKind::Theirs, left[0] < 512, "{there}");
+            assert_eq!(seen[0].steps[0].is_lowered(), left[0] < 512, "{there}");
         }
         // Not known, and in the middle of a write.
         assert_eq!(held(&in_boot(&two, "first", &|_| None)), [512, 8]);
@@ -450,35 +437,63 @@ mod tests {
         assert_eq!(held(&seen_with(&begun, 9)), [512, 8]);
     }
 
+    /// What others had is what the newest intent says, whatever became of the older ones since.
     #[test]
-    fn others_had_what_an_older_entry_did_not_hold_when_a_newer_one_looked() {
-        let back = |last: Option<u64>| EntryStep {
-            undone: done(raise(0), Some(0)).outcome,
-            last_entry: last.map(EntryId),
-            ..raised(10, 4)
+    fn others_have_what_the_newest_entry_saw() {
+        let back = |kind: OutcomeKind| {
+            let mut step = raised(3, 4);
+            step.undone = Some(Outcome::new(step.knob.clone(), POOL, kind));
+            step
         };
-        // Taken back before the newer one, and behind it: 10 were of others each time.
-        for (older, newer, there) in [(back(None), raised(10, 3), 13), (back(Some(2)), raised(14, 3), 13)] {
-            let entries = [entry(1, vec![older]), entry(2, vec![newer])];
-            for (there, held) in [(there, 3), (there - 1, 2)] {
+        let mut short = raised(3, 4096);
+        short.outcome.as_mut().expect("an outcome").granted_pages = Some(4);
+        for (older, held) in [(back(OutcomeKind::Done), 0), (back(OutcomeKind::HandedOver), 0), (short, 4)] {
+            let entries = [entry(1, vec![older]), entry(2, vec![raised(10, 3)])];
+            for (there, left) in
+                [(13 + held, [held, 3]), (12 + held, [held.max(1) - 1, 2 + held / 4]), (10, [0, 0])]
+            {
                 let seen = in_boot(&entries, "first", &|_| Some(there));
-                assert_eq!(seen[1].steps[0].pages_held(), held, "{there}");
+                let pages: Vec<u64> = seen.iter().map(|entry| entry.steps[0].still_held()).collect();
+                assert_eq!(pages, left, "{there} beside {held}");
             }
         }
-        // One took the place of the other: with four pages of it, and with none.
-        for (kind, newer, there) in
-            [(OutcomeKind::HandedOver, raised(10, 4), 14), (OutcomeKind::Done, raised(14, 3), 13)]
-        {
-            let mut older = back(Some(2));
-            older.undone.as_mut().expect("it went").outcome = kind;
-            let newer = Entry { instead_of: Some(EntryId(1)), ..entry(2, vec![newer]) };
-            let asked = newer.steps[0].pages_held();
-            let entries = [entry(1, vec![older]), newer];
-            for (there, held) in [(there, asked), (there - 1, asked - 1)] {
-                let seen = in_boot(&entries, "first", &|_| Some(there));
-                assert_eq!(seen[1].steps[0].pages_held(), held, "{there}");
-            }
-        }
+    }
+
+    #[test]
+    fn what_was_lost_is_told_once_and_counts_in_its_boot_alone() {
+        let lost = in_boot(&[entry(1, vec![raised(10, 8)])], "first", &|_| Some(15));
+        assert_eq!((lost[0].steps[0].is_lowered(), lost[0].steps[0].still_held()), (true, 5));
+        assert_eq!(in_boot(&lost, "first", &|_| Some(15)), lost);
+        // And once more, of the same.
+        let more = in_boot(&lost, "first", &|_| Some(12));
+        let short = more[0].steps[0].outcome.as_ref().and_then(|outcome| outcome.short.as_ref());
+        assert_eq!(short.map(|short| (short.asked, short.granted)), Some((8, 2)));
+        // A line that brings the pages back in another boot.
+        let mut kept = lost;
+        kept[0].steps.push(file("", 8, 10));
+        let seen = in_second(&kept, 18);
+        assert_eq!((seen[0].steps[0].is_lowered(), seen[0].steps[0].still_held()), (false, 8));
+    }
+
+    /// The kernel takes what is too much in all pools together from any of them (`set_max_huge_pages`).
+    #[test]
+    fn who_sets_all_nodes_together_leaves_nothing_of_ours_in_any() {
+        let pool = |node: u32| POOL.replace("node0", &format!("node{node}"));
+        let others: BTreeMap<String, u64> =
+            [34, 33, 33].into_iter().zip(0..).map(|(pages, node)| (pool(node), pages)).collect();
+        let on = |node: u32| EntryStep { place: pool(node), others: others.clone(), ..raise(32) };
+        let entries = [entry(1, vec![on(0), on(1)])];
+        let held = |sizes: [u64; 3]| {
+            let pages =
+                |place: &str| (0..3).find(|node| pool(*node) == place).map(|node| sizes[node as usize]);
+            let seen = in_boot(&entries, "first", &pages);
+            [0, 1].map(|step: usize| seen[0].steps[step].still_held())
+        };
+        assert_eq!(held([66, 65, 33]), [32, 32]);
+        assert_eq!(held([45, 44, 11]), [0, 0], "100 in all, as before");
+        assert_eq!(held([45, 65, 33]), [11, 32], "one pool");
+        // Who gives up his own elsewhere takes nothing of ours.
+        assert_eq!(held([66, 65, 0]), [32, 32]);
     }
 
     #[test]

@@ -154,8 +154,8 @@ pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> 
 /// Whether exactly this plan is in force already: a plan file that is applied twice.
 ///
 /// An entry of the same plan is no proof: a profile whose values somebody set back makes that plan once more, and what
-/// it prints is to be written. Pools count by the journal alone, since others raise and lower them too. Refuses a plan
-/// file of which a part is in force, by the places that are not.
+/// it prints is to be written. Pools count by the journal alone, since others raise and lower them too: one of which
+/// pages are gone is not in force. Refuses a plan file of which a part is in force, by the places that are not.
 pub(crate) fn is_in_force(
     session: &Session,
     entries: &[Entry],
@@ -172,7 +172,9 @@ pub(crate) fn is_in_force(
         whole && entry.plan == plan.hash && (files || persistence.steps.is_empty())
     };
     let Some(entry) = entries.iter().rev().find(same) else { return Ok(false) };
-    if plan.steps.is_empty() {
+    let seen = session.holding(entries);
+    let mut steps = seen.iter().filter(|seen| seen.id == entry.id).flat_map(|entry| &entry.steps);
+    if plan.steps.is_empty() || steps.any(EntryStep::is_lowered) {
         return Ok(false);
     }
     let mut moved = Vec::new();

@@ -7,7 +7,7 @@ use planish_host::Access;
 use planish_journal::Intent;
 use planish_model::{
     Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Part, Plan,
-    Skipped, Step, Undo, place,
+    PoolReading, Skipped, Step, Undo, place,
 };
 
 use crate::devices;
@@ -300,7 +300,8 @@ pub(crate) fn steps(
         }
         stack::link(&mut originals, open);
         let device = devices::id(session.host(), &step.place);
-        steps.push(EntryStep { device, ..entry_step(step, originals) });
+        let others = pages_of_others(step, &observation, open);
+        steps.push(EntryStep { device, others, ..entry_step(step, originals) });
     }
     look_at_satisfied(session, plan, &observation, persist, sink, &mut moved)?;
     let by_node = look_at_pools(plan, &observation, &mut moved)?;
@@ -393,6 +394,28 @@ fn look_at_pools(
         *bytes = bytes.saturating_add(raise.saturating_mul(pool.page_bytes));
     }
     Ok(by_node)
+}
+
+/// What others have at this moment of the pool that a step is for, and of those of its size on other nodes, by place.
+/// Without what is lent, and without what open entries hold.
+fn pages_of_others(step: &Step, observation: &Observation, open: &[Entry]) -> BTreeMap<String, u64> {
+    let pools = &observation.pools;
+    let own = pools.iter().find(|pool| step.undo == Undo::Subtract && pool.place == step.place);
+    let is_beside = |pool: &&PoolReading| {
+        own.is_some_and(|own| own.page_bytes == pool.page_bytes && own.node.is_some() == pool.node.is_some())
+    };
+    let held = |place: &str| -> u64 {
+        let steps = open.iter().flat_map(|entry| &entry.steps);
+        steps
+            .filter(|step| step.undo == Undo::Subtract && step.place == place)
+            .map(EntryStep::still_held)
+            .sum()
+    };
+    let of_others = |pool: &PoolReading| {
+        let pages = pool.pages.saturating_sub(pool.surplus).saturating_sub(held(&pool.place));
+        (pool.place.clone(), pages)
+    };
+    pools.iter().filter(is_beside).map(of_others).collect()
 }
 
 fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {

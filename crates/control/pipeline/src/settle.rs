@@ -69,8 +69,10 @@ fn lowered(journal: &Journal, host: &Host, boot_id: &str, sink: &dyn Sink) -> Ve
     let of_entry = |(raw, seen): (&Entry, Entry)| {
         let steps = raw.steps.iter().zip(seen.steps).enumerate();
         let is_new = |(_, (raw, seen)): &(usize, (&EntryStep, EntryStep))| {
-            let is_theirs = seen.outcome.as_ref().is_some_and(|seen| seen.outcome == OutcomeKind::Theirs);
-            seen.undo == Undo::Subtract && is_theirs && seen.undone.is_none() && seen.outcome != raw.outcome
+            seen.undo == Undo::Subtract
+                && seen.is_lowered()
+                && seen.undone.is_none()
+                && seen.outcome != raw.outcome
         };
         let new = steps.filter(is_new).filter_map(|(index, (_, seen))| Some((raw.id, index, seen.outcome?)));
         new.collect::<Vec<_>>()

@@ -666,7 +666,7 @@ impl Bench<'_> {
             None => return (DriftState::Unknown, Some("shows no number".to_owned())),
             Some(pages) if pages < wanted => {
                 let lost = self.own_steps(reading).filter_map(|(_, step)| step.outcome.as_ref());
-                let mut lost = lost.filter(|outcome| outcome.outcome == OutcomeKind::Theirs);
+                let mut lost = lost.filter(|outcome| outcome.outcome == OutcomeKind::Lowered);
                 let why = lost.find_map(|outcome| Some(format!(": {}", outcome.short.as_ref()?.reason)));
                 let why = why.unwrap_or_default();
                 return (DriftState::Drift, Some(format!("{pages} of {wanted} pages are there{why}")));

@@ -118,6 +118,9 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
     let mut wishes = of_boot_files(open, catalogue);
     let mut own: Vec<&Entry> = open.iter().filter(|entry| entry.is_open()).collect();
     own.sort_by_key(|entry| entry.id);
+    // By pool: what is held of it, and the size that a step asked for in vain. A newer step may hold what an older one
+    // lacks, so that the one is no part of the other.
+    let mut pools: BTreeMap<(KnobId, String), (u64, u64)> = BTreeMap::new();
     for entry in own {
         add_lines(&mut wishes, entry, observation, catalogue);
         let is_of_now = entry.boot_id == observation.host.boot_id;
@@ -127,12 +130,10 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
                 // Places that their lines set are read anew from the files; boot parameters are above.
                 Undo::File | Undo::Edit | Undo::Moved | Undo::Exchanged | Undo::None => {}
                 Undo::Subtract => {
-                    let held = match wishes.get(&key) {
-                        Some(Wish::Pages(pages)) => *pages,
-                        _ => 0,
-                    };
-                    let pages = (held + step.pages_held()).max(pages_short_of(step).unwrap_or(0));
-                    wishes.insert(key, Wish::Pages(pages));
+                    let (held, asked) = pools.entry(key.clone()).or_default();
+                    *held = held.saturating_add(step.pages_held());
+                    *asked = (*asked).max(pages_short_of(step).unwrap_or(0));
+                    wishes.insert(key, Wish::Pages((*held).max(*asked)));
                 }
                 Undo::Restore if step.outcome.is_some() => {
                     let before = step.original().map(|original| original.value.clone());

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use planish_journal::HostLock;
 use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, KnobId, Nodes, OutcomeKind, Want};
-use planish_pipeline::{ApplyOptions, PipelineError, Target, apply, check, confirm, do_once, undo};
+use planish_pipeline::{
+    ApplyOptions, PipelineError, PlanOptions, Source, Target, apply, check, confirm, do_once, plan, undo,
+};
 
 use crate::tree::*;
 
@@ -398,6 +400,82 @@ fn a_pool_that_somebody_lowered_keeps_the_pages_of_others() {
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
         assert!(tree.entries().iter().all(|entry| !entry.is_open()));
     }
+}
+
+/// A pool of one node, and nothing else.
+fn of_pool(name: &str, node: u32, pages: u64) -> Source {
+    let need_bytes = pages << 21;
+    profile(name, &[("hugepages.2m", Want::Need { need_bytes, nodes: Nodes::Each(vec![node]) })])
+}
+
+/// The plan of a pool that was lowered is the one that raised it, to the number of its hash.
+#[test]
+fn the_same_plan_raises_a_pool_again_that_somebody_lowered() {
+    let tree = Tree::new();
+    let source = of_pool("a", 0, 16);
+    apply_here(&tree, &source);
+    for there in ["11", "3"] {
+        tree.edit(&pool(0), there);
+        let applied = apply_here(&tree, &source);
+        assert_eq!(
+            (applied.exit, tree.get(&pool(0)).as_str()),
+            (Exit::Done, "19\n"),
+            "{there}: {applied:#?}"
+        );
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.place == pool(0)).expect("a row");
+        assert_ne!(row.state, DriftState::Drift, "{there}: {row:#?}");
+    }
+    undo_all(&tree);
+    assert_eq!(tree.get(&pool(0)), "3\n");
+}
+
+/// What older entries held when a newer one raised the pool is not what they had asked for.
+#[test]
+fn an_undo_takes_no_pages_of_others_beside_an_entry_that_came_short() {
+    let tree = Tree::answering(&format!("[[answer]]\nplace = \"{}\"\nclamp = {{ max = 4 }}\n", pool(1)));
+    tree.edit(&pool(1), "1");
+    let applied = apply_here(&tree, &of_pool("big", 1, 16));
+    assert_eq!(applied.exit, Exit::Findings, "{applied:#?}");
+    let rows = std::fs::read_to_string(tree.root().join("meta.toml")).expect("its description");
+    std::fs::write(tree.root().join("meta.toml"), rows.replace("max = 4 ", "max = 29 "))
+        .expect("more memory");
+    let applied = apply_here(&tree, &of_pool("b", 1, 8));
+    assert_eq!(tree.get(&pool(1)), "12\n", "{applied:#?}");
+    tree.edit(&pool(1), "1");
+    undo_all(&tree);
+    assert_eq!(tree.get(&pool(1)), "1\n");
+}
+
+/// What is left of an entry is given back by its own undo, whatever was written between the loss and that.
+#[test]
+fn what_is_left_of_a_lowered_pool_is_given_back() {
+    let tree = Tree::new();
+    tree.edit(&pool(0), "0");
+    apply_here(&tree, &of_pool("a", 0, 16));
+    apply_here(&tree, &of_pool("b", 0, 8));
+    tree.edit(&pool(0), "12");
+    apply_here(&tree, &profile("c", &[("vm.swappiness", Want::Int(7))]));
+    for (entry, left) in [(2, "4\n"), (1, "0\n")] {
+        let undone = undo(&tree.session(), Target::Entry(EntryId(entry)), false).expect("undone");
+        assert_eq!((undone.exit, tree.get(&pool(0)).as_str()), (Exit::Done, left), "{undone:#?}");
+    }
+}
+
+/// A plan tells as taken over what the apply takes over.
+#[test]
+fn what_is_left_of_a_lowered_pool_changes_hands() {
+    let tree = Tree::new();
+    tree.edit(&pool(0), "0");
+    apply_here(&tree, &of_pool("a", 0, 16));
+    tree.edit(&pool(0), "6");
+    let session = tree.session();
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+    let plan = plan(&session, &of_pool("b", 0, 8), &options).expect("a plan");
+    let applied = apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+    assert_eq!((applied.exit, tree.get(&pool(0)).as_str()), (Exit::Done, "8\n"), "{applied:#?}");
+    undo_all(&tree);
+    assert_eq!(tree.get(&pool(0)), "0\n");
 }
 
 #[test]

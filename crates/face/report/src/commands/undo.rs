@@ -111,6 +111,7 @@ fn words(outcome: &Outcome, extra: Option<String>) -> (Vec<String>, Style) {
         OutcomeKind::Satisfied => ("already so", styles::GOOD),
         OutcomeKind::TakenOver => ("taken over", styles::GOOD),
         OutcomeKind::Short => ("short", styles::WARNING),
+        OutcomeKind::Lowered => ("lowered by others", styles::WARNING),
         OutcomeKind::ReadsBack => ("reads back as something else", styles::WARNING),
         OutcomeKind::Failed => ("failed", styles::BAD),
         OutcomeKind::NotReached => ("not tried", styles::WARNING),
