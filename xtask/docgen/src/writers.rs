@@ -58,6 +58,11 @@ a text does behind more calls, words or levels than a script has: `plan` and `ch
 ended, and the exit code stays. A recording keeps no such text, as it may hold secrets. Profiles of tuned are merged as
 tuned does it, with `drop=`, `replace=1` and `enabled=false`.
 
+Where a text tells which places of a setting it sets (`/sys/block/sda/queue/scheduler`, `ethtool -G eno1`, `devices=sda`
+of tuned), it is a writer of those and of no other; a pattern is one of what it fits. Where that cannot be told it counts
+for all places: what a program that is not known is given, a card that is not here by that name, a disk by its numbers
+(`/sys/dev/block/8:0`), and the frequency of a CPU, which all CPUs of its policy have.
+
 Pools of huge pages have a file a node, and others for all nodes together (`vm.nr_hugepages`, `nr_hugepages_mempolicy`,
 the one in `/sys/kernel/mm/hugepages`): whoever sets those sets the pool of each node, and a line for them is named
 beside each pool that a plan raises, also where `--persist` writes one of ours. Ours has in it what the lines of others

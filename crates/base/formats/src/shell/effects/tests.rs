@@ -695,6 +695,9 @@ fn programs_of_cpus_cards_and_disks_write_the_places_that_their_words_mean() {
         ),
         ("ethtool -L eth0 $WORDS", vec![card("eth0/channels_*", "*")]),
         ("blockdev --setra 8192 /dev/nvme0n1", vec![disk("nvme0n1", "4096")]),
+        // A partition reads ahead as its disk does.
+        ("blockdev --setra 8 /dev/nvme0n1p3 /dev/sdb12", vec![disk("nvme0n1", "4"), disk("sdb", "4")]),
+        ("blockdev --setra 8 /dev/dm-0", vec![disk("dm-0", "4")]),
         (
             "blockdev -q --setra 256 --setrw /dev/sda /dev/mapper/x",
             vec![disk("sda", "128"), disk("*", "128")],

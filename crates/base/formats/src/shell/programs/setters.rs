@@ -191,6 +191,19 @@ fn of_ethtool(words: &[String]) -> Option<Vec<Write>> {
     Some(writes)
 }
 
+/// The disk that a partition is of, by the names of the kernel (`disk_name`): it reads ahead as its disk does.
+fn whole(name: String) -> String {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_by_letters = ["sd", "hd", "vd", "xvd"].iter().any(|kind| stem.starts_with(kind));
+    let by_number = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    match by_number {
+        _ if stem.len() == name.len() => name,
+        _ if is_by_letters => stem.to_owned(),
+        Some(disk) => disk.to_owned(),
+        None => name,
+    }
+}
+
 /// `blockdev --setra SECTORS DEVICE`, in sectors of 512 bytes whatever the disk has (`BLKRASET`); that of the file
 /// system is the same one by now.
 fn of_blockdev(words: &[String]) -> Option<Vec<Write>> {
@@ -202,7 +215,7 @@ fn of_blockdev(words: &[String]) -> Option<Vec<Write>> {
     let devices = words[at + 2..].iter().filter(|word| !word.starts_with('-'));
     // A name such as `/dev/disk/by-id/X` or `/dev/mapper/X` is that of any.
     let disk = |device: &String| plain(device.strip_prefix("/dev/").unwrap_or_default()).to_owned();
-    let mut disks: Vec<String> = devices.map(disk).collect();
+    let mut disks: Vec<String> = devices.map(disk).map(whole).collect();
     // `xargs` tells them.
     if disks.is_empty() {
         disks.push("*".to_owned());
