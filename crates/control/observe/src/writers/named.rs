@@ -222,11 +222,14 @@ pub(super) fn of_path(places: &Places<'_>, path: &str) -> Vec<KnobId> {
     places.at(path).iter().map(|knob| knob.id.clone()).collect()
 }
 
-/// Whether a knob has a place below a folder whose file has a name, which may be a pattern.
+/// Whether a knob has a place below a folder that ends in a name, of one part or several, which may be a pattern.
 fn is_below(knob: &Knob, folder: &str, name: &str) -> bool {
     let is_of_kernel = ["/proc/", "/sys/"].iter().any(|root| knob.path.starts_with(root));
-    let Some((above, file)) = knob.path.rsplit_once('/').filter(|_| is_of_kernel) else { return false };
-    let fits = file.contains('{') || place::matches(name, file);
+    let begin = knob.path.rmatch_indices('/').nth(name.matches('/').count());
+    let Some((at, _)) = begin.filter(|_| is_of_kernel) else { return false };
+    let (above, file) = (&knob.path[..at], &knob.path[at + 1..]);
+    let mut parts = file.split('/').zip(name.split('/'));
+    let fits = parts.all(|(part, asked)| part.contains('{') || place::matches(asked, part));
     // A folder may stand within one that a place leaves open.
     let mut parts = above.split('/');
     let mut asked = folder.trim_end_matches('/').split('/');

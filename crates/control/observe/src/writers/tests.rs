@@ -686,6 +686,38 @@ fn a_writer_of_one_place_writes_no_other_of_its_knob() {
     }
 }
 
+/// Idioms of scripts of a boot, of which `check` was green.
+#[test]
+fn places_by_words_of_ls_and_by_folders_are_seen() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let cpus = "/sys/devices/system/cpu";
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    for (text, will, may) in [
+        (
+            format!("for c in $(ls -d {cpus}/cpu[0-9]*); do echo x > $c/cpufreq/scaling_governor; done"),
+            &["cpu.governor"][..],
+            &[][..],
+        ),
+        (format!("P=${{P:-{P}}}; echo 60 > \"$P\"/swappiness"), &["vm.swappiness"], &[]),
+        (
+            format!("ls -d {cpus}/cpu*/cpufreq | xargs -n1 -I% sh -c \"echo x > %/scaling_governor\""),
+            &["cpu.governor"],
+            &[],
+        ),
+        (
+            format!("own {cpus} | while read c; do echo x > $c/cpufreq/scaling_governor; done"),
+            &[],
+            &["cpu.governor"],
+        ),
+        ("D=$(own /sys/block); echo none > $D/queue/scheduler".to_owned(), &[], &["block.scheduler"]),
+        (format!("D=$(own {P}); echo 60 > $D/swappiness"), &[], &["vm.swappiness"]),
+    ] {
+        executable(root, "/etc/rc.local", format!("#!/bin/sh\n{text}\n"));
+        assert_eq!(told_by(root, "rc.local"), (words(will), words(may)), "{text}");
+    }
+}
+
 /// The places that base/formats tells of words of ethtool, cpupower and blockdev are those of the catalogue.
 #[test]
 fn places_of_settings_by_words_are_those_of_the_catalogue() {
