@@ -776,6 +776,8 @@ fn places_of_settings_by_words_are_those_of_the_catalogue() {
         "cpupower set -b 1 -e x -t 1",
         "cpufreq-set -g x",
         "blockdev --setra 8 /dev/sda",
+        "hugeadm --pool-pages-min 2MB:1 --pool-pages-max 1GB:1 --thp-never",
+        "x86_energy_perf_policy -a 0 -t 1",
     ] {
         let told = written(command);
         let is_known = |path: &String| catalogue.knobs().any(|knob| places::is_place(knob, path));

@@ -104,6 +104,7 @@ fn what_writes_is_told_with_its_words() {
         ("busybox sysctl -w vm/swappiness=60", "=key vm/swappiness vm/swappiness=60"),
         ("sysctl -p", "=load /etc/sysctl.conf"),
         ("sysctl --system", "=load /etc/sysctl.conf"),
+        ("/usr/lib/systemd/systemd-sysctl /etc/my.conf", "=load /etc/my.conf"),
         ("sysctl -e -p /etc/my.conf", "=load /etc/my.conf"),
         ("sysctl -ep/etc/my.conf", "=load /etc/my.conf"),
         ("sysctl --load=/etc/my.conf", "=load /etc/my.conf"),
