@@ -32,31 +32,40 @@ another one writes too, and `planish check` names it where a value has changed. 
 
 A command of a text that writes a setting (`>`, `tee`, `sysctl NAME=VALUE`, `sysctl -p FILE`) sets it, one that only
 reads it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told, and
-makes no exit code 1. What `cpupower` (`frequency-set`, `idle-set`, `set`), `cpufreq-set`, `ethtool` (`-A`, `-C`, `-G`,
-`-K`, `-L`) and `blockdev --setra` set by words of their own counts as writes of those places; what `ip`, `tc`, `chrt`,
-`hdparm` and `mount` set is not seen. Of data of cloud-init each line is a command, and a block (`- |`, `- >`) is one
-script. Conditions are taken to hold, and variables and loops are followed as far as the text tells. What no shell comes
-by, as behind an `exit`, is not told, what a function does that nobody calls may be done, and of several writes of one
-setting in a text the last counts. Of a unit its `WorkingDirectory=`, `Environment=` and `StandardOutput=file:` count,
-too; what another user than root runs (`User=`, the user of a line of cron, `sudo -u`, `su USER -c`), or a unit that is
-kept from settings (`ProtectKernelTunables=`, `ReadOnlyPaths=`), *may* set them at most, and a script of a unit with
-`RootDirectory=` or `RootImage=` is another than that of its name here. A script of a shell that a text starts (`FILE`,
-`sh FILE`) or reads (`. FILE`) is followed and named with its line, from one to the next and up to 256 KiB each; of one
-for another interpreter what its lines name *may* be set. So is what stands behind `flock`, `systemd-run` and their
-like, and what `run-parts` runs: files with a name of letters, digits, `_` and `-`, while one of another name *may* be
-passed over. In another network (`ip netns exec`) settings of a network are others, and all the rest is the same; below
-a root of its own (`chroot`), what a rule of udev starts (`RUN`), and a profile that `tuned-adm profile` makes active,
-*may* set something. So does what stands behind an option of such a program that is not known, a script that is given by
-its path to a program that is not known (`pkexec /opt/tune.sh`), and what a unit starts that puts something in the place
-of settings or programs (`BindPaths=`, `TemporaryFileSystem=`; a folder of data is none, unless the command names it);
-what is looked up, tested or listed (`command -v`, `start-stop-daemon --test`, `sudo -l`) is not run. What a loop runs
-(`for f in FOLDER/*`), what a script is given as `$1`, and what a script of a profile of tuned starts, is not followed.
-Nothing is opened that is no file, as a device may begin to work by it, and nothing is looked at on a file system of the
-network, on one of a program (`fuse`) or behind an automount: that may wait. A byte that is no UTF-8 hides nothing. Of
-scripts of more than 8 MiB in sum, and of more words than a second is enough for, the rest is not followed, nor is what
-a text does behind more calls, words or levels than a script has: `plan` and `check` then name the file at which that
-ended, and the exit code stays. A recording keeps no such text, as it may hold secrets. Profiles of tuned are merged as
-tuned does it, with `drop=`, `replace=1` and `enabled=false`.
+makes no exit code 1. What `cpupower` (`frequency-set`, `idle-set`, `set`), `cpufreq-set`, `x86_energy_perf_policy`,
+`hugeadm`, `ethtool` (`-A`, `-C`, `-G`, `-K`, `-L`) and `blockdev --setra` set by words of their own counts as writes of
+those places, and files that `systemd-sysctl` is given are loaded; what `ip`, `tc`, `chrt`, `hdparm` and `mount` set is
+not seen. Of data of cloud-init each line is a command, and a block (`- |`, `- >`) is one script. Conditions are taken
+to hold, and variables and loops are followed as far as the text tells. What no shell comes by, as behind an `exit`, is
+not told, what a function does that nobody calls may be done, and of several writes of one setting in a text the last
+counts. Of a unit its `WorkingDirectory=`, `Environment=` and `StandardOutput=file:` count, too; what another user than
+root runs (`User=`, the user of a line of cron, `sudo -u`, `su USER -c`), or a unit that is kept from settings
+(`ProtectKernelTunables=`, `ReadOnlyPaths=`), *may* set them at most, and a script of a unit with `RootDirectory=` or
+`RootImage=` is another than that of its name here. A script of a shell that a text starts (`FILE`, `sh FILE`) or reads
+(`. FILE`) is followed and named with its line, from one to the next and up to 256 KiB each; of one for another
+interpreter what its lines name *may* be set. So is what stands behind `flock`, `systemd-run` and their like, and what
+`run-parts` runs: files with a name of letters, digits, `_` and `-`, while one of another name *may* be passed over. In
+another network (`ip netns exec`) settings of a network are others, and all the rest is the same; below a root of its
+own (`chroot`), what a rule of udev starts (`RUN`), and a profile that `tuned-adm profile` makes active, *may* set
+something. So does what stands behind an option of such a program that is not known, a script that is given by its path
+to a program that is not known (`pkexec /opt/tune.sh`), and what a unit starts that puts something in the place of
+settings or programs (`BindPaths=`, `TemporaryFileSystem=`; a folder of data is none, unless the command names it); what
+is looked up, tested or listed (`command -v`, `start-stop-daemon --test`, `sudo -l`) is not run. The words of `$(ls -d
+PATTERN)` and `$(echo PATTERN)`, behind `grep` or `sort`, too, or given to `xargs -I`, and the default of
+`${NAME:-default}` are followed; of a place whose end alone is told (`$(own-list)/queue/scheduler`) each below a folder
+that the text names (`/sys/block`) *may* be set. What a loop runs (`for f in FOLDER/*`), what a script is given as `$1`,
+and what a script of a profile of tuned starts, is not followed. Nothing is opened that is no file, as a device may
+begin to work by it, and nothing is looked at on a file system of the network, on one of a program (`fuse`) or behind an
+automount: that may wait. A byte that is no UTF-8 hides nothing. Of scripts of more than 8 MiB in sum, and of more words
+than a second is enough for, the rest is not followed, nor is what a text does behind more calls, words or levels than a
+script has: `plan` and `check` then name the file at which that ended, and the exit code stays. A recording keeps no
+such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and
+`enabled=false`.
+
+Where a text tells which places of a setting it sets (`/sys/block/sda/queue/scheduler`, `ethtool -G eno1`, `devices=sda`
+of tuned), it is a writer of those and of no other; a pattern is one of what it fits. Where that cannot be told it
+counts for all places: what a program that is not known is given, a card that is not here by that name, a disk by its
+numbers (`/sys/dev/block/8:0`), and the frequency of a CPU, which all CPUs of its policy have.
 
 Pools of huge pages have a file a node, and others for all nodes together (`vm.nr_hugepages`, `nr_hugepages_mempolicy`,
 the one in `/sys/kernel/mm/hugepages`): whoever sets those sets the pool of each node, and a line for them is named

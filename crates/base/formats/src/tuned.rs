@@ -71,6 +71,8 @@ pub struct Steering<'a> {
     pub kind: &'a str,
     /// It is for machines alone whose kernel or CPU matches something.
     pub is_of_some: bool,
+    /// Patterns of the devices that it is for, where nothing but their names decides.
+    pub devices: Option<&'a str>,
     /// tuned passes it over.
     pub is_off: bool,
 }
@@ -254,6 +256,7 @@ impl Lines {
         Steering {
             kind: said("type").unwrap_or(section),
             is_of_some: said("uname_regex").or_else(|| said("cpuinfo_regex")).is_some(),
+            devices: said("devices").filter(|_| said("devices_udev_regex").is_none()),
             // Any other word turns it off (`tuned/profiles/unit.py`).
             is_off: enabled.is_some_and(|word| !["1", "true", "True"].contains(&word)),
         }

@@ -57,7 +57,10 @@ fn beside_values(
         let lines = lines_against(writer, catalogue, observation, steps, persist);
         let seen = observation.writers.iter().find(|seen| seen.id == writer.id);
         let theirs: Vec<Kept<'_>> = match seen {
-            Some(seen) => steps.iter().filter(|step| catalogue.writes(seen, step.knob)).copied().collect(),
+            Some(seen) => {
+                let writes = |step: &&Kept<'_>| catalogue.writes(seen, step.knob, Some(step.place));
+                steps.iter().filter(writes).copied().collect()
+            }
             None => lines.iter().map(|line| line.step).collect(),
         };
         if theirs.is_empty() {
@@ -65,7 +68,9 @@ fn beside_values(
         }
         // Of one whose profile cannot be read only its row tells what it may set.
         let is_untold = |seen: &SeenWriter| writer.scope.is_some() && seen.knobs.is_none();
-        let only_may = |seen: &SeenWriter, knob| is_untold(seen) || catalogue.only_may_write(seen, knob);
+        let only_may = |seen: &SeenWriter, step: &Kept<'_>| {
+            is_untold(seen) || catalogue.only_may_write(seen, step.knob, Some(step.place))
+        };
         let said = || {
             // One line for the pools of all nodes is one thing said, of however many of them.
             let mut said: Vec<String> = lines.iter().map(LineAgainst::told).collect();
@@ -81,7 +86,7 @@ fn beside_values(
             places: theirs.iter().map(|step| step.place.to_owned()).collect(),
             maybe: theirs
                 .iter()
-                .filter(|step| seen.is_some_and(|seen| only_may(seen, step.knob)))
+                .filter(|step| seen.is_some_and(|seen| only_may(seen, step)))
                 .map(|step| step.place.to_owned())
                 .collect(),
             hand_over: holes.fill_all(&writer.hand_over),
@@ -117,9 +122,9 @@ pub fn second_writers(
     let steps = plan.steps.iter().chain(&plan.boot).map(Kept::of);
     let is_safe = |kept: &Kept<'_>| {
         let Ok(knob) = catalogue.knob(kept.knob) else { return true };
-        let mut writers =
-            observation.writers.iter().filter(|seen| catalogue.writes(seen, kept.knob)).peekable();
-        writers.peek().is_some() && writers.all(|seen| seen.sets_as_wanted(knob, kept.wanted))
+        let writes = |seen: &&SeenWriter| catalogue.writes(seen, kept.knob, Some(kept.place));
+        let mut writers = observation.writers.iter().filter(writes).peekable();
+        writers.peek().is_some() && writers.all(|seen| seen.sets_as_wanted(knob, kept.place, kept.wanted))
     };
     let kept = keep.unwrap_or_default().iter().filter(|kept| !is_safe(kept)).copied();
     let values: Vec<Kept<'_>> = steps.chain(kept).collect();
@@ -224,7 +229,7 @@ pub fn left_out(
         let of_all_nodes = observation.pool_share(at).map(|(_, line)| line);
         let mut lines = observation.persisted.get(at).into_iter().chain(of_all_nodes);
         let leaves = lines.any(|line| is_left_to(writer, line))
-            || seen.is_some_and(|seen| catalogue.writes(seen, knob));
+            || seen.is_some_and(|seen| catalogue.writes(seen, knob, Some(at)));
         leaves.then(|| format!("left to {name}: --exclude {name}"))
     })
 }
@@ -243,9 +248,9 @@ fn is_left_to(writer: &Writer, line: &Persisted) -> bool {
 pub(crate) fn findings(catalogue: &Catalogue, observation: &Observation) -> Vec<Finding> {
     let seen = |seen: &SeenWriter| {
         let writer = catalogue.writer(&seen.id)?;
-        let knobs = catalogue.knobs().filter(|knob| catalogue.writes(seen, &knob.id));
+        let knobs = catalogue.knobs().filter(|knob| catalogue.writes(seen, &knob.id, None));
         let (may, knobs): (Vec<&Knob>, Vec<&Knob>) =
-            knobs.partition(|knob| catalogue.only_may_write(seen, &knob.id));
+            knobs.partition(|knob| catalogue.only_may_write(seen, &knob.id, None));
         let ids = |knobs: &[&Knob]| knobs.iter().map(|knob| knob.id.as_str().to_owned()).collect::<Vec<_>>();
         let (may, knobs) = (ids(&may), ids(&knobs));
         let sets = match &seen.knobs {

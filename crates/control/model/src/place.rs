@@ -285,6 +285,30 @@ pub fn may_mean(pattern: &str, component: &str) -> bool {
     pieces_meet(&Glob::of(pattern).pieces(), &pieces(component))
 }
 
+/// Whether a row has a place there, both by the names that rows have; a wildcard of the path stays within its
+/// component.
+#[must_use]
+pub fn is_of_row(row: &str, path: &str) -> bool {
+    let (mut ours, mut theirs) = (row.split('/'), path.split('/'));
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => return true,
+            (Some(ours), Some(theirs)) => {
+                let fits = match (ours.contains('{'), theirs.contains(['*', '?', '['])) {
+                    (false, false) => ours == theirs,
+                    (false, true) => matches(theirs, ours),
+                    (true, false) => captures(ours, theirs).is_some(),
+                    (true, true) => may_mean(theirs, ours),
+                };
+                if !fits {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+    }
+}
+
 fn pieces_meet(one: &[Piece<'_>], other: &[Piece<'_>]) -> bool {
     let skips = |pieces: &[Piece<'_>], at: usize| pieces.get(at) == Some(&Piece::Many);
     // By how much of the other one is left: whether the rests can be one text, and whether they can be with one piece

@@ -166,17 +166,45 @@ pub struct SeenWriter {
     pub arguments: Option<WriterArguments>,
     /// The commands that set a knob, where its texts can be read.
     #[serde(skip)]
-    pub commands: BTreeMap<KnobId, Vec<String>>,
+    pub commands: Says,
     /// The files that set a knob, where its texts can be read.
     #[serde(skip)]
-    pub sources: BTreeMap<KnobId, Vec<String>>,
+    pub sources: Says,
     /// The files that name a knob of which nobody can tell what becomes: a program that is not known is given its
     /// name. Such a knob is among `knobs`, too.
     #[serde(skip)]
-    pub maybe: BTreeMap<KnobId, Vec<String>>,
+    pub maybe: Says,
     /// The lines of the host's files that it writes again at its start.
     #[serde(skip)]
     pub again: Again,
+}
+
+/// What texts of a writer say of each knob.
+pub type Says = BTreeMap<KnobId, Vec<Said>>;
+
+/// A command of a text that sets a knob, or the file that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The command or the file.
+    pub text: String,
+    /// The places that are meant, as a shell pattern in the names of rows. None where it may be any of the knob's: who
+    /// tunes one disk is no writer of the others.
+    pub at: Option<String>,
+}
+
+impl Said {
+    /// What is said of all places of a knob, for all that can be told.
+    #[must_use]
+    pub fn of_all(text: &str) -> Self {
+        Self { text: text.to_owned(), at: None }
+    }
+
+    /// Whether a place is meant, or one of those that are left open by holes; without one, any is.
+    #[must_use]
+    pub fn is_of(&self, place: Option<&str>) -> bool {
+        let pair = self.at.as_deref().zip(place);
+        pair.is_none_or(|(at, place)| place::is_of_row(place, at))
+    }
 }
 
 /// Lines that a writer writes again behind what it sets itself ([`WriterAgain`]).
@@ -191,22 +219,26 @@ pub struct Again {
 }
 
 impl SeenWriter {
-    /// Whether it may set a knob for all that can be told, and is not known to.
-    #[must_use]
-    pub fn only_may_set(&self, knob: &KnobId) -> bool {
-        self.maybe.contains_key(knob) && !self.sources.contains_key(knob)
+    /// Whether its texts say something of a place of a knob that it sets, or may set. Where they say nothing of the
+    /// knob at all, whatever tells that it sets it does not tell where.
+    pub(crate) fn says_of(&self, knob: &KnobId, at: Option<&str>) -> bool {
+        let texts = [&self.sources, &self.maybe];
+        let mut all = texts.into_iter().filter_map(|texts| texts.get(knob)).flatten().peekable();
+        all.peek().is_none() || all.any(|said| said.is_of(at))
     }
 
-    /// Whether every command that sets the knob has the wanted value as a word, or as several: `echo never`.
+    /// Whether every command that sets this place of the knob has the wanted value as a word, or as several:
+    /// `echo never`.
     #[must_use]
-    pub fn sets_as_wanted(&self, knob: &Knob, wanted: &str) -> bool {
+    pub fn sets_as_wanted(&self, knob: &Knob, at: &str, wanted: &str) -> bool {
         let words = |text: &str| {
             let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
             words.filter(|word| !word.is_empty()).fold(" ".to_owned(), |all, word| all + word + " ")
         };
         let wanted = words(&knob.r#type.normal(wanted));
-        let is_word = |command: &String| words(command).contains(&wanted);
-        self.commands.get(&knob.id).is_some_and(|commands| commands.iter().all(is_word))
+        let commands = self.commands.get(&knob.id).into_iter().flatten();
+        let mut commands = commands.filter(|said| said.is_of(Some(at))).peekable();
+        commands.peek().is_some() && commands.all(|said| words(&said.text).contains(&wanted))
     }
 }
 

@@ -130,17 +130,18 @@ impl Bench<'_> {
         let is_wanted = wish.is_some() && reading.value.is_some() && knob.when != When::Boot;
         let untold = |seen: &SeenWriter| {
             let has_scope = self.catalogue.writer(&seen.id).is_some_and(|writer| writer.scope.is_some());
-            let is_untold = has_scope && seen.knobs.is_none() && self.catalogue.writes(seen, &knob.id);
+            let at = Some(reading.place.as_str());
+            let writes = self.catalogue.writes(seen, &knob.id, at);
+            let is_untold = has_scope && seen.knobs.is_none() && writes;
             if self.is_settled(seen, knob, &reading.place) {
                 return None;
             }
-            let files: Vec<&str> =
-                states_of(knob).filter_map(|id| seen.maybe.get(id)).flatten().map(String::as_str).collect();
+            let files: Vec<&str> = self.catalogue.said(&seen.maybe, &knob.id, at).collect();
             // What it names by a pattern it may undo, as it sees need.
             let is_row = |writer: &Writer| {
                 writer.scope.is_none() && !writer.writes.iter().any(|id| id == knob.id.as_str())
             };
-            if self.catalogue.writer(&seen.id).is_some_and(is_row) && self.catalogue.writes(seen, &knob.id) {
+            if writes && self.catalogue.writer(&seen.id).is_some_and(is_row) {
                 return Some(format!("{} may undo it while it is at work", seen.id));
             }
             let why = match (&seen.profile, files.as_slice()) {
@@ -292,7 +293,10 @@ impl Bench<'_> {
             let (state, why) = self.pending(knob, running, found);
             return (state, why.map(|why| format!("{}; {why}", says(knob, found))));
         }
-        (DriftState::Drift, Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob))))
+        (
+            DriftState::Drift,
+            Some(format!("{} says {}{}", found.source, found.value, self.suspects(knob, reading))),
+        )
     }
 
     /// Whether it comes by an argument that the boot loader has for the next kernel, and that this one was not given:
@@ -334,9 +338,9 @@ impl Bench<'_> {
             }
             (Some(found), _) if same(&found.value, running) => format!("as {} says", found.source),
             (_, Some((entry, Some(before)))) if same(before, running) => {
-                format!("back to the value from before entry {entry}{}", self.suspects(knob))
+                format!("back to the value from before entry {entry}{}", self.suspects(knob, reading))
             }
-            (_, Some((entry, _))) => format!("changed since entry {entry}{}", self.suspects(knob)),
+            (_, Some((entry, _))) => format!("changed since entry {entry}{}", self.suspects(knob, reading)),
             (_, None) => return (DriftState::Drift, None),
         };
         (DriftState::Drift, Some(why))
@@ -539,8 +543,9 @@ impl Bench<'_> {
     /// what it may set, is no such program. One whose commands say the wanted value loses nothing.
     fn writer_at_start(&self, knob: &Knob, at: &str, wanted: Option<&str>) -> Option<(String, Overwriter)> {
         let told = |seen: &SeenWriter| {
-            let is_as_wanted = wanted.is_some_and(|wanted| seen.sets_as_wanted(knob, wanted));
-            if is_as_wanted || self.is_settled(seen, knob, at) || !self.catalogue.writes(seen, &knob.id) {
+            let is_as_wanted = wanted.is_some_and(|wanted| seen.sets_as_wanted(knob, at, wanted));
+            let writes = || self.catalogue.writes(seen, &knob.id, Some(at));
+            if is_as_wanted || self.is_settled(seen, knob, at) || !writes() {
                 return None;
             }
             // A program without files that say more sets what its row names, as it sees need.
@@ -549,12 +554,12 @@ impl Bench<'_> {
                 writer.is_some_and(|writer| writer.writes.iter().any(|id| id == knob.id.as_str()))
             };
             // Whoever sets the twin clears this one.
-            let files = states_of(knob).filter_map(|id| seen.sources.get(id)).flatten();
-            let mut files: Vec<String> = files.cloned().collect();
+            let files = self.catalogue.said(&seen.sources, &knob.id, Some(at));
+            let mut files: Vec<String> = files.map(str::to_owned).collect();
             files.sort();
             files.dedup();
             let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
-            let only_may = self.catalogue.only_may_write(seen, &knob.id);
+            let only_may = self.catalogue.only_may_write(seen, &knob.id, Some(at));
             let words = match &seen.knobs {
                 // What it includes besides may be untold; what it was read to set counts.
                 Some(_) if !only_may => format!("{} will set it at the next boot{named}", seen.id),
@@ -773,12 +778,13 @@ impl Bench<'_> {
         self.own_steps(reading).filter_map(|(_, step)| pages_short_of(step)).max()
     }
 
-    /// Other programs at work that write this knob, as a remark.
-    fn suspects(&self, knob: &Knob) -> String {
+    /// Other programs at work that write this place, as a remark.
+    fn suspects(&self, knob: &Knob, reading: &Reading) -> String {
+        let at = Some(reading.place.as_str());
         let writers = self.observation.writers.iter().filter(|writer| writer.running);
-        let writers = writers.filter(|writer| self.catalogue.writes(writer, &knob.id));
+        let writers = writers.filter(|writer| self.catalogue.writes(writer, &knob.id, at));
         let (may, sure): (Vec<&SeenWriter>, Vec<&SeenWriter>) =
-            writers.partition(|writer| self.catalogue.only_may_write(writer, &knob.id));
+            writers.partition(|writer| self.catalogue.only_may_write(writer, &knob.id, at));
         let told = |writers: &[&SeenWriter], verb: &str| match writers {
             [] => String::new(),
             some => {
@@ -789,11 +795,6 @@ impl Bench<'_> {
         let verb = if sure.len() == 1 { "writes it too" } else { "write it too" };
         told(&sure, verb) + &told(&may, "may write it too")
     }
-}
-
-/// A knob, and those that show the same state.
-fn states_of(knob: &Knob) -> impl Iterator<Item = &KnobId> {
-    std::iter::once(&knob.id).chain(&knob.twin).chain(&knob.alias)
 }
 
 /// Names, each once.

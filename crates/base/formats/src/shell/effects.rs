@@ -20,8 +20,9 @@ use super::tree::{Command, Kind, List, Pipeline, Redirect, Script, parse};
 use crate::shell::programs::{Program, Way, only_reads};
 use crate::shell::wrappers::{Place, Started, started};
 use follow::{Body, Spot};
+use listed::is_filter;
 use paths::{below, of_key, plain};
-use values::{Filled, Variable, here};
+use values::{Filled, Variable};
 
 /// What becomes of a place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -194,6 +195,8 @@ struct Finder<'a> {
     at_exit: Vec<String>,
     /// Something is written to a place that cannot be told.
     is_open: bool,
+    /// The ends of such places, as far as they are told: `cpufreq/scaling_governor`.
+    tails: BTreeSet<String>,
     /// What stands there may not be run.
     is_doubtful: bool,
     /// It sees another network than the machine's.
@@ -238,6 +241,7 @@ impl Finder<'_> {
             for (folder, name) in std::mem::take(&mut self.finds) {
                 self.maybe_below(folder, name);
             }
+            self.below_folders();
         }
         // A file that is written first, and then loaded.
         let loaded: BTreeSet<String> = self.effects.iter().filter_map(loaded).collect();
@@ -408,55 +412,8 @@ impl Finder<'_> {
         }
         let of_kernel = ["/proc/", "/sys/"].iter().any(|folder| path.starts_with(folder));
         self.is_open |= path.starts_with('*') || of_kernel && path.ends_with("/*");
+        self.ends_in(&path);
         self.done(What::File(path), says, is_sure);
-    }
-
-    /// What variables and functions a text has, wherever they stand.
-    fn gather(&mut self, list: &List<'_>) {
-        let mut is_all = true;
-        for command in commands_of(list) {
-            match &command.kind {
-                Kind::Simple { assigned, words } => {
-                    let name = words.first().map(|word| word.raw).unwrap_or_default();
-                    let declares = ["export", "local", "readonly", "declare", "typeset"].contains(&name);
-                    let reads = ["read", "mapfile", "readarray", "getopts"].contains(&name);
-                    let more = words.iter().filter(|_| declares);
-                    for (name, value) in assigned.iter().chain(more).filter_map(Word::assigned) {
-                        self.changes += 1;
-                        let variable = self.variables.entry(name.to_owned()).or_default();
-                        variable.times += 1;
-                        is_all &= variable.may_be(&value.parts);
-                    }
-                    for word in words.iter().filter(|_| reads).skip(1) {
-                        self.changes += 1;
-                        self.variables.entry(word.raw.to_owned()).or_default().is_open = true;
-                    }
-                }
-                Kind::For { name, words, body } => {
-                    self.changes += 1;
-                    let variable = self.variables.entry((*name).to_owned()).or_default();
-                    variable.times += 1;
-                    match words {
-                        Some((words, _)) => {
-                            for word in words {
-                                is_all &= variable.may_be(&here(&word.parts));
-                            }
-                        }
-                        None => variable.is_open = true,
-                    }
-                    self.gather(body);
-                }
-                Kind::Function { name, body } => {
-                    self.changes += 1;
-                    self.functions.insert((*name).to_owned());
-                    lists_in(body).into_iter().for_each(|list| self.gather(list));
-                }
-                _ => lists_in(command).into_iter().for_each(|list| self.gather(list)),
-            }
-        }
-        if !is_all {
-            self.left_out();
-        }
     }
 
     fn list(&mut self, list: &List<'_>) {
@@ -483,7 +440,11 @@ impl Finder<'_> {
             // Each is a process of its own.
             let mut said = String::new();
             for command in &pipeline.commands {
-                self.apart(|finder| said = finder.one(command, &said, true));
+                let before = std::mem::take(&mut said);
+                self.apart(|finder| said = finder.one(command, &before, true));
+                if is_filter(command) && !before.is_empty() {
+                    said = before;
+                }
             }
             return;
         };
@@ -497,7 +458,9 @@ impl Finder<'_> {
             Kind::Simple { assigned, words } if !is_heard && self.only_reads(words, command) => {
                 if self.spend(1 + assigned.len() + words.len()) {
                     self.outputs(assigned.iter().chain(words));
-                    self.reads.extend(assigned.iter().map(|word| word.raw.to_owned()));
+                    // What stands in an array (`declare -A x=([vm.swappiness]=60)`) is no part of a word.
+                    let arrays = words.iter().filter(|word| word.raw.contains("=("));
+                    self.reads.extend(assigned.iter().chain(arrays).map(|word| word.raw.to_owned()));
                     self.unfilled.push(words.iter().map(|word| word.parts.clone()).collect());
                 }
                 return String::new();
@@ -682,6 +645,9 @@ impl Finder<'_> {
         if matches!(program, Program::Reads) {
             return self.reads.push(fields.join(" "));
         }
+        if self.with_mark(fields, says, before) {
+            return;
+        }
         // A program that nobody here knows is given names, and no place to write to.
         self.is_open |= !matches!(program, Program::Unknown | Program::Input | Program::File { .. });
         self.named(format!("{} {before}", fields.join(" ")));
@@ -737,6 +703,7 @@ impl Finder<'_> {
                 }
                 found.into_iter().for_each(|(folder, name)| self.maybe_below(folder, name));
                 self.named(told());
+                self.on_found(&runs.unwrap_or_default());
             }
             Program::AtExit(text) => self.at_exit_run(text),
             Program::Folder(name) => self.go_to(&name),
@@ -889,6 +856,7 @@ fn lists_in<'c, 't>(command: &'c Command<'t>) -> Vec<&'c List<'t>> {
 mod branches;
 mod calls;
 mod follow;
+mod listed;
 mod paths;
 mod values;
 

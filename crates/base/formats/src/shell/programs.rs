@@ -150,6 +150,11 @@ pub(super) fn program(first: &str, words: &[String]) -> Program {
             Program::Writes { files: plain().next_back().cloned().into_iter().collect(), copies: true }
         }
         "sysctl" => Program::Sysctl(words.to_vec()),
+        // Without a file it does what a boot did before.
+        "/usr/lib/systemd/systemd-sysctl" | "/lib/systemd/systemd-sysctl" if plain().next().is_some() => {
+            let option = if words.iter().any(|word| word.starts_with("--prefix")) { "-rp" } else { "-p" };
+            Program::Sysctl(std::iter::once(option.to_owned()).chain(plain().cloned()).collect())
+        }
         "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh" => of_shell(words),
         "." | "source" => match plain().next() {
             Some(name) => Program::File { name: name.clone(), way: Way::Source },

@@ -87,8 +87,8 @@ fn who_starts_a_second_writer_does_not_change_the_hash() {
 fn whoever_writes_a_twin_writes_ours() {
     let catalogue = rows();
     let seen = tuned(Some(&["vm.dirty_ratio"]));
-    assert!(catalogue.writes(&seen, &KnobId::new("vm.dirty_bytes")));
-    assert!(!catalogue.writes(&seen, &KnobId::new("vm.swappiness")));
+    assert!(catalogue.writes(&seen, &KnobId::new("vm.dirty_bytes"), Some("/proc/sys/vm/dirty_bytes")));
+    assert!(!catalogue.writes(&seen, &KnobId::new("vm.swappiness"), None));
 }
 
 #[test]

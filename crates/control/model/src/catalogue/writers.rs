@@ -1,9 +1,11 @@
 //! The rows of second writers: what each must say, and which knobs it means.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 
 use super::{Catalogue, CatalogueError, parse};
-use crate::{KnobId, SeenWriter, Writer, WriterScope, nearest, place};
+use crate::{KnobId, Says, SeenWriter, Writer, WriterScope, nearest, place};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,28 +43,54 @@ impl Catalogue {
         self.writers.iter().find(|writer| writer.id == id)
     }
 
-    /// Whether a second writer that was seen sets a knob on its host, or the same state through another one: whoever
-    /// sets a twin clears ours.
+    /// Whether a second writer that was seen sets a place of a knob on its host, or the same state through another one:
+    /// whoever sets a twin clears ours. Without a place, whether it does so to any of the knob's.
     #[must_use]
-    pub fn writes(&self, seen: &SeenWriter, knob: &KnobId) -> bool {
-        let own = |id: &KnobId| match &seen.knobs {
-            Some(knobs) => knobs.contains(id),
+    pub fn writes(&self, seen: &SeenWriter, knob: &KnobId, at: Option<&str>) -> bool {
+        self.of_same_state(knob, at).any(|(id, at)| match &seen.knobs {
+            Some(knobs) => knobs.contains(id) && seen.says_of(id, at.as_deref()),
             None => self.writer(&seen.id).is_some_and(|writer| writer.may_write(id)),
-        };
-        let row = self.knobs.get(knob);
-        own(knob) || row.is_some_and(|row| row.twin.iter().chain(&row.alias).any(own))
+        })
     }
 
-    /// Whether it may set a knob for all that can be told, and is not known to: see [`SeenWriter::maybe`].
+    /// Whether it may set it for all that can be told, and is not known to: see [`SeenWriter::maybe`].
     #[must_use]
-    pub fn only_may_write(&self, seen: &SeenWriter, knob: &KnobId) -> bool {
+    pub fn only_may_write(&self, seen: &SeenWriter, knob: &KnobId, at: Option<&str>) -> bool {
+        let has = |says: &Says| self.said(says, knob, at).next().is_some();
+        seen.knobs.is_some() && has(&seen.maybe) && !has(&seen.sources)
+    }
+
+    /// What texts say of a place of a knob, or of the same state through another one.
+    pub fn said<'s>(
+        &'s self,
+        says: &'s Says,
+        knob: &'s KnobId,
+        at: Option<&'s str>,
+    ) -> impl Iterator<Item = &'s str> {
+        self.of_same_state(knob, at).flat_map(|(id, at)| {
+            let said = says.get(id).into_iter().flatten();
+            said.filter(move |said| said.is_of(at.as_deref())).map(|said| said.text.as_str())
+        })
+    }
+
+    /// A place of a knob, and those of the knobs that show the same state: of a pool of all nodes, each.
+    fn of_same_state<'s>(
+        &'s self,
+        knob: &'s KnobId,
+        at: Option<&'s str>,
+    ) -> impl Iterator<Item = (&'s KnobId, Option<Cow<'s, str>>)> {
         let row = self.knobs.get(knob);
-        let same_state = row.into_iter().flat_map(|row| row.twin.iter().chain(&row.alias));
-        let mut named = std::iter::once(knob)
-            .chain(same_state)
-            .filter(|id| seen.knobs.as_ref().is_some_and(|knobs| knobs.contains(id)))
-            .peekable();
-        named.peek().is_some() && named.all(|id| seen.only_may_set(id))
+        let others = row.into_iter().flat_map(move |row| {
+            let filled = at.map(|at| place::captures(&row.path, at).unwrap_or_default());
+            row.twin.iter().chain(&row.alias).filter_map(move |id| {
+                let other = self.knobs.get(id)?;
+                // What only follows this one sets nothing of it: a hint of power that a governor pins.
+                let is_mutual = other.twin.iter().chain(&other.alias).any(|own| own == knob);
+                let place = filled.as_ref().map(|filled| Cow::Owned(place::fill(&other.path, filled)));
+                is_mutual.then_some((id, place))
+            })
+        });
+        std::iter::once((knob, at.map(Cow::Borrowed))).chain(others)
     }
 
     /// A name that is a knob or a second writer, for options that take both.

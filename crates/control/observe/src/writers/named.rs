@@ -1,11 +1,11 @@
 //! The knobs that texts of a writer name, and what becomes of them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use planish_formats::shell::{Effect, What};
 use planish_host::Near;
-use planish_model::{Catalogue, Knob, KnobId, place};
+use planish_model::{Catalogue, Knob, KnobId, Said, Says, place};
 use planish_sys::file::BYTES_MAX;
 
 use super::places::Places;
@@ -16,11 +16,11 @@ use crate::persisted::sysctl;
 #[derive(Default)]
 pub(super) struct Named {
     /// The commands that set a knob.
-    pub(super) commands: BTreeMap<KnobId, Vec<String>>,
+    pub(super) commands: Says,
     /// The files that do.
-    pub(super) sources: BTreeMap<KnobId, Vec<String>>,
+    pub(super) sources: Says,
     /// The files that name a knob of which nobody can tell what becomes.
-    pub(super) maybe: BTreeMap<KnobId, Vec<String>>,
+    pub(super) maybe: Says,
 }
 
 impl Named {
@@ -31,7 +31,7 @@ impl Named {
 
     /// Adds what other texts say.
     pub(super) fn extend(&mut self, other: Self) {
-        let add = |into: &mut BTreeMap<KnobId, Vec<String>>, from: BTreeMap<KnobId, Vec<String>>| {
+        let add = |into: &mut Says, from: Says| {
             from.into_iter().for_each(|(knob, more)| into.entry(knob).or_default().extend(more));
         };
         add(&mut self.commands, other.commands);
@@ -50,8 +50,8 @@ impl Named {
             let from = [from, effect.from.as_str()];
             let from = &from[..1 + usize::from(!effect.from.is_empty())];
             names_any |= match &effect.what {
-                What::File(path) => self.written(places, path, &effect.says, is_sure, from),
-                What::Key(key) => self.written(places, &place::of_sysctl(key), &effect.says, is_sure, from),
+                What::File(path) => self.written(look, path, &effect.says, is_sure, from),
+                What::Key(key) => self.written(look, &place::of_sysctl(key), &effect.says, is_sure, from),
                 What::Below(folder, name) => {
                     let by_name = catalogue.knobs().filter(|knob| is_below(knob, folder, name));
                     let linked = linked_below(places, folder, name);
@@ -69,22 +69,24 @@ impl Named {
         let mut names_any = false;
         for knob in knobs {
             names_any = true;
-            from.iter().for_each(|file| push(&mut self.maybe, &knob.id, file));
+            from.iter().for_each(|file| push(&mut self.maybe, &knob.id, Said::of_all(file)));
         }
         names_any
     }
 
     /// Something is written to the places of a pattern. One that leaves open which knob is meant may mean another.
-    fn written(&mut self, places: &Places<'_>, path: &str, says: &str, is_sure: bool, from: &[&str]) -> bool {
+    fn written(&mut self, look: &Look<'_>, path: &str, says: &str, is_sure: bool, from: &[&str]) -> bool {
         let mut names_any = false;
-        for knob in places.at(path).iter() {
+        for knob in look.places.at(path).iter() {
             names_any = true;
+            let at = places_of(look, knob, path);
+            let said = |text: &str| Said { text: text.to_owned(), at: at.clone() };
             match is_sure && tells_knob(knob, path) {
                 true => {
-                    self.commands.entry(knob.id.clone()).or_default().push(says.to_owned());
-                    from.iter().for_each(|file| push(&mut self.sources, &knob.id, file));
+                    self.commands.entry(knob.id.clone()).or_default().push(said(says));
+                    from.iter().for_each(|file| push(&mut self.sources, &knob.id, said(file)));
                 }
-                false => from.iter().for_each(|file| push(&mut self.maybe, &knob.id, file)),
+                false => from.iter().for_each(|file| push(&mut self.maybe, &knob.id, said(file))),
             }
         }
         names_any
@@ -105,18 +107,39 @@ impl Named {
             if last.get(line.path.as_str()) == Some(&at) {
                 let says = format!("{} = {}", line.path, line.value);
                 let from: Vec<&str> = from.iter().copied().chain([file.as_str()]).collect();
-                names_any |= self.written(&look.places, &line.path, &says, is_sure, &from);
+                names_any |= self.written(look, &line.path, &says, is_sure, &from);
             }
         }
         names_any
     }
 }
 
-fn push(files: &mut BTreeMap<KnobId, Vec<String>>, knob: &KnobId, file: &str) {
+fn push(files: &mut Says, knob: &KnobId, file: Said) {
     let files = files.entry(knob.clone()).or_default();
-    if !files.iter().any(|known| known == file) {
-        files.push(file.to_owned());
+    if !files.contains(&file) {
+        files.push(file);
     }
+}
+
+/// The places of a knob that a path means, as a pattern in the names of its row. None where it may be any of them: of a
+/// path by which a host has other names for them (a frequency is that of all CPUs of its policy, a disk may be called
+/// by its numbers, a card by an `altname`), and of one that is for all of them.
+pub(super) fn places_of(look: &Look<'_>, knob: &Knob, path: &str) -> Option<String> {
+    let name = place::canonical(path);
+    let is_other = || {
+        name.contains("/cpufreq/")
+            || name.strip_prefix("/sys/block/").is_some_and(|disk| disk.contains(':'))
+            || name.strip_prefix(place::CARDS).is_some_and(|card| is_no_card(look, card))
+    };
+    let is_told = knob.has_holes() && place::is_of_row(&knob.path, &name) && !is_other();
+    is_told.then(|| name.into_owned())
+}
+
+/// Whether a place of a card begins with a name that none has here.
+fn is_no_card(look: &Look<'_>, place: &str) -> bool {
+    let name = place.split('/').next().unwrap_or_default();
+    let is_here = || look.near.list("/sys/class/net").iter().any(|card| card == name);
+    !name.contains(['*', '?', '[']) && !is_here()
 }
 
 /// The files that a pattern means.
@@ -199,11 +222,14 @@ pub(super) fn of_path(places: &Places<'_>, path: &str) -> Vec<KnobId> {
     places.at(path).iter().map(|knob| knob.id.clone()).collect()
 }
 
-/// Whether a knob has a place below a folder whose file has a name, which may be a pattern.
+/// Whether a knob has a place below a folder that ends in a name, of one part or several, which may be a pattern.
 fn is_below(knob: &Knob, folder: &str, name: &str) -> bool {
     let is_of_kernel = ["/proc/", "/sys/"].iter().any(|root| knob.path.starts_with(root));
-    let Some((above, file)) = knob.path.rsplit_once('/').filter(|_| is_of_kernel) else { return false };
-    let fits = file.contains('{') || place::matches(name, file);
+    let begin = knob.path.rmatch_indices('/').nth(name.matches('/').count());
+    let Some((at, _)) = begin.filter(|_| is_of_kernel) else { return false };
+    let (above, file) = (&knob.path[..at], &knob.path[at + 1..]);
+    let mut parts = file.split('/').zip(name.split('/'));
+    let fits = parts.all(|(part, asked)| part.contains('{') || place::matches(asked, part));
     // A folder may stand within one that a place leaves open.
     let mut parts = above.split('/');
     let mut asked = folder.trim_end_matches('/').split('/');

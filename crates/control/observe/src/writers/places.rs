@@ -67,7 +67,7 @@ impl<'c> Places<'c> {
     fn of_name(&self, name: &str) -> Vec<&'c Knob> {
         let rows = self.rows.get(&name.split('/').count()).into_iter().flatten();
         let mut found: Vec<&Knob> =
-            rows.filter(|(row, _)| is_of_row(row, name)).map(|(_, knob)| *knob).collect();
+            rows.filter(|(row, _)| place::is_of_row(row, name)).map(|(_, knob)| *knob).collect();
         found.dedup_by(|a, b| a.id == b.id);
         found
     }
@@ -103,30 +103,7 @@ fn root(path: &str) -> Option<&str> {
 /// Whether a knob has a place there, by whichever of its names: what the index must find.
 #[cfg(test)]
 pub(super) fn is_place(knob: &Knob, path: &str) -> bool {
-    is_of_row(&place::canonical(&knob.path), &place::canonical(path))
-}
-
-/// Whether a row has a place there, both by the names that rows have; a wildcard of the path stays within its
-/// component.
-fn is_of_row(row: &str, path: &str) -> bool {
-    let (mut ours, mut theirs) = (row.split('/'), path.split('/'));
-    loop {
-        match (ours.next(), theirs.next()) {
-            (None, None) => return true,
-            (Some(ours), Some(theirs)) => {
-                let fits = match (ours.contains('{'), theirs.contains(WILDCARDS)) {
-                    (false, false) => ours == theirs,
-                    (false, true) => place::matches(theirs, ours),
-                    (true, false) => place::captures(ours, theirs).is_some(),
-                    (true, true) => place::may_mean(theirs, ours),
-                };
-                if !fits {
-                    return false;
-                }
-            }
-            _ => return false,
-        }
-    }
+    place::is_of_row(&place::canonical(&knob.path), &place::canonical(path))
 }
 
 #[cfg(test)]

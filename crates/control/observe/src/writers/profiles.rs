@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_formats::shell::{What, effects};
-use planish_formats::tuned::{Asked, Line, Lines, main_option};
-use planish_model::{Again, BootValue, Knob, KnobId, WriterAgain, WriterScope, place, threads};
+use planish_formats::tuned::{Asked, Line, Lines, Steering, main_option};
+use planish_model::{Again, BootValue, Knob, KnobId, Said, WriterAgain, WriterScope, place, threads};
 
-use super::named::{Named, meant, of_path, of_sysctl};
+use super::named::{Named, meant, of_path, of_sysctl, places_of};
 use super::{Look, scope, unremembered};
 use crate::persisted::sysctl;
 
@@ -151,7 +151,7 @@ impl Merged<'_, '_> {
             let is_sure = !steering.is_of_some && !line.may_be_dropped;
             match is_script {
                 true => is_whole &= self.script(line),
-                false => self.option(line, steering.kind, is_sure),
+                false => self.option(line, &steering, is_sure),
             }
         }
         is_whole
@@ -180,8 +180,8 @@ impl Merged<'_, '_> {
         true
     }
 
-    fn option(&mut self, line: &Line, kind: &str, is_sure: bool) {
-        let key = line.key.as_str();
+    fn option(&mut self, line: &Line, steering: &Steering<'_>, is_sure: bool) {
+        let (kind, key) = (steering.kind, line.key.as_str());
         let value = self.all.expanded(line.value.as_deref().unwrap_or_default());
         let value = value.unwrap_or_else(|_| "$".to_owned());
         // A choice of several, what is computed and what goes on below may come to any of its words.
@@ -193,23 +193,44 @@ impl Merged<'_, '_> {
             self.set_by_other(&line.section, knobs.iter());
         }
         for knob in knobs {
+            let row = self.look.catalogue().knob(&knob).ok();
+            let places = row.map_or_else(|| vec![None], |row| self.places(steering, key, row));
+            let said = |text: &str| {
+                places.iter().map(|at| Said { text: text.to_owned(), at: at.clone() }).collect::<Vec<_>>()
+            };
             if !is_sure {
-                self.named.maybe.entry(knob).or_default().push(path.clone());
+                self.named.maybe.entry(knob).or_default().extend(said(&path));
                 continue;
             }
             // Of several places of a knob, each profile may set others; of one the last counts.
-            let is_one = self.look.catalogue().knob(&knob).is_ok_and(|row| !row.has_holes());
+            let is_one = row.is_some_and(|row| !row.has_holes());
             let sources = self.named.sources.entry(knob.clone()).or_default();
             let commands = self.named.commands.entry(knob).or_default();
-            if is_one && sources.last().is_some_and(|last| *last != path) {
+            if is_one && sources.last().is_some_and(|last| last.text != path) {
                 sources.clear();
                 commands.clear();
             }
-            if sources.last() != Some(&path) {
-                sources.push(path.clone());
-            }
-            commands.push(told.clone());
+            sources.extend(said(&path));
+            sources.dedup();
+            commands.extend(said(&told));
         }
+    }
+
+    /// The places of a knob that an option sets, each as a pattern: those of the devices that its section is for, by
+    /// words of which one with `!` takes some away (`tuned/hardware/device_matcher.py`).
+    fn places(&self, steering: &Steering<'_>, key: &str, row: &Knob) -> Vec<Option<String>> {
+        let hole = match steering.kind {
+            "sysfs" => return vec![places_of(self.look, row, key)],
+            "disk" => "disk",
+            "net" => "nic",
+            _ => return vec![None],
+        };
+        let devices = steering.devices.and_then(|devices| self.all.expanded(devices).ok());
+        let devices = devices.filter(|devices| row.has_holes() && !devices.contains('$')).unwrap_or_default();
+        let words = devices.split(|c: char| c == ',' || c.is_whitespace());
+        let named = words.filter(|word| !word.is_empty() && !word.starts_with('!'));
+        let places: Vec<_> = named.map(|word| Some(place::fill(&row.path, &[(hole, word)]))).collect();
+        if places.is_empty() { vec![None] } else { places }
     }
 
     /// The knobs that an option of a plugin sets.

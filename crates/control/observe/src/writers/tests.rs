@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use planish_model::KnobId;
+use planish_model::{KnobId, Says, place};
 
 use super::*;
 use crate::testing::write;
@@ -29,6 +29,10 @@ fn ids(seen: &[SeenWriter]) -> Vec<&str> {
 
 fn knobs(writer: &SeenWriter) -> Vec<&str> {
     writer.knobs.iter().flatten().map(KnobId::as_str).collect()
+}
+
+fn texts<'s>(says: &'s Says, knob: &KnobId) -> Vec<&'s str> {
+    says[knob].iter().map(|said| said.text.as_str()).collect()
 }
 
 #[test]
@@ -78,8 +82,8 @@ fn the_active_profile_and_those_that_it_includes_tell_the_knobs() {
     write(root, "/usr/lib/tuned/base/tuned.conf", format!("{base}[vm]\ntransparent_hugepages=always\n"));
     let seen = seen_in(root);
     let thp = KnobId::new("thp.enabled");
-    assert_eq!(seen[0].commands[&thp], ["transparent_hugepages = never"]);
-    assert_eq!(seen[0].sources[&thp], ["/etc/tuned/mine/tuned.conf"]);
+    assert_eq!(texts(&seen[0].commands, &thp), ["transparent_hugepages = never"]);
+    assert_eq!(texts(&seen[0].sources, &thp), ["/etc/tuned/mine/tuned.conf"]);
 
     // One that cannot be read may set anything of the row; none at all sets nothing.
     write(root, "/etc/tuned/mine/tuned.conf", "[main]\ninclude=${f:base}\n");
@@ -123,7 +127,7 @@ fn no_recording_keeps_a_script_that_is_followed() {
     let seen = read(&host, &Catalogue::embedded().expect("sound"), PAGE).writers;
     assert_eq!((ids(&seen), knobs(&seen[0])), (vec!["rc.local"], vec!["vm.swappiness"]));
     assert_eq!(
-        seen[0].sources[&KnobId::new("vm.swappiness")],
+        texts(&seen[0].sources, &KnobId::new("vm.swappiness")),
         ["/etc/rc.local", "/etc/tune.conf:2", "/etc/own.conf"]
     );
     assert!(
@@ -381,7 +385,7 @@ fn an_enabled_unit_is_read_wherever_its_files_lie_and_no_text_of_it_is_remembere
     assert_eq!(ids(&seen), ["units"]);
     assert_eq!(knobs(&seen[0]), ["vm.dirty_ratio", "vm.max_map_count", "vm.stat_interval"]);
     let drop_in = ["/etc/systemd/system/own.service.d/o.conf".to_owned()];
-    assert_eq!(seen[0].sources[&KnobId::new("vm.stat_interval")], drop_in);
+    assert_eq!(texts(&seen[0].sources, &KnobId::new("vm.stat_interval")), drop_in);
     assert!(!host.reads().iter().any(|path| path.ends_with("own.service") || path.ends_with("o.conf")));
 
     // A drop-in takes a command back, one of the same name in a later folder does not count, and a mask is no unit.
@@ -504,7 +508,7 @@ fn what_another_section_sets_behind_those_of_sysctl_is_not_settled_by_files() {
 /// What each text starts by another program than a shell: the knobs that it will set, and those that it may.
 fn told_by(root: &Path, id: &str) -> (Vec<String>, Vec<String>) {
     let seen = seen_in(root).into_iter().find(|writer| writer.id == id);
-    let ids = |knobs: &BTreeMap<KnobId, Vec<String>>| knobs.keys().map(ToString::to_string).collect();
+    let ids = |knobs: &Says| knobs.keys().map(ToString::to_string).collect();
     seen.map_or_else(Default::default, |seen| (ids(&seen.sources), ids(&seen.maybe)))
 }
 
@@ -545,7 +549,7 @@ fn what_a_rule_of_udev_starts_may_set_something() {
     assert_eq!((will, may), (vec![], vec!["vm.stat_interval".to_owned(), "vm.swappiness".to_owned()]));
     let seen = seen_in(root).remove(0);
     let files = ["/etc/udev/rules.d/60-own.rules", "/usr/local/sbin/tune:2"];
-    assert_eq!(seen.maybe[&KnobId::new("vm.swappiness")], files);
+    assert_eq!(texts(&seen.maybe, &KnobId::new("vm.swappiness")), files);
     write(root, "/etc/udev/rules.d/60-own.rules", "");
     assert_eq!(told_by(root, "udev-programs"), (vec![], vec![]), "it masks that of the package");
 }
@@ -596,10 +600,122 @@ fn what_cpupower_ethtool_and_blockdev_set_is_theirs() {
     let catalogue = Catalogue::embedded().expect("sound");
     let sets = |id: &str, value: &str| {
         let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
-        seen.sets_as_wanted(knob, value)
+        let name = [("disk", "nvme0n1"), ("nic", "ens3f0"), ("cpu", "0")];
+        seen.sets_as_wanted(knob, &place::fill(&knob.path, &name), value)
     };
     assert!(sets("block.read_ahead_kb", "4096") && !sets("block.read_ahead_kb", "8192"));
     assert!(sets("cpu.governor", "powersave") && sets("net.rings_rx", "512"));
+}
+
+/// Who tunes one disk, card or node by hand is no writer of the others.
+#[test]
+fn a_writer_of_one_place_writes_no_other_of_its_knob() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let catalogue = Catalogue::embedded().expect("sound");
+    write(root, "/sys/class/net/eno1/mtu", "1500\n");
+    // Whether a writer sets, or may set, each of these.
+    let told = |id: &str, knob: &str, places: &[&str]| {
+        let seen = seen_in(root).into_iter().find(|writer| writer.id == id).expect("it is");
+        let knob = KnobId::new(knob);
+        let sign = |place: &str| match catalogue.only_may_write(&seen, &knob, Some(place)) {
+            true => '?',
+            false if catalogue.writes(&seen, &knob, Some(place)) => '=',
+            false => '-',
+        };
+        places.iter().map(|place| sign(place)).collect::<String>()
+    };
+    let queue = |file: &str| ["sda", "nvme0n1"].map(|disk| format!("/sys/block/{disk}/queue/{file}"));
+    let [sda, nvme] = queue("read_ahead_kb");
+    let disks = [sda.as_str(), nvme.as_str()];
+    for (text, signs) in [
+        ("blockdev --setra 4096 /dev/sda", "=-"),
+        ("blockdev --setra 4096 /dev/nvme0n1p2", "-="),
+        ("echo 4096 > /sys/block/nvme9n1/queue/read_ahead_kb", "--"),
+        ("echo 4096 > /sys/class/block/sda/queue/read_ahead_kb", "=-"),
+        ("echo 4096 > /sys/block/sda/bdi/read_ahead_kb", "=-"),
+        ("for d in /sys/block/nvme*; do echo 8 > $d/queue/read_ahead_kb; done", "-="),
+        ("echo 4096 > /sys/block/$1/queue/read_ahead_kb", "=="),
+        // Whose numbers these are only the host tells.
+        ("echo 4096 > /sys/dev/block/8:0/queue/read_ahead_kb", "=="),
+        ("blockdev --setra 4096 /dev/mapper/x", "=="),
+        ("own-program /sys/block/sda/queue/read_ahead_kb", "??"),
+        ("blockdev --setra 8 /dev/sda; own-program /sys/block/sda/queue/read_ahead_kb", "=?"),
+    ] {
+        executable(root, "/etc/rc.local", format!("#!/bin/sh\n{text}\n"));
+        assert_eq!(told("rc.local", "block.read_ahead_kb", &disks), signs, "{text}");
+    }
+    let cards = ["eno1", "ens3f0"].map(|card| format!("/planish/ethtool/{card}/rings_rx"));
+    let cards = [cards[0].as_str(), cards[1].as_str()];
+    executable(root, "/etc/rc.local", "#!/bin/sh\nethtool -G eno1 rx 1024\n");
+    assert_eq!(told("rc.local", "net.rings_rx", &cards), "=-");
+    executable(root, "/etc/rc.local", "#!/bin/sh\nethtool -G enp4s0 rx 1024\n");
+    assert_eq!(told("rc.local", "net.rings_rx", &cards), "==", "it may be another name of a card");
+    // All CPUs of a policy have one frequency.
+    executable(
+        root,
+        "/etc/rc.local",
+        "#!/bin/sh\necho x > /sys/devices/system/cpu/cpufreq/policy0/scaling_governor\n",
+    );
+    let cpus = ["0", "9"].map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"));
+    assert_eq!(told("rc.local", "cpu.governor", &[&cpus[0], &cpus[1]]), "==");
+
+    // The pool of a node, and that of all nodes.
+    let node =
+        |node: u32| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+    let (pools, all) = ([node(0), node(1)], "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    for (text, signs) in [(format!("echo 128 > {}", node(1)), "-="), (format!("echo 128 > {all}"), "==")] {
+        executable(root, "/etc/rc.local", format!("#!/bin/sh\n{text}\n"));
+        assert_eq!(told("rc.local", "hugepages.2m", &[&pools[0], &pools[1]]), signs, "{text}");
+        assert_eq!(told("rc.local", "hugepages.2m.total", &[all]), "=", "{text}");
+    }
+
+    // A section of tuned for some devices, and one for all.
+    write(root, "/run/tuned/tuned.pid", "812\n");
+    write(root, "/etc/tuned/active_profile", "db\n");
+    for (devices, signs) in [
+        ("devices=sda\n", "=-"),
+        ("devices=nvme*, dm-0\n", "-="),
+        ("devices=!sda\n", "=="),
+        ("devices=sda\ndevices_udev_regex=x\n", "=="),
+        ("", "=="),
+    ] {
+        let profile = format!("[disk]\n{devices}readahead=4096\n");
+        write(root, "/etc/tuned/profiles/db/tuned.conf", profile);
+        assert_eq!(told("tuned", "block.read_ahead_kb", &disks), signs, "{devices}");
+    }
+}
+
+/// Idioms of scripts of a boot, of which `check` was green.
+#[test]
+fn places_by_words_of_ls_and_by_folders_are_seen() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
+    let cpus = "/sys/devices/system/cpu";
+    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    for (text, will, may) in [
+        (
+            format!("for c in $(ls -d {cpus}/cpu[0-9]*); do echo x > $c/cpufreq/scaling_governor; done"),
+            &["cpu.governor"][..],
+            &[][..],
+        ),
+        (format!("P=${{P:-{P}}}; echo 60 > \"$P\"/swappiness"), &["vm.swappiness"], &[]),
+        (
+            format!("ls -d {cpus}/cpu*/cpufreq | xargs -n1 -I% sh -c \"echo x > %/scaling_governor\""),
+            &["cpu.governor"],
+            &[],
+        ),
+        (
+            format!("own {cpus} | while read c; do echo x > $c/cpufreq/scaling_governor; done"),
+            &[],
+            &["cpu.governor"],
+        ),
+        ("D=$(own /sys/block); echo none > $D/queue/scheduler".to_owned(), &[], &["block.scheduler"]),
+        (format!("D=$(own {P}); echo 60 > $D/swappiness"), &[], &["vm.swappiness"]),
+    ] {
+        executable(root, "/etc/rc.local", format!("#!/bin/sh\n{text}\n"));
+        assert_eq!(told_by(root, "rc.local"), (words(will), words(may)), "{text}");
+    }
 }
 
 /// The places that base/formats tells of words of ethtool, cpupower and blockdev are those of the catalogue.
@@ -660,6 +776,8 @@ fn places_of_settings_by_words_are_those_of_the_catalogue() {
         "cpupower set -b 1 -e x -t 1",
         "cpufreq-set -g x",
         "blockdev --setra 8 /dev/sda",
+        "hugeadm --pool-pages-min 2MB:1 --pool-pages-max 1GB:1 --thp-never",
+        "x86_energy_perf_policy -a 0 -t 1",
     ] {
         let told = written(command);
         let is_known = |path: &String| catalogue.knobs().any(|knob| places::is_place(knob, path));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use planish_model::{
     BootFiles, BootLoader, Caused, Class, DriftState, EntryId, EntryState, EntryStep, Generator, KnobCheck,
-    KnobId, NOT_GIVEN, Original, Outcome, OutcomeKind, Persisted, SeenWriter, ShortGrant, Skipped, Step,
+    KnobId, NOT_GIVEN, Original, Outcome, OutcomeKind, Persisted, Said, SeenWriter, ShortGrant, Skipped, Step,
     Undo, ValueType, Verdict, VerdictKind, When,
 };
 use proptest::prelude::*;
@@ -357,7 +357,7 @@ fn a_program_that_sets_it_at_its_start_comes_after_the_files() {
         (writer("power-profiles-daemon", None), None),
     ] {
         let mut seen = seen;
-        let sources = [(KnobId::new("vm.swappiness"), vec!["/etc/own.conf".to_owned()])];
+        let sources = [(KnobId::new("vm.swappiness"), vec![Said::of_all("/etc/own.conf")])];
         seen.sources = if told.is_some() { sources.into() } else { seen.sources };
         observation.writers = vec![seen.clone()];
         let drift = verify(&catalogue, None, &open, &observation);
@@ -878,8 +878,8 @@ fn a_program_that_sets_the_pools_of_all_nodes_overwrites_ours() {
         knobs: Some(vec![total.clone()]),
         profile: None,
         arguments: None,
-        commands: BTreeMap::from([(total.clone(), vec!["vm.nr_hugepages = 1024".to_owned()])]),
-        sources: BTreeMap::from([(total, vec!["/etc/rc.local".to_owned()])]),
+        commands: BTreeMap::from([(total.clone(), vec![Said::of_all("vm.nr_hugepages = 1024")])]),
+        sources: BTreeMap::from([(total, vec![Said::of_all("/etc/rc.local")])]),
         maybe: BTreeMap::new(),
         again: planish_model::Again::default(),
     }];

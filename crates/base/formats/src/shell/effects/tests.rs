@@ -104,6 +104,7 @@ fn what_writes_is_told_with_its_words() {
         ("busybox sysctl -w vm/swappiness=60", "=key vm/swappiness vm/swappiness=60"),
         ("sysctl -p", "=load /etc/sysctl.conf"),
         ("sysctl --system", "=load /etc/sysctl.conf"),
+        ("/usr/lib/systemd/systemd-sysctl /etc/my.conf", "=load /etc/my.conf"),
         ("sysctl -e -p /etc/my.conf", "=load /etc/my.conf"),
         ("sysctl -ep/etc/my.conf", "=load /etc/my.conf"),
         ("sysctl --load=/etc/my.conf", "=load /etc/my.conf"),
@@ -563,6 +564,67 @@ fn what_nobody_can_tell_may_be_written() {
     }
 }
 
+/// Words that a command tells, and what a variable is where nobody sets it.
+#[test]
+fn words_of_ls_and_echo_and_defaults_of_variables_are_followed() {
+    for text in [
+        "for c in $(ls -d G[0-9]*); do echo powersave > $c/cpufreq/g; done",
+        "for c in `ls -1d G[0-9]* 2>/dev/null | grep -v x | sort`; do echo powersave > $c/cpufreq/g; done",
+        "for c in $(echo G[0-9]*); do echo powersave > $c/cpufreq/g; done",
+        "for f in $(ls G[0-9]*/cpufreq/g); do echo powersave > $f; done",
+        "for f in $(printf '%s\\n' G[0-9]*/cpufreq/g); do echo powersave > $f; done",
+        "ls -d G[0-9]*/cpufreq | xargs -n1 -I% sh -c \"echo powersave > %/g\"",
+        "ls -d G[0-9]* | grep -v 0 | xargs -I {} sh -c \"echo powersave > {}/cpufreq/g\"",
+        "D=${D:-G[0-9]*}; echo powersave > $D/cpufreq/g",
+        "echo powersave > ${D:-G[0-9]*}/cpufreq/g",
+        ": ${D:=\"G[0-9]*\"}; echo powersave > $D/cpufreq/g",
+        "D=${A-${B:-G[0-9]*}}; echo powersave > $D/cpufreq/g",
+    ] {
+        let found = told(&text.replace('G', "/sys/cpu"));
+        assert!(found.contains(&"=/sys/cpu[0-9]*/cpufreq/g echo powersave".to_owned()), "{text}: {found:?}");
+    }
+    // It is one of two, or of anything.
+    let found = told("[ -e /x ] && D=/proc/sys; echo 60 > ${D:-/sys}/a");
+    assert!(found.contains(&"?/proc/sys/a echo 60".to_owned()), "{found:?}");
+    assert!(found.contains(&"?/sys/a echo 60".to_owned()), "{found:?}");
+    let found = told("for k in $(echo \"vm.a vm.b\"); do sysctl -w $k=1; done");
+    assert!(found.iter().any(|line| line.contains("key vm.b ")), "{found:?}");
+    // Names in a folder, what a program changes of a line, and what a caller gives.
+    for text in ["$(ls /a)", "$(echo /a/b | cut -c1)", "$(printf '/a/%s' b)", "$(grep -o x /a)", "${1:-/a}"] {
+        let found = told(&format!("for f in {text}; do echo 1 > /run/$f/x; done"));
+        assert!(found.contains(&"=/run/*/x echo 1".to_owned()), "{text}: {found:?}");
+    }
+}
+
+/// A place of which only the end is told is one below a folder that the text names: it may be.
+#[test]
+fn what_cannot_be_followed_may_be_below_a_folder_that_is_named() {
+    for text in [
+        "for c in $(own-list F); do echo x > $c/cpufreq/g; done",
+        "ls -d F/* | while read -r c; do echo x > $c/cpufreq/g; done",
+        "D=$(own F); echo x > $D/cpufreq/g",
+        "D=${1:-F}; echo x > $D/cpufreq/g",
+        "find F -name 'cpu?' -exec sh -c 'echo x > \"{}\"/cpufreq/g' \\;",
+        "find F -name 'cpu?' | xargs -I% sh -c 'echo x > %/cpufreq/g'",
+        "cat F/$x; D=$(own); echo x > $D/cpufreq/g",
+    ] {
+        let found = told(&text.replace('F', "/sys/devices/system/cpu"));
+        let expected = |line: &String| {
+            line.strip_prefix("?/sys/devices/system/cpu").is_some_and(|line| line.ends_with("/**/cpufreq/g"))
+        };
+        assert!(found.iter().any(expected), "{text}: {found:?}");
+        assert!(!found.iter().any(|line| line.starts_with("=/sys")), "{text}: {found:?}");
+    }
+    let found = told("find /dev -name 'sd?' -exec blockdev --setra 256 {} \\;");
+    assert!(found.contains(&"?/sys/block/*/queue/read_ahead_kb echo 128".to_owned()), "{found:?}");
+    let found =
+        told("declare -A S=([vm.swappiness]=60); for k in \"${!S[@]}\"; do sysctl -w $k=${S[$k]}; done");
+    assert!(found.iter().any(|line| line.starts_with('?') && line.contains("vm.swappiness")), "{found:?}");
+    // Without a folder there is nothing to tell.
+    let found = told("D=$(own); echo x > $D/cpufreq/g");
+    assert!(!found.iter().any(|line| line.contains("**")), "{found:?}");
+}
+
 #[test]
 fn variables_that_are_made_of_each_other_come_to_an_end() {
     let text: String = (1..40).fold("v0=$v39\n".to_owned(), |text, number| {
@@ -695,6 +757,9 @@ fn programs_of_cpus_cards_and_disks_write_the_places_that_their_words_mean() {
         ),
         ("ethtool -L eth0 $WORDS", vec![card("eth0/channels_*", "*")]),
         ("blockdev --setra 8192 /dev/nvme0n1", vec![disk("nvme0n1", "4096")]),
+        // A partition reads ahead as its disk does.
+        ("blockdev --setra 8 /dev/nvme0n1p3 /dev/sdb12", vec![disk("nvme0n1", "4"), disk("sdb", "4")]),
+        ("blockdev --setra 8 /dev/dm-0", vec![disk("dm-0", "4")]),
         (
             "blockdev -q --setra 256 --setrw /dev/sda /dev/mapper/x",
             vec![disk("sda", "128"), disk("*", "128")],

@@ -1,7 +1,8 @@
 //! What words of a text may come to, with what a shell puts into them.
 
-use super::{DEPTH_MAX, Finder, LOOKS_MAX};
-use crate::shell::lex::Part;
+use super::{DEPTH_MAX, Finder, LOOKS_MAX, commands_of, lists_in};
+use crate::shell::lex::{Lexer, Part, Token, Word, is_name};
+use crate::shell::tree::{Kind, List};
 
 /// What one word may come to: more is not followed.
 pub(super) const VALUES_MAX: usize = 256;
@@ -55,7 +56,70 @@ impl Filled {
     }
 }
 
+/// The default of `${name:-default}`, by what follows the name; `None` for anything else.
+fn default_of(rest: &str) -> Option<&str> {
+    rest.strip_prefix(':').unwrap_or(rest).strip_prefix(['-', '='])
+}
+
 impl Finder<'_> {
+    /// What variables and functions a text has, wherever they stand.
+    pub(super) fn gather(&mut self, list: &List<'_>) {
+        let mut is_all = true;
+        for command in commands_of(list) {
+            match &command.kind {
+                Kind::Simple { assigned, words } => {
+                    let name = words.first().map(|word| word.raw).unwrap_or_default();
+                    let declares = ["export", "local", "readonly", "declare", "typeset"].contains(&name);
+                    let reads = ["read", "mapfile", "readarray", "getopts"].contains(&name);
+                    let more = words.iter().filter(|_| declares);
+                    for (name, value) in assigned.iter().chain(more).filter_map(Word::assigned) {
+                        self.changes += 1;
+                        let variable = self.variables.entry(name.to_owned()).or_default();
+                        variable.times += 1;
+                        is_all &= variable.may_be(&value.parts);
+                    }
+                    // `: ${name:=default}`.
+                    for part in words.iter().flat_map(|word| &word.parts) {
+                        let Part::Variable { name, rest, .. } = part else { continue };
+                        if default_of(rest).is_some() && rest.trim_start_matches(':').starts_with('=') {
+                            self.changes += 1;
+                            let variable = self.variables.entry(name.clone()).or_default();
+                            variable.times += 1;
+                            is_all &= variable.may_be(std::slice::from_ref(part));
+                        }
+                    }
+                    for word in words.iter().filter(|_| reads).skip(1) {
+                        self.changes += 1;
+                        self.variables.entry(word.raw.to_owned()).or_default().is_open = true;
+                    }
+                }
+                Kind::For { name, words, body } => {
+                    self.changes += 1;
+                    let variable = self.variables.entry((*name).to_owned()).or_default();
+                    variable.times += 1;
+                    match words {
+                        Some((words, _)) => {
+                            for word in words {
+                                is_all &= variable.may_be(&here(&word.parts));
+                            }
+                        }
+                        None => variable.is_open = true,
+                    }
+                    self.gather(body);
+                }
+                Kind::Function { name, body } => {
+                    self.changes += 1;
+                    self.functions.insert((*name).to_owned());
+                    lists_in(body).into_iter().for_each(|list| self.gather(list));
+                }
+                _ => lists_in(command).into_iter().for_each(|list| self.gather(list)),
+            }
+        }
+        if !is_all {
+            self.left_out();
+        }
+    }
+
     /// A word with what a shell puts in; of what cannot be told a `*`.
     pub(super) fn filled(&self, parts: &[Part], depth: usize) -> Filled {
         let mut all = Filled { values: vec![String::new()], is_sure: true };
@@ -67,10 +131,15 @@ impl Finder<'_> {
                     splits |= !quoted;
                     self.value(name, depth)
                 }
+                Part::Variable { name, rest, quoted } if let Some(default) = default_of(rest) => {
+                    splits |= !quoted;
+                    self.value_or(name, default, depth)
+                }
                 // A file that nobody had before.
                 Part::Output { commands } if commands.trim_start().starts_with("mktemp") => {
                     Filled { values: vec!["/tmp/*".to_owned()], is_sure: true }
                 }
+                Part::Output { commands } => self.listed(commands, depth).unwrap_or_else(Filled::unknown),
                 _ => Filled::unknown(),
             };
             let is_too_much = all.values.len() * more.values.len() > VALUES_MAX
@@ -113,6 +182,48 @@ impl Finder<'_> {
             all.values.push("*".to_owned());
         }
         if all.values.is_empty() { Filled::unknown() } else { all }
+    }
+
+    /// `${name:-default}`: the default of what the text sets nowhere else. What a script is given by its caller (`$1`)
+    /// nobody here knows.
+    fn value_or(&self, name: &str, default: &str, depth: usize) -> Filled {
+        let looks = self.looks.get();
+        self.looks.set(looks + 1);
+        if !is_name(name) || depth >= DEPTH_MAX || looks >= LOOKS_MAX {
+            return Filled::unknown();
+        }
+        let Some(parts) = one_word(default) else { return Filled::unknown() };
+        let mut all = self.filled(&parts, depth + 1);
+        let is_own = |part: &Part| match part {
+            Part::Variable { name: own, rest, .. } => own == name && default_of(rest) == Some(default),
+            _ => false,
+        };
+        let known = [self.variables.get(name), self.environment.get(name)];
+        for variable in known.into_iter().flatten() {
+            let others: Vec<_> = variable.values.iter().filter(|parts| !parts.iter().any(is_own)).collect();
+            // Of two values for a place that is told, nobody knows which: the place is set all the same.
+            if !default.contains('/') && (variable.is_open || !others.is_empty()) {
+                return Filled::unknown();
+            }
+            for parts in others {
+                all.values.extend(self.filled(parts, depth + 1).values);
+                all.is_sure = false;
+            }
+            if variable.is_open {
+                all.values.push("*".to_owned());
+                all.is_sure = false;
+            }
+        }
+        all
+    }
+}
+
+/// The pieces of a default, where that is one word.
+fn one_word(text: &str) -> Option<Vec<Part>> {
+    let mut words = Lexer::new(text);
+    match (words.token().ok()?, words.token().ok()?) {
+        (Token::Word(word), Token::End) => Some(word.parts),
+        _ => None,
     }
 }
 

@@ -1,4 +1,5 @@
-//! Programs that set what has a place by words of their own: `cpupower`, `cpufreq-set`, `ethtool` and `blockdev`.
+//! Programs that set what has a place by words of their own: `cpupower`, `cpufreq-set`, `x86_energy_perf_policy`,
+//! `hugeadm`, `ethtool` and `blockdev`.
 //!
 //! What they do is told as commands of a shell that would do the same, so that each place has its own value, in the
 //! units of the kernel: of `blockdev --setra 8192 /dev/sda`, `echo 4096 > /sys/block/sda/queue/read_ahead_kb`. The
@@ -31,6 +32,8 @@ pub(super) fn program(name: &str, words: &[String]) -> Option<Program> {
         "cpufreq-set" => of_frequency(words),
         "cpupower" => of_cpupower(words)?,
         "ethtool" => of_ethtool(words)?,
+        "hugeadm" => of_hugeadm(words),
+        "x86_energy_perf_policy" => of_policy(words),
         _ => return None,
     };
     let line = |(place, value): &Write| format!("echo {} > {place}\n", plain(value));
@@ -93,21 +96,86 @@ fn of_set(words: &[String]) -> Vec<Write> {
     let write = |(letter, value): (char, &str)| match letter {
         'b' => vec![of_cpu("power/energy_perf_bias", value)],
         'e' => vec![of_cpu("cpufreq/energy_performance_preference", value)],
-        // Which of the two there is depends on the driver.
-        _ => {
-            let reverse = match value {
-                "0" => "1",
-                "1" => "0",
-                _ => "*",
-            };
-            let place = |name: &str| format!("/sys/devices/system/cpu/{name}");
-            vec![
-                (place("cpufreq/boost"), value.to_owned()),
-                (place("intel_pstate/no_turbo"), reverse.to_owned()),
-            ]
-        }
+        _ => of_turbo(value),
     };
     given.into_iter().flat_map(write).collect()
+}
+
+/// Which of the two there is depends on the driver.
+fn of_turbo(value: &str) -> Vec<Write> {
+    let reverse = match value {
+        "0" => "1",
+        "1" => "0",
+        _ => "*",
+    };
+    let place = |name: &str| format!("/sys/devices/system/cpu/{name}");
+    vec![(place("cpufreq/boost"), value.to_owned()), (place("intel_pstate/no_turbo"), reverse.to_owned())]
+}
+
+/// `x86_energy_perf_policy`: the bias by a word or a number, behind an option or alone. What it writes to the hint of
+/// the driver goes by the processor.
+fn of_policy(words: &[String]) -> Vec<Write> {
+    let mut given = options(words, &[('a', "all"), ('E', "epb"), ('P', "hwp-epp"), ('t', "turbo-enable")]);
+    if let Some((last, before)) = words.split_last()
+        && !last.starts_with('-')
+        && before.last().is_none_or(|word| !word.starts_with('-'))
+    {
+        given.push(('a', last));
+    }
+    let bias = |value: &str| {
+        let number = match value {
+            "performance" => "0",
+            "balance-performance" => "4",
+            "default" | "normal" => "6",
+            "balance-power" => "8",
+            "power" | "powersave" => "15",
+            number if number.parse::<u8>().is_ok() => number,
+            _ => "*",
+        };
+        of_cpu("power/energy_perf_bias", number)
+    };
+    let hint = || of_cpu("cpufreq/energy_performance_preference", "*");
+    let write = |(letter, value): (char, &str)| match letter {
+        'a' => vec![bias(value), hint()],
+        'E' => vec![bias(value)],
+        'P' => vec![hint()],
+        _ => of_turbo(value),
+    };
+    given.into_iter().flat_map(write).collect()
+}
+
+/// `hugeadm` (libhugetlbfs): pools by the size of their pages, `2MB:512`, and transparent huge pages.
+fn of_hugeadm(words: &[String]) -> Vec<Write> {
+    let pool = |(letter, value): (char, &str)| {
+        let (size, count) = value.split_once(':').unwrap_or(("", value));
+        // What is added, or told as memory, comes to another number.
+        let is_number = letter == 'N' && count.bytes().all(|byte| byte.is_ascii_digit());
+        let file = if letter == 'N' { "nr_hugepages" } else { "nr_overcommit_hugepages" };
+        let place = match kib_of_page(size) {
+            Some(kib) => format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB/{file}"),
+            // `DEFAULT`.
+            None => format!("/proc/sys/vm/{file}"),
+        };
+        (place, if is_number { count } else { "*" }.to_owned())
+    };
+    let pools = options(words, &[('N', "pool-pages-min"), ('X', "pool-pages-max")]);
+    let huge = words.iter().filter_map(|word| word.strip_prefix("--thp-"));
+    let huge = huge.filter(|word| ["always", "madvise", "never"].contains(word));
+    let huge = huge.map(|word| ("/sys/kernel/mm/transparent_hugepage/enabled".to_owned(), word.to_owned()));
+    pools.into_iter().map(pool).chain(huge).collect()
+}
+
+/// The size of a page in KiB: `2MB`, `1G`, or in bytes.
+fn kib_of_page(size: &str) -> Option<u64> {
+    let unit = size.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = size[..size.len() - unit.len()].parse().ok()?;
+    match unit.trim_end_matches(['b', 'B']) {
+        "" => Some(number / 1024),
+        "k" | "K" => Some(number),
+        "m" | "M" => number.checked_mul(1024),
+        "g" | "G" => number.checked_mul(1024 * 1024),
+        _ => None,
+    }
 }
 
 fn of_cpu(file: &str, value: &str) -> Write {
@@ -191,6 +259,19 @@ fn of_ethtool(words: &[String]) -> Option<Vec<Write>> {
     Some(writes)
 }
 
+/// The disk that a partition is of, by the names of the kernel (`disk_name`): it reads ahead as its disk does.
+fn whole(name: String) -> String {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_by_letters = ["sd", "hd", "vd", "xvd"].iter().any(|kind| stem.starts_with(kind));
+    let by_number = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    match by_number {
+        _ if stem.len() == name.len() => name,
+        _ if is_by_letters => stem.to_owned(),
+        Some(disk) => disk.to_owned(),
+        None => name,
+    }
+}
+
 /// `blockdev --setra SECTORS DEVICE`, in sectors of 512 bytes whatever the disk has (`BLKRASET`); that of the file
 /// system is the same one by now.
 fn of_blockdev(words: &[String]) -> Option<Vec<Write>> {
@@ -202,10 +283,45 @@ fn of_blockdev(words: &[String]) -> Option<Vec<Write>> {
     let devices = words[at + 2..].iter().filter(|word| !word.starts_with('-'));
     // A name such as `/dev/disk/by-id/X` or `/dev/mapper/X` is that of any.
     let disk = |device: &String| plain(device.strip_prefix("/dev/").unwrap_or_default()).to_owned();
-    let mut disks: Vec<String> = devices.map(disk).collect();
+    let mut disks: Vec<String> = devices.map(disk).map(whole).collect();
     // `xargs` tells them.
     if disks.is_empty() {
         disks.push("*".to_owned());
     }
     Some(disks.iter().map(|disk| (format!("/sys/block/{disk}/queue/read_ahead_kb"), kib.clone())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `check` was green beside these.
+    #[test]
+    fn what_hugeadm_and_the_policy_of_energy_set_is_told_as_places() {
+        let told = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            match program(&words[0], &words[1..]) {
+                Some(Program::Shell { text, .. }) => text.replace("/sys/devices/system/cpu/cpu*/", "C/"),
+                _ => String::new(),
+            }
+        };
+        let pool = |size: u64, file: &str| format!("/sys/kernel/mm/hugepages/hugepages-{size}kB/{file}");
+        let (nr, most) = ("nr_hugepages", "nr_overcommit_hugepages");
+        let (bias, hint) = ("C/power/energy_perf_bias", "C/cpufreq/energy_performance_preference");
+        for (line, expected) in [
+            ("hugeadm --pool-pages-min 2MB:512", format!("echo 512 > {}\n", pool(2048, nr))),
+            ("hugeadm --pool-pages-min=1G:+2", format!("echo * > {}\n", pool(1 << 20, nr))),
+            ("hugeadm --pool-pages-max 2097152:64", format!("echo * > {}\n", pool(2048, most))),
+            ("hugeadm --pool-pages-min DEFAULT:8", format!("echo 8 > /proc/sys/vm/{nr}\n")),
+            ("hugeadm --thp-never", "echo never > /sys/kernel/mm/transparent_hugepage/enabled\n".to_owned()),
+            ("hugeadm --pool-list", String::new()),
+            ("x86_energy_perf_policy performance", format!("echo 0 > {bias}\necho * > {hint}\n")),
+            ("x86_energy_perf_policy --cpu 0-3 6", format!("echo 6 > {bias}\necho * > {hint}\n")),
+            ("x86_energy_perf_policy --epb 7", format!("echo 7 > {bias}\n")),
+            ("x86_energy_perf_policy --hwp-epp 128", format!("echo * > {hint}\n")),
+            ("x86_energy_perf_policy -r", String::new()),
+        ] {
+            assert_eq!(told(line), expected, "{line}");
+        }
+    }
 }
