@@ -157,7 +157,7 @@ fn essence(name: &str) -> String {
 /// The name that a pattern of services begins with, and whether anything may follow.
 fn meant(only: &str) -> (&str, bool) {
     let pattern = only.split_once('=').map_or(only, |(_, pattern)| pattern);
-    let end = pattern.find(['*', '?']);
+    let end = pattern.find(['*', '?', '[']);
     (stem(&pattern[..end.unwrap_or(pattern.len())]), end.is_some())
 }
 

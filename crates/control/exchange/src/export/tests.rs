@@ -116,13 +116,37 @@ fn what_a_shell_would_take_apart_is_refused() {
         let refused = export(ExportFormat::Script, "mine", "s", &odd);
         assert!(matches!(refused, Err(ExchangeError::Value { .. })), "{value}: {refused:?}");
     }
-    for only in ["sd$(reboot)", "sd[ab]", "sd a", "sd;a"] {
+    for only in ["sd$(reboot)", "sd[!ab]", "sd a", "sd;a"] {
         let odd = vec![item("block.scheduler", Some(only), "none")];
         let refused = export(ExportFormat::Script, "mine", "s", &odd);
         assert!(matches!(refused, Err(ExchangeError::Place { .. })), "{only}: {refused:?}");
     }
     let named = export(ExportFormat::Tuned, "../x", "s", &[]);
     assert!(matches!(named, Err(ExchangeError::Name(_))), "{named:?}");
+}
+
+/// Each was left out by every format, with a reason that was none, or ended the whole export.
+#[test]
+fn brackets_go_out_as_what_they_mean() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let meant = |id: &str, only: &str, value: &str| {
+        Item::meant(catalogue.knob(&KnobId::new(id)).expect("a row"), Some(only), value)
+    };
+    for (id, only, value, lines) in [
+        ("cpu.resume_latency_us", "cpu[0-1]", "1", &["/cpu/cpu0/power/", "/cpu/cpu1/power/"][..]),
+        ("block.scheduler", "sd[ab]", "none", &["/sys/block/sda/queue/", "/sys/block/sdb/queue/"]),
+        ("mount.atime", "/data/pg[12]", "noatime", &["mountpoint -q /data/pg1 ", "mountpoint -q /data/pg2 "]),
+    ] {
+        let items = meant(id, only, value);
+        let text = text_of(ExportFormat::Script, &items).replace('\'', "");
+        assert_eq!(items.len(), lines.len(), "{text}");
+        assert!(lines.iter().all(|line| text.contains(line)), "{lines:?}\n{text}");
+    }
+    let odd = meant("block.scheduler", "sd[!a]", "none");
+    let refused = export(ExportFormat::Script, "mine", "A test.", &odd);
+    assert!(matches!(refused, Err(ExchangeError::Place { .. })), "{refused:?}");
+    let odd = meant("mount.atime", "/data/pg[!1]", "noatime");
+    assert!(odd.iter().all(|item| beyond(ExportFormat::Script, item).is_some()), "{odd:?}");
 }
 
 #[test]

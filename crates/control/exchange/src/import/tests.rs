@@ -153,6 +153,27 @@ fn odd_forms_of_tmpfiles_are_read_as_systemd_does() {
 }
 
 #[test]
+fn brackets_of_a_path_are_those_of_the_profile() {
+    for (path, row) in [
+        ("/sys/devices/system/cpu/cpu[0-3]/cpufreq/scaling_governor", "cpu.governor Some(\"[0-3]\")"),
+        ("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor", "cpu.governor None"),
+        ("/sys/block/nvme[!0]n1/queue/scheduler", "block.scheduler Some(\"nvme[!0]n1\")"),
+        ("/sys/block/nvme[0-9]*/queue/scheduler", "block.scheduler Some(\"nvme[0-9]*\")"),
+        ("/sys/block/nvme[^0]n1/queue/scheduler", ""),
+        ("/sys/block/sd[[:alpha:]]/queue/scheduler", ""),
+    ] {
+        let value = if row.starts_with("cpu") { "performance" } else { "none" };
+        let imported = read(&format!("w {path} - - - - {value}\n"), ImportFormat::Tmpfiles);
+        let only = |want: &Want| match want {
+            Want::Case(case) => case.only.clone(),
+            _ => None,
+        };
+        let found = imported.profile.want.iter().map(|(id, want)| format!("{id} {:?}", only(want)));
+        assert_eq!(found.collect::<Vec<_>>().join(", "), row, "{path}");
+    }
+}
+
+#[test]
 fn a_place_is_known_by_each_of_its_names() {
     for (path, row) in [
         ("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "cpu.governor None performance"),

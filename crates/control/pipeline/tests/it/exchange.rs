@@ -318,7 +318,7 @@ fn what_a_plan_of_this_host_refuses_goes_out_in_no_format() {
 
 /// The forms of `only` that mean one place of a knob, or several of them: what fills the first hole and each other one,
 /// the component as a plan shows it, and patterns of each.
-const FORMS: [&str; 10] = [
+const FORMS: [&str; 11] = [
     "VALUE",
     "VALU*",
     "*",
@@ -326,6 +326,7 @@ const FORMS: [&str; 10] = [
     "FOLDE*",
     "*OLDER",
     "?OLDER",
+    "[F]OLDER",
     "HOLE=VALUE",
     "HOLE=FOLDER",
     "LAST=VALUE",
@@ -348,6 +349,7 @@ fn form(form: &str, knob: &Knob, at: &str) -> Option<String> {
         "FOLDE*" => format!("{}*", without_last(folder)),
         "*OLDER" => format!("*{}", &folder[1..]),
         "?OLDER" => format!("?{}", &folder[1..]),
+        "[F]OLDER" => format!("[{}-{}]{}", &folder[..1], &folder[..1], &folder[1..]),
         "HOLE=FOLDER" => format!("{hole}={folder}"),
         "HOLE=VALUE" | "LAST=VALUE" => format!("{hole}={value}"),
         form => form.to_owned(),
