@@ -233,6 +233,23 @@ pub fn without_brackets(pattern: &str) -> Option<Vec<String>> {
     Some(all)
 }
 
+/// Why a pattern means no name at all, where a slip of the pen is what it takes for that.
+#[must_use]
+pub fn in_vain(pattern: &str) -> Option<&'static str> {
+    if pattern.contains(['{', '}']) {
+        return Some("braces choose nothing here: write a case for each, or brackets ([01])");
+    }
+    let glob = Glob::of(pattern);
+    if glob.open < pattern.len() {
+        return Some("nothing closes its bracket");
+    }
+    let is_empty = |piece: &Piece<'_>| match piece {
+        Piece::Of(set) => set.each().is_some_and(|all| all.is_empty()),
+        _ => false,
+    };
+    glob.pieces().iter().any(is_empty).then_some("nothing is in its brackets ([0-9] goes upwards)")
+}
+
 /// Words that braces in one are taken apart into at most: nobody writes more, and each pair may double their number.
 const WORDS_MAX: usize = 1024;
 /// The longest path of the kernel, in bytes.
