@@ -1,6 +1,6 @@
 //! What is written for other tools.
 
-use planish_model::{Catalogue, KnobId};
+use planish_model::{BootFiles, BootLoader, Catalogue, Generator, KnobId};
 
 use super::*;
 
@@ -107,6 +107,40 @@ fn what_a_format_does_not_carry_is_told_with_one_that_does() {
     let taken_away = item("boot.nosmt", None, "0");
     assert!(ExportFormat::ALL.into_iter().all(|format| beyond(format, &taken_away).is_some()));
     assert_eq!(export(ExportFormat::KernelArgs, "mine", "A test.", &[]), Ok(Vec::new()));
+}
+
+/// grubby is in no distribution whose GRUB has drop-ins: the task failed, and the play with it.
+#[test]
+fn tasks_give_arguments_by_what_the_loader_of_the_host_has() {
+    let items = [item("boot.nosmt", None, "1"), item("vm.swappiness", None, "1")];
+    let text = |by: ArgumentsBy| {
+        let files = export_by(ExportFormat::Ansible, by, "mine", "A test.", &items).expect("plain values");
+        files[0].text.clone()
+    };
+    assert!(text(ArgumentsBy::Grubby).contains("grubby --update-kernel=ALL --args=\"nosmt\""));
+    let drop_in = text(ArgumentsBy::DropIn(Generator::UpdateGrub));
+    let wanted =
+        ["dest: /etc/default/grub.d/90-mine.cfg", "command: update-grub\n  when: planish_boot is changed"];
+    assert!(wanted.iter().all(|wanted| drop_in.contains(wanted)) && !drop_in.contains("grubby"), "{drop_in}");
+    let catalogue = Catalogue::embedded().expect("sound");
+    let back = crate::import(&catalogue, "mine", &drop_in, crate::ImportFormat::Ansible);
+    assert_eq!(back.profile.want.len(), 2, "{:?}", back.lines);
+    assert!(back.lines.iter().all(crate::ImportedLine::is_accepted), "{:?}", back.lines);
+    let left_out = |item: &Item| ArgumentsBy::Nothing.beyond(ExportFormat::Ansible, item).is_some();
+    assert_eq!([left_out(&items[0]), left_out(&items[1])], [true, false]);
+
+    let files = |name: &str, own: Option<&str>, generator| {
+        let mut files = BootFiles::of_entries(name, Vec::new(), false, None);
+        (files.own, files.generator) = (own.map(str::to_owned), generator);
+        ArgumentsBy::of(&BootLoader::Known(files))
+    };
+    let own = Some("/etc/default/grub.d/90-planish.cfg");
+    let made = Some(Generator::UpdateGrub);
+    assert_eq!(files("GRUB", own, made), ArgumentsBy::DropIn(Generator::UpdateGrub));
+    assert_eq!(files("GRUB with entries", None, None), ArgumentsBy::Grubby);
+    assert_eq!(files("GRUB", None, Some(Generator::Grub2Mkconfig)), ArgumentsBy::Nothing);
+    assert_eq!(files("systemd-boot", None, None), ArgumentsBy::Nothing);
+    assert_eq!(ArgumentsBy::of(&BootLoader::default()), ArgumentsBy::Nothing);
 }
 
 #[test]

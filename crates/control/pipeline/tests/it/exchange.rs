@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_exchange::{ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
+use planish_exchange::{ArgumentsBy, ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
 use planish_model::{
     Case, Catalogue, Class, Conditions, Knob, KnobId, Nodes, Observation, Plan, Profile, Undo, ValueType,
     VerdictKind, Want, place,
@@ -241,7 +241,11 @@ fn every_row_comes_back_from_every_format_or_is_exempt_by_name() {
             }
             let (name, summary) = ("mine".to_owned(), "A test.".to_owned());
             let (items, left_out, not_here) = (vec![item.clone()], Vec::new(), Vec::new());
-            let back = come_back(&session, format, &Outgoing { name, summary, items, left_out, not_here });
+            let back = come_back(
+                &session,
+                format,
+                &Outgoing { name, summary, items, left_out, not_here, arguments_by: ArgumentsBy::default() },
+            );
             assert!(is_same(catalogue, &item, &back), "{item:?} as {}: {:?}", format.name(), back.want);
             pairs += 1;
         }
