@@ -47,7 +47,9 @@ impl ArgumentsBy {
                  ansible.builtin.command: grubby --update-kernel=ALL --args=\"{given}\"\n"
             ),
             Self::DropIn(generator) => format!(
-                "- name: {name} kernel command line\n  become: true\n  ansible.builtin.copy:\n    \
+                "- name: {name} folder of drop-ins of GRUB\n  become: true\n  ansible.builtin.file:\n    \
+                 path: /etc/default/grub.d\n    state: directory\n    mode: \"0755\"\n\
+                 - name: {name} kernel command line\n  become: true\n  ansible.builtin.copy:\n    \
                  dest: /etc/default/grub.d/90-{name}.cfg\n    mode: \"0644\"\n    content: |\n      \
                  GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {given}\"\n  register: planish_boot\n\
                  - name: {name} menu of the boot loader\n  become: true\n  ansible.builtin.command: {}\n  \

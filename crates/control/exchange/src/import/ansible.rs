@@ -91,7 +91,7 @@ fn only_applies(name: &str, arguments: &Arguments<'_>) -> bool {
         "file" => {
             let path = ["path", "dest", "name"].iter().find_map(|key| arguments.said(key));
             let is_folder = arguments.said("state").as_deref() == Some("directory");
-            is_folder && path.is_some_and(|path| unit::is_folder(&path))
+            is_folder && path.is_some_and(|path| unit::is_folder(&path) || path == "/etc/default/grub.d")
         }
         "systemd" | "systemd_service" => {
             arguments.keys().count() > 0 && arguments.keys().all(|key| key == "daemon_reload")
