@@ -34,8 +34,9 @@ A command of a text that writes a setting (`>`, `tee`, `sysctl NAME=VALUE`, `sys
 reads it (`cat`, `grep`, `test`) does not, and what a program that is not known is given *may* be set: that is told, and
 makes no exit code 1. What `cpupower` (`frequency-set`, `idle-set`, `set`), `cpufreq-set`, `ethtool` (`-A`, `-C`, `-G`,
 `-K`, `-L`) and `blockdev --setra` set by words of their own counts as writes of those places; what `ip`, `tc`, `chrt`,
-`hdparm` and `mount` set is not seen. Of data of cloud-init each line is a command, and a block (`- |`, `- >`) is one
-script. Conditions are taken to hold, and variables and loops are followed as far as the text tells. What no shell comes
+`hdparm`, `mount`, `x86_energy_perf_policy` and `hugeadm` set is not seen. Of data of cloud-init each line is a command,
+and a block (`- |`, `- >`) is one script. Conditions are taken to hold, and variables and loops are followed as far as
+the text tells. What no shell comes
 by, as behind an `exit`, is not told, what a function does that nobody calls may be done, and of several writes of one
 setting in a text the last counts. Of a unit its `WorkingDirectory=`, `Environment=` and `StandardOutput=file:` count,
 too; what another user than root runs (`User=`, the user of a line of cron, `sudo -u`, `su USER -c`), or a unit that is
@@ -62,8 +63,8 @@ Pools of huge pages have a file a node, and others for all nodes together (`vm.n
 the one in `/sys/kernel/mm/hugepages`): whoever sets those sets the pool of each node, and a line for them is named
 beside each pool that a plan raises, also where `--persist` writes one of ours. Ours has in it what the lines of others
 give, and takes nothing from them: each `sysctl --system` makes all pools together what theirs says. Who is known to do
-that at a boot, behind tmpfiles.d, is named by `check` as who overwrites the pool: a script or unit with `sysctl --system`, or
-tuned with keys of sysctl.
+that at a boot, behind tmpfiles.d, is named by `check` as who overwrites the pool: a script or unit with
+`sysctl --system`, or tuned with keys of sysctl.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.
