@@ -70,7 +70,9 @@ numbers (`/sys/dev/block/8:0`), and the frequency of a CPU, which all CPUs of it
 Pools of huge pages have a file a node, and others for all nodes together (`vm.nr_hugepages`, `nr_hugepages_mempolicy`,
 the one in `/sys/kernel/mm/hugepages`): whoever sets those sets the pool of each node, and a line for them is named
 beside each pool that a plan raises, also where `--persist` writes one of ours. Ours has in it what the lines of others
-give, and takes nothing from them: each `sysctl --system` makes all pools together what theirs says.
+give, and takes nothing from them: each `sysctl --system` makes all pools together what theirs says. Who is known to do
+that at a boot, behind tmpfiles.d, is named by `check` as who overwrites the pool: a script or unit with
+`sysctl --system`, or tuned with keys of sysctl.
 
 What `{...}` stands for is filled from the unit of the program and from the plan; a line that cannot be filled is not
 said.

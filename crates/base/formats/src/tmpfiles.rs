@@ -15,7 +15,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Nothing where it is none: a comment, too few words, a quote that nothing closes.
+    /// Nothing where it is none: a comment, too few words, a quote that nothing closes, a type that there is not.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -23,6 +23,13 @@ impl Line {
             return None;
         }
         let (kind, rest) = word(text)?;
+        // One that systemd does not know, or twice the same, and it passes the line over.
+        let modifiers: Vec<char> = kind.chars().skip(1).collect();
+        let is_known =
+            |at: usize| "!+-=~^$?".contains(modifiers[at]) && !modifiers[..at].contains(&modifiers[at]);
+        if !(0..modifiers.len()).all(is_known) {
+            return None;
+        }
         let (path, mut rest) = word(rest)?;
         for _ in ["mode", "user", "group", "age"] {
             rest = word(rest)?.1;
@@ -204,7 +211,15 @@ mod tests {
 
     #[test]
     fn what_systemd_passes_over_has_no_value() {
-        for text in ["", "# w /a - - - - 1", "w /a - - -", "w '/a - - - - 1", r"w /a\q - - - - 1"] {
+        for text in [
+            "",
+            "# w /a - - - - 1",
+            "w /a - - -",
+            "w '/a - - - - 1",
+            r"w /a\q - - - - 1",
+            "wx /a - - - - 1",
+            "w++ /a - - - - 1",
+        ] {
             assert_eq!(told(text), None, "{text}");
         }
         for (text, why) in [

@@ -44,6 +44,16 @@ pub enum DecideError {
         /// What there is on this host.
         places: Vec<String>,
     },
+    /// A pattern that is none.
+    #[error("`{only}` of {knob} means nothing: {why}")]
+    NoPattern {
+        /// The knob.
+        knob: KnobId,
+        /// As it is wanted.
+        only: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A pool on a node that this host does not have.
     #[error("{knob} is wanted on node {node}, and this host has {}", listed(nodes))]
     NoNode {
@@ -130,7 +140,7 @@ impl DecideError {
     pub fn cure(&self) -> String {
         match self {
             Self::Catalogue(error) => error.cure(),
-            Self::Pattern { .. } => {
+            Self::Pattern { .. } | Self::NoPattern { .. } => {
                 "mend `only` in the profile, or leave it out, and all places are meant".to_owned()
             }
             Self::Word { knob, .. } => format!("see what it may be: planish knobs {knob}"),

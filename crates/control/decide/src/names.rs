@@ -25,6 +25,12 @@ pub(crate) fn refuse(
 ) -> Result<(), DecideError> {
     want.literals().iter().try_for_each(|value| refuse_word(knob, value, observation))?;
     let patterns = patterns(want);
+    // The path of a mount may have any sign.
+    for only in patterns.iter().filter(|only| !only.starts_with('/')) {
+        if let Some(why) = place::in_vain(only) {
+            return Err(DecideError::NoPattern { knob: knob.id.clone(), only: (*only).to_owned(), why });
+        }
+    }
     // Who names several services of one kind means whichever of them a host has.
     let means_one = || patterns.iter().any(|only| is_here(only, &observation.services));
     patterns.iter().try_for_each(|only| match is_of_services(knob) {
@@ -157,7 +163,7 @@ fn essence(name: &str) -> String {
 /// The name that a pattern of services begins with, and whether anything may follow.
 fn meant(only: &str) -> (&str, bool) {
     let pattern = only.split_once('=').map_or(only, |(_, pattern)| pattern);
-    let end = pattern.find(['*', '?']);
+    let end = pattern.find(['*', '?', '[']);
     (stem(&pattern[..end.unwrap_or(pattern.len())]), end.is_some())
 }
 
@@ -320,6 +326,13 @@ mod tests {
         assert_eq!(refused("disk=nvne0n1", &observation), told("disk=nvne0n1", "disk=nvme0n1"));
         for other in ["nvme*", "nvme7n1", "vd*", "xvd*", "mmcblk*", "sdb", "*"] {
             assert_eq!(refused(other, &observation), None, "{other}: of another host");
+        }
+        for odd in ["nvme{0,1}n1", "nvme[0-", "disk=nvme[1-0]n1"] {
+            let told = refused(odd, &observation).unwrap_or_default();
+            assert!(
+                told.starts_with(&format!("`{odd}` of block.scheduler means nothing: ")),
+                "{odd}: {told}"
+            );
         }
         let mut other = observation;
         other.knobs.get_mut(&knob.id).expect("disks").retain(|reading| reading.place.contains("/sda/"));

@@ -51,8 +51,12 @@ fn only(pattern: &str, path: &str) -> Option<Result<Option<String>, String>> {
             (None, None) => break,
             _ => return None,
         };
-        let actual = actual.replace("[0-9]*", "*");
-        let captured = place::captures(part, &actual)?;
+        let mut captured = place::captures(part, actual)?;
+        // Where a number stands this is how exports say a star.
+        let is_number = |hole: usize| hole > 0 || !part.starts_with('{');
+        let stars =
+            captured.iter_mut().enumerate().filter(|(hole, one)| is_number(*hole) && one.1 == "[0-9]*");
+        stars.for_each(|(_, one)| one.1 = "*");
         let is_first = holes == 0;
         holes += captured.len();
         let named: Vec<_> = captured.iter().enumerate().filter(|(_, (_, filling))| *filling != "*").collect();
@@ -61,18 +65,24 @@ fn only(pattern: &str, path: &str) -> Option<Result<Option<String>, String>> {
             [(0, (_, filling))] if is_first => meant.push(("", (*filling).to_owned())),
             [(_, (_, filling))] => meant.push((name_of(part, named[0].0), (*filling).to_owned())),
             // Of two holes of one component the whole of it is named, as a plan shows it.
-            _ => meant.push((if is_first { "" } else { name_of(part, 0) }, actual.clone())),
+            _ => meant.push((if is_first { "" } else { name_of(part, 0) }, actual.to_owned())),
         }
     }
     Some(match meant.as_slice() {
         [] => Ok(None),
-        [(_, filling)] if filling.contains(['[', ']', '{', '}', '=']) => {
-            Err(format!("the pattern `{filling}` is no shell pattern of * and ?: write one line for each"))
-        }
+        [(_, filling)] if is_odd(filling) => Err(format!(
+            "the pattern `{filling}` is none that every tool reads alike: write one line for each place"
+        )),
         [("", filling)] => Ok(Some(filling.clone())),
         [(hole, filling)] => Ok(Some(format!("{hole}={filling}"))),
         _ => Err("names one place by two numbers: a profile names places by one".to_owned()),
     })
+}
+
+/// Whether a filling is more than a pattern, or one that tools read differently: Python has no classes, and takes `^`
+/// for a character.
+fn is_odd(filling: &str) -> bool {
+    filling.contains(['{', '}', '=', '\\']) || filling.contains("[^") || filling.contains("[:")
 }
 
 /// The name of a hole of a component.

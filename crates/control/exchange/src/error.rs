@@ -101,7 +101,9 @@ impl ExchangeError {
             Self::Value { .. } | Self::Overlap { .. } => {
                 "the script format takes most: planish export script PROFILE".to_owned()
             }
-            Self::Place { .. } => "name it by * and ? alone in `only`, or planish apply".to_owned(),
+            Self::Place { .. } => {
+                "name it in `only` by *, ? and brackets of few characters ([0-3]), or planish apply".to_owned()
+            },
             Self::NotText | Self::Empty => format!("name {READ}"),
             Self::Yaml(_) => {
                 "mend that line; of anchors and deep nesting write out what they come to".to_owned()

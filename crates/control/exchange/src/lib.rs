@@ -30,7 +30,7 @@ mod pattern;
 mod threads;
 
 pub use error::ExchangeError;
-pub use export::{ExportFormat, ExportedFile, beyond, export};
+pub use export::{ArgumentsBy, ExportFormat, ExportedFile, beyond, export, export_by};
 pub use import::{
     Asked, Files, ImportFormat, Imported, ImportedLine, import, import_with, recognise, recognise_file,
     text_of,

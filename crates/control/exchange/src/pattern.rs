@@ -133,8 +133,23 @@ fn plain(pattern: &str) -> String {
     plain
 }
 
-/// The paths that `only` means, or the one of all places; none where no place can be called so.
+/// The paths that `only` means, or the one of all places; none where no place can be called so. What stands in brackets
+/// is said one by one, since not every tool reads them as a shell does. Where that cannot be, the path has them still:
+/// no export takes it.
 pub(crate) fn paths(path: &str, only: Option<&str>) -> Vec<String> {
+    let Some(pattern) = only else { return meant(path, None) };
+    let each = place::without_brackets(pattern).unwrap_or_else(|| vec![pattern.to_owned()]);
+    let mut found: Vec<String> = Vec::new();
+    for place in each.iter().flat_map(|one| meant(path, Some(one))) {
+        if !found.contains(&place) {
+            found.push(place);
+        }
+    }
+    found
+}
+
+/// The same of a pattern without brackets.
+fn meant(path: &str, only: Option<&str>) -> Vec<String> {
     let parts: Vec<Component<'_>> = path.split('/').map(Component::of).collect();
     let all = |part: &Component<'_>| part.filled(&vec!["*".to_owned(); part.holes.len()]);
     let joined = |at: usize, own: &str| {
@@ -146,7 +161,7 @@ pub(crate) fn paths(path: &str, only: Option<&str>) -> Vec<String> {
     };
     let Some(only) = only else { return vec![joined(usize::MAX, "")] };
     // A mount is named by its path, too, which is several components; a pattern of paths is told by no place.
-    let of_path = if only.contains(['*', '?']) { "*".to_owned() } else { place::mount_name(only) };
+    let of_path = if only.contains(['*', '?', '[']) { "*".to_owned() } else { place::mount_name(only) };
     // A path may well have a sign that stands between a hole and its pattern elsewhere.
     let (name, pattern) = match mounts::is_option(path) && only.starts_with('/') {
         true => ("", of_path.as_str()),
@@ -157,6 +172,9 @@ pub(crate) fn paths(path: &str, only: Option<&str>) -> Vec<String> {
         Some((at, hole))
     });
     let Some((at, hole)) = found else { return Vec::new() };
+    if pattern.contains('[') {
+        return vec![joined(at, pattern)];
+    }
     parts[at].meant(hole, pattern).iter().map(|fillings| joined(at, &parts[at].filled(fillings))).collect()
 }
 
@@ -189,6 +207,18 @@ mod tests {
             (THP, Some("hugepages-64kB"), &["/mm/hugepages-64kB/enabled"]),
             (THP, Some("64"), &["/mm/hugepages-64kB/enabled"]),
             (THP, Some("*4kB"), &["/mm/hugepages-*4kB/enabled"]),
+            (
+                IDLE,
+                Some("cpu[0-1]"),
+                &["/cpu/cpu0/cpuidle/state[0-9]*/disable", "/cpu/cpu1/cpuidle/state[0-9]*/disable"],
+            ),
+            (IDLE, Some("state=[3]"), &["/cpu/cpu[0-9]*/cpuidle/state3/disable"]),
+            (IDLE, Some("[!0]"), &["/cpu/[!0]/cpuidle/state[0-9]*/disable"]),
+            (
+                "/block/{disk}/queue/io",
+                Some("nvme[01]n1"),
+                &["/block/nvme0n1/queue/io", "/block/nvme1n1/queue/io"],
+            ),
             (UNCORE, None, &["/uncore/package_[0-9]*_die_[0-9]*/max"]),
             (UNCORE, Some("00"), &["/uncore/package_00_die_[0-9]*/max"]),
             (UNCORE, Some("die=01"), &["/uncore/package_[0-9]*_die_01/max"]),

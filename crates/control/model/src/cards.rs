@@ -163,7 +163,7 @@ impl Command<'_> {
     #[must_use]
     pub fn line(&self) -> String {
         let Self { card, option, words, .. } = self;
-        if card.contains(['*', '?']) {
+        if card.contains(['*', '?', '[']) {
             return format!(
                 "for nic in /sys/class/net/{card}; do [ ! -e \"$nic/device\" ] || \
                  ethtool {option} \"${{nic##*/}}\" {words} || failed=1; done\n"

@@ -8,7 +8,7 @@ mod wild;
 use std::borrow::Cow;
 
 use self::wild::{Glob, Piece};
-pub use self::wild::{in_braces, includes, matches};
+pub use self::wild::{in_braces, in_vain, includes, matches, without_brackets};
 
 /// What fills the holes of `pattern` at `place`, by name and in order; `None` when `place` is none of its
 /// places.

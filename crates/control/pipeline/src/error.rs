@@ -493,6 +493,7 @@ fn of_decide(error: &DecideError) -> Exit {
         | DecideError::Word { .. }
         | DecideError::NoWord { .. }
         | DecideError::Pattern { .. }
+        | DecideError::NoPattern { .. }
         | DecideError::OnePlace { .. } => Exit::Usage,
         DecideError::NoNode { .. }
         | DecideError::NoCpu { .. }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_exchange::Item;
+use planish_exchange::{ArgumentsBy, Item};
 use planish_model::{
     Case, Catalogue, Conditions, Knob, KnobId, Part, Plan, Profile, Skipped, Step, Undo, VerdictKind, Want,
 };
@@ -36,6 +36,8 @@ pub struct Outgoing {
     pub left_out: Vec<LeftOut>,
     /// What goes out though a plan for this host sets nothing of it, and why that is so: other hosts may have it.
     pub not_here: Vec<LeftOut>,
+    /// How this host is given arguments of its kernel.
+    pub arguments_by: ArgumentsBy,
 }
 
 /// A profile for machines like this one, or a plan with its very places.
@@ -74,6 +76,9 @@ pub fn outgoing(
                     None => out.computed(knob, &plan, catalogue)?,
                 }
             }
+            if out.items.iter().any(Item::is_boot) {
+                out.arguments_by = ArgumentsBy::of(&session.observe().boot);
+            }
             Ok(out)
         }
         Named::Profile(profile) => of_profile(session, *profile, &made, options),
@@ -97,6 +102,7 @@ fn of_profile(
         persist: false,
     };
     let mut out = Outgoing::new(profile.name.clone(), profile.summary.clone());
+    out.arguments_by = ArgumentsBy::of(&observation.boot);
     let values = |(id, want): (&KnobId, &Want)| (id.clone(), want.literals().into_iter().collect());
     let wanted: planish_decide::Values = profile.want.iter().map(values).collect();
     for id in planish_decide::in_order(&wanted, catalogue) {
@@ -171,7 +177,8 @@ fn beyond_export(knob: &Knob) -> Option<&'static str> {
 
 impl Outgoing {
     fn new(name: String, summary: String) -> Self {
-        Self { name, summary, items: Vec::new(), left_out: Vec::new(), not_here: Vec::new() }
+        let arguments_by = ArgumentsBy::default();
+        Self { name, summary, items: Vec::new(), left_out: Vec::new(), not_here: Vec::new(), arguments_by }
     }
 
     /// Values for patterns of places. In a profile the first case that means a place counts, elsewhere the last.

@@ -116,7 +116,9 @@ impl Bench<'_> {
 
     /// What may set it at a boot besides, for all that can be told.
     fn may_be(&self, reading: &Reading) -> Option<String> {
-        let may = self.observation.undecided.get(&reading.place)?;
+        // Of a program that is known to write it more is told.
+        let is_told = self.pool_written_again(&reading.place).is_some();
+        let may = self.observation.undecided.get(&reading.place).filter(|_| !is_told)?;
         let one = |may: &BootValue| match may.value.as_str() {
             "?" => format!("may be set at a boot by {}", may.source),
             value => format!("may be set to {value} at a boot by {}", may.source),
@@ -569,8 +571,22 @@ impl Bench<'_> {
             };
             Some((words, Overwriter { writer: seen.id.clone(), files }))
         };
-        let writers = self.observation.writers.iter().filter(|_| knob.when != When::Boot);
-        writers.filter_map(told).next()
+        let mut writers = self.observation.writers.iter().filter(|_| knob.when != When::Boot);
+        writers.find_map(told).or_else(|| self.pool_written_again(at))
+    }
+
+    /// Which program writes a line for the pools of all nodes again, behind ours for the pool of a node: fewer pages
+    /// than all lines of nodes give, so that ours go.
+    fn pool_written_again(&self, at: &str) -> Option<(String, Overwriter)> {
+        page_pool::whole_of(at)?;
+        let lines = self.observation.undecided.get(at)?;
+        self.observation.writers.iter().filter(|seen| seen.again.is_sure).find_map(|seen| {
+            let is_again = |source: &str| seen.again.lines.iter().any(|(_, line)| line.source == source);
+            let line = lines.iter().find(|line| is_again(&line.source))?;
+            let words = format!("{} writes {} again, which will set {}", seen.id, line.source, line.value);
+            let file = line.source.rsplit_once(':').map_or(line.source.as_str(), |(file, _)| file);
+            Some((words, Overwriter { writer: seen.id.clone(), files: vec![file.to_owned()] }))
+        })
     }
 
     /// Whether a writer sets a place to what files say behind its own value, or the twin of it.

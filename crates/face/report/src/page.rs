@@ -210,7 +210,11 @@ fn filled_holes(pattern: &str, place: &str) -> String {
     }
     let holes = pattern.split('/').zip(place.split('/'));
     let filled: Vec<&str> = holes.filter(|(hole, _)| hole.contains('{')).map(|(_, filled)| filled).collect();
-    filled.join("/")
+    match filled.join("/") {
+        // As systemd calls the mount of the root, which reads as nothing.
+        root if root == "-" && place.starts_with(planish_model::place::MOUNTS) => "/".to_owned(),
+        filled => filled,
+    }
 }
 
 /// The cell of a class: what may be lost, and when the value takes effect if that is not at once.
@@ -269,5 +273,9 @@ mod tests {
         let place = "/sys/devices/system/cpu/cpu3/cpuidle/state2/disable";
         assert_eq!(filled_holes(pattern, place), "cpu3/state2");
         assert_eq!(filled_holes("/proc/sys/vm/swappiness", "/proc/sys/vm/swappiness"), "");
+        let atime = |mount: &str| {
+            filled_holes("/planish/mounts/{mount}/atime", &format!("/planish/mounts/{mount}/atime"))
+        };
+        assert_eq!([atime("-"), atime("dev-shm")], ["/", "dev-shm"]);
     }
 }

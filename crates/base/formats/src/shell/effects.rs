@@ -33,6 +33,8 @@ pub enum What {
     Key(String),
     /// The lines of a file are set, as `sysctl -p` does.
     Load(String),
+    /// The lines of all files of `sysctl.d` are set, as `sysctl --system` does.
+    LoadAll,
     /// A text names something, and what comes of it is not known.
     Named(String),
     /// These profiles of tuned may be made active.
@@ -727,51 +729,6 @@ impl Finder<'_> {
         };
         self.left = std::mem::replace(&mut self.folder, to);
     }
-
-    /// `sysctl` as procps and busybox have it (`sysctl(8)`): options with `p` load files, and of words those with a
-    /// sign set something.
-    fn sysctl(&mut self, words: &[String]) {
-        let is_behind = |at: usize| at > 0 && ["-r", "--pattern"].contains(&words[at - 1].as_str());
-        let own = words.iter().enumerate().filter(|(at, _)| !is_behind(*at)).map(|(_, word)| word);
-        let (options, names): (Vec<&String>, Vec<&String>) =
-            own.partition(|word| word.starts_with('-') && word.len() > 1);
-        let has = |name: &str| options.iter().any(|option| option.as_str() == name);
-        if ["--dry-run", "--help", "-h", "--version", "-V"].into_iter().any(has) {
-            return;
-        }
-        let is_short = |option: &&&String| !option.starts_with("--");
-        let of_short =
-            |letter: char| options.iter().filter(is_short).find_map(|option| option.split_once(letter));
-        // Of all lines only those that a pattern fits.
-        let is_some = of_short('r').is_some() || options.iter().any(|option| option.starts_with("--pattern"));
-        let of_long = options.iter().find_map(|option| option.strip_prefix("--load"));
-        let by = of_short('p').or_else(|| of_short('f')).map(|(_, file)| file);
-        let by = by.or(of_long.map(|file| file.trim_start_matches('=')));
-        let by = by.or_else(|| has("--system").then_some(""));
-        if let Some(file) = by {
-            let mut files: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-            files.extend((!file.is_empty()).then_some(file));
-            if files.is_empty() || has("--system") {
-                files = vec!["/etc/sysctl.conf"];
-            }
-            for file in files {
-                self.is_open |= file.starts_with('*') || file == "-" || file == "/dev/stdin";
-                self.done(What::Load(format!("{}{file}", self.root)), "", !is_some);
-            }
-            return;
-        }
-        for name in names {
-            match name.split_once('=') {
-                Some((key, _)) => {
-                    self.is_open |= key.starts_with('*');
-                    self.done(What::Key(key.trim().to_owned()), name, true);
-                }
-                // `sysctl -w "$SETTING"`.
-                None if name.starts_with('*') => self.is_open = true,
-                None => self.reads.push(name.clone()),
-            }
-        }
-    }
 }
 
 /// Whether what a redirection writes is nothing that a command says, or goes where another one does.
@@ -785,7 +742,7 @@ fn of_kernel(what: &What) -> Option<String> {
     let path = match what {
         What::File(path) => path.clone(),
         What::Key(key) => of_key(key),
-        What::Load(_) | What::Named(_) | What::Profile(_) | What::Below(..) => return None,
+        What::Load(_) | What::LoadAll | What::Named(_) | What::Profile(_) | What::Below(..) => return None,
     };
     let is_one = !path.contains(['*', '?', '[']);
     (is_one && ["/proc/", "/sys/"].iter().any(|folder| path.starts_with(folder))).then_some(path)
@@ -796,7 +753,7 @@ fn is_at(what: &What, place: &str) -> bool {
     match what {
         What::File(path) => path == place,
         What::Key(key) => of_key(key) == place,
-        What::Load(_) | What::Named(_) | What::Profile(_) | What::Below(..) => false,
+        What::Load(_) | What::LoadAll | What::Named(_) | What::Profile(_) | What::Below(..) => false,
     }
 }
 
@@ -858,6 +815,7 @@ mod calls;
 mod follow;
 mod listed;
 mod paths;
+mod sysctl;
 mod values;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Tasks of Ansible: `ansible.posix.sysctl` for /proc/sys, a file of `tmpfiles.d` for everything else, and drop-ins for
 //! units.
 
-use super::{ExportedFile, Head, arguments, units};
+use super::{ArgumentsBy, ExportedFile, Head, arguments, units};
 use crate::item::Item;
 
-pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
+pub(super) fn files(head: &Head<'_>, items: &[Item], by: ArgumentsBy) -> Vec<ExportedFile> {
     let name = head.name;
     let mut text = format!("---\n{}", head.comment());
     for (key, item) in items.iter().filter_map(|item| Some((item.sysctl_key()?, item))) {
@@ -35,10 +35,7 @@ pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
     }
     let given = arguments(items);
     if !given.is_empty() {
-        text += &format!(
-            "- name: {name} kernel command line\n  become: true\n  \
-             ansible.builtin.command: grubby --update-kernel=ALL --args=\"{given}\"\n"
-        );
+        text += &by.tasks(name, &given);
     }
     text += &of_units(head, items);
     vec![ExportedFile { path: format!("{name}.yml"), text }]

@@ -4,6 +4,7 @@
 
 mod ansible;
 mod files;
+mod loader;
 mod node_tuning;
 mod script;
 mod tuned;
@@ -15,6 +16,7 @@ use planish_model::{Profile, mounts, place};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::loader::ArgumentsBy;
 use crate::error::ExchangeError;
 use crate::item::{Item, Kind};
 
@@ -118,12 +120,27 @@ pub fn beyond(format: ExportFormat, item: &Item) -> Option<&'static str> {
     }
 }
 
-/// Writes items for another tool, in order: of two that mean one place the later wins.
+/// Writes items for another tool, in order: of two that mean one place the later wins. Arguments of the kernel are
+/// given by grubby.
 ///
 /// # Errors
 /// A name or value that the format cannot hold, and places that are meant twice where no order is kept.
 pub fn export(
     format: ExportFormat,
+    name: &str,
+    summary: &str,
+    items: &[Item],
+) -> Result<Vec<ExportedFile>, ExchangeError> {
+    export_by(format, ArgumentsBy::default(), name, summary, items)
+}
+
+/// The same for hosts that are given arguments of the kernel in some way.
+///
+/// # Errors
+/// As [`export`].
+pub fn export_by(
+    format: ExportFormat,
+    by: ArgumentsBy,
     name: &str,
     summary: &str,
     items: &[Item],
@@ -144,7 +161,7 @@ pub fn export(
         ExportFormat::Script => script::files(&head, items),
         ExportFormat::Sysctl => files::files(&head, items),
         ExportFormat::Tuned => tuned::files(&head, items),
-        ExportFormat::Ansible => ansible::files(&head, items),
+        ExportFormat::Ansible => ansible::files(&head, items, by),
         ExportFormat::KernelArgs => kernel_args(items),
         ExportFormat::NodeTuning => node_tuning::files(&head, items),
     })

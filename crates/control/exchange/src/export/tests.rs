@@ -1,6 +1,6 @@
 //! What is written for other tools.
 
-use planish_model::{Catalogue, KnobId};
+use planish_model::{BootFiles, BootLoader, Catalogue, Generator, KnobId};
 
 use super::*;
 
@@ -109,6 +109,40 @@ fn what_a_format_does_not_carry_is_told_with_one_that_does() {
     assert_eq!(export(ExportFormat::KernelArgs, "mine", "A test.", &[]), Ok(Vec::new()));
 }
 
+/// grubby is in no distribution whose GRUB has drop-ins: the task failed, and the play with it.
+#[test]
+fn tasks_give_arguments_by_what_the_loader_of_the_host_has() {
+    let items = [item("boot.nosmt", None, "1"), item("vm.swappiness", None, "1")];
+    let text = |by: ArgumentsBy| {
+        let files = export_by(ExportFormat::Ansible, by, "mine", "A test.", &items).expect("plain values");
+        files[0].text.clone()
+    };
+    assert!(text(ArgumentsBy::Grubby).contains("grubby --update-kernel=ALL --args=\"nosmt\""));
+    let drop_in = text(ArgumentsBy::DropIn(Generator::UpdateGrub));
+    let wanted =
+        ["dest: /etc/default/grub.d/90-mine.cfg", "command: update-grub\n  when: planish_boot is changed"];
+    assert!(wanted.iter().all(|wanted| drop_in.contains(wanted)) && !drop_in.contains("grubby"), "{drop_in}");
+    let catalogue = Catalogue::embedded().expect("sound");
+    let back = crate::import(&catalogue, "mine", &drop_in, crate::ImportFormat::Ansible);
+    assert_eq!(back.profile.want.len(), 2, "{:?}", back.lines);
+    assert!(back.lines.iter().all(crate::ImportedLine::is_accepted), "{:?}", back.lines);
+    let left_out = |item: &Item| ArgumentsBy::Nothing.beyond(ExportFormat::Ansible, item).is_some();
+    assert_eq!([left_out(&items[0]), left_out(&items[1])], [true, false]);
+
+    let files = |name: &str, own: Option<&str>, generator| {
+        let mut files = BootFiles::of_entries(name, Vec::new(), false, None);
+        (files.own, files.generator) = (own.map(str::to_owned), generator);
+        ArgumentsBy::of(&BootLoader::Known(files))
+    };
+    let own = Some("/etc/default/grub.d/90-planish.cfg");
+    let made = Some(Generator::UpdateGrub);
+    assert_eq!(files("GRUB", own, made), ArgumentsBy::DropIn(Generator::UpdateGrub));
+    assert_eq!(files("GRUB with entries", None, None), ArgumentsBy::Grubby);
+    assert_eq!(files("GRUB", None, Some(Generator::Grub2Mkconfig)), ArgumentsBy::Nothing);
+    assert_eq!(files("systemd-boot", None, None), ArgumentsBy::Nothing);
+    assert_eq!(ArgumentsBy::of(&BootLoader::default()), ArgumentsBy::Nothing);
+}
+
 #[test]
 fn what_a_shell_would_take_apart_is_refused() {
     for value in ["$(reboot)", "a'b", "a`b`", "a\"b", "a\\b", "a#b", "50%"] {
@@ -116,13 +150,37 @@ fn what_a_shell_would_take_apart_is_refused() {
         let refused = export(ExportFormat::Script, "mine", "s", &odd);
         assert!(matches!(refused, Err(ExchangeError::Value { .. })), "{value}: {refused:?}");
     }
-    for only in ["sd$(reboot)", "sd[ab]", "sd a", "sd;a"] {
+    for only in ["sd$(reboot)", "sd[!ab]", "sd a", "sd;a"] {
         let odd = vec![item("block.scheduler", Some(only), "none")];
         let refused = export(ExportFormat::Script, "mine", "s", &odd);
         assert!(matches!(refused, Err(ExchangeError::Place { .. })), "{only}: {refused:?}");
     }
     let named = export(ExportFormat::Tuned, "../x", "s", &[]);
     assert!(matches!(named, Err(ExchangeError::Name(_))), "{named:?}");
+}
+
+/// Each was left out by every format, with a reason that was none, or ended the whole export.
+#[test]
+fn brackets_go_out_as_what_they_mean() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let meant = |id: &str, only: &str, value: &str| {
+        Item::meant(catalogue.knob(&KnobId::new(id)).expect("a row"), Some(only), value)
+    };
+    for (id, only, value, lines) in [
+        ("cpu.resume_latency_us", "cpu[0-1]", "1", &["/cpu/cpu0/power/", "/cpu/cpu1/power/"][..]),
+        ("block.scheduler", "sd[ab]", "none", &["/sys/block/sda/queue/", "/sys/block/sdb/queue/"]),
+        ("mount.atime", "/data/pg[12]", "noatime", &["mountpoint -q /data/pg1 ", "mountpoint -q /data/pg2 "]),
+    ] {
+        let items = meant(id, only, value);
+        let text = text_of(ExportFormat::Script, &items).replace('\'', "");
+        assert_eq!(items.len(), lines.len(), "{text}");
+        assert!(lines.iter().all(|line| text.contains(line)), "{lines:?}\n{text}");
+    }
+    let odd = meant("block.scheduler", "sd[!a]", "none");
+    let refused = export(ExportFormat::Script, "mine", "A test.", &odd);
+    assert!(matches!(refused, Err(ExchangeError::Place { .. })), "{refused:?}");
+    let odd = meant("mount.atime", "/data/pg[!1]", "noatime");
+    assert!(odd.iter().all(|item| beyond(ExportFormat::Script, item).is_some()), "{odd:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::ansible_vars::Variables;
 use super::collect::Collector;
 use super::written::Reader;
 use super::yaml::Node;
-use super::{arguments, script, sysctl, tmpfiles, unit, written};
+use super::{arguments, grub, script, sysctl, tmpfiles, unit, written};
 
 pub(super) use super::ansible_tasks::tasks;
 
@@ -81,7 +81,8 @@ fn only_applies(name: &str, arguments: &Arguments<'_>) -> bool {
                 ["systemd-tmpfiles", "--create", files @ ..] => {
                     files.iter().all(|file| file.starts_with('/'))
                 }
-                ["sysctl", "--system"] | ["systemctl", "daemon-reload"] => true,
+                ["sysctl", "--system"] | ["systemctl", "daemon-reload"] | ["update-grub"] => true,
+                ["grub-mkconfig" | "grub2-mkconfig", "-o", _] => true,
                 _ => false,
             };
             is_known && command.chars().all(is_one)
@@ -90,7 +91,7 @@ fn only_applies(name: &str, arguments: &Arguments<'_>) -> bool {
         "file" => {
             let path = ["path", "dest", "name"].iter().find_map(|key| arguments.said(key));
             let is_folder = arguments.said("state").as_deref() == Some("directory");
-            is_folder && path.is_some_and(|path| unit::is_folder(&path))
+            is_folder && path.is_some_and(|path| unit::is_folder(&path) || path == "/etc/default/grub.d")
         }
         "systemd" | "systemd_service" => {
             arguments.keys().count() > 0 && arguments.keys().all(|key| key == "daemon_reload")
@@ -138,11 +139,19 @@ fn copied(arguments: &Arguments<'_>, line: usize, told: &str, collector: &mut Co
         Some(Reader::Sysctl) => sysctl::read(&content.numbered(), collector),
         Some(Reader::Tmpfiles) => tmpfiles::read(&content.numbered(), collector),
         Some(Reader::Systemd) => unit::read(&content.numbered(), Some(&path), collector),
-        None => collector.refuse(
-            line,
-            told,
-            "writes a file that sets nothing of the kernel, as far as planish knows",
-        ),
+        None if path == "/etc/default/grub" || path.starts_with("/etc/default/grub.d/") => {
+            grub::read(&content.numbered(), collector);
+        }
+        None => {
+            let is_place = crate::address::of_path(collector.catalogue, &path).is_ok();
+            let why = match is_place {
+                true => {
+                    "puts a file in the place of one of the kernel, which takes none: write it by a shell"
+                }
+                false => "writes a file that sets nothing of the kernel, as far as planish knows",
+            };
+            collector.refuse(line, told, why);
+        }
     }
 }
 

@@ -240,7 +240,7 @@ pub(super) fn is_doing(words: &[&str]) -> bool {
         "ethtool" => rest.first().is_some_and(|option| cards::option(option).is_some()),
         "blockdev" => rest.first().is_some_and(|option| option.starts_with("--set")),
         "ulimit" => rest.iter().any(|word| !word.starts_with('-')),
-        "cpupower" => rest.first() == Some(&"frequency-set"),
+        "cpupower" => rest.contains(&"frequency-set"),
         "ip" | "tc" => rest.iter().any(|word| ["set", "add", "replace", "change", "del"].contains(word)),
         first => DOING.contains(&first),
     }
@@ -296,6 +296,28 @@ pub(super) fn program_line(plain: &Plain<'_>, is_bash: bool, collector: &mut Col
     collector.all_accepted(before)
 }
 
+/// `cpupower frequency-set`: a governor. What it sets besides is told by itself.
+fn cpupower(plain: &Plain<'_>, words: &[&str], collector: &mut Collector<'_>) {
+    const KNOWN: &str = "of cpupower only frequency-set -g GOVERNOR is known";
+    let (line, text) = (plain.line, plain.text);
+    // That is what it does without.
+    let of_all = |words: &[&str]| matches!(words, ["-c" | "--cpu", "all", ..]);
+    let words = if of_all(words) { &words[2..] } else { words };
+    match words {
+        ["frequency-set", given @ ..] if !given.is_empty() && given.len().is_multiple_of(2) => {
+            for pair in given.chunks(2) {
+                match pair {
+                    ["-g" | "--governor", governor] => {
+                        collector.knob(line, text, "cpu.governor", None, governor);
+                    }
+                    _ => collector.refuse(line, &format!("cpupower frequency-set {}", pair.join(" ")), KNOWN),
+                }
+            }
+        }
+        _ => collector.refuse(line, text, KNOWN),
+    }
+}
+
 fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
     let (line, text) = (plain.line, plain.text);
     let words: Vec<&str> = plain.words.iter().map(|word| word.text.as_str()).collect();
@@ -308,12 +330,7 @@ fn single(plain: &Plain<'_>, is_bash: bool, collector: &mut Collector<'_>) {
         _ if written::reloads(&words, &collector.written) => {}
         "systemd-tmpfiles" => collector.refuse(line, text, OTHER_FILES),
         "sysctl" => sysctl(plain, collector),
-        "cpupower" => match words.as_slice() {
-            [_, "frequency-set", "-g" | "--governor", governor] => {
-                collector.knob(line, text, "cpu.governor", None, governor)
-            }
-            _ => collector.refuse(line, text, "of cpupower only frequency-set -g GOVERNOR is known"),
-        },
+        "cpupower" => cpupower(plain, &words[1..], collector),
         "ethtool" => ethtool(plain, collector),
         "grubby" if plain.words.iter().any(names_files) => collector.refuse(line, text, NAMES),
         "grubby" => {

@@ -153,6 +153,37 @@ fn odd_forms_of_tmpfiles_are_read_as_systemd_does() {
 }
 
 #[test]
+fn brackets_of_a_path_are_those_of_the_profile() {
+    for (path, row) in [
+        ("/sys/devices/system/cpu/cpu[0-3]/cpufreq/scaling_governor", "cpu.governor Some(\"[0-3]\")"),
+        ("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor", "cpu.governor None"),
+        ("/sys/block/nvme[!0]n1/queue/scheduler", "block.scheduler Some(\"nvme[!0]n1\")"),
+        ("/sys/block/nvme[0-9]*/queue/scheduler", "block.scheduler Some(\"nvme[0-9]*\")"),
+        ("/sys/block/nvme[^0]n1/queue/scheduler", ""),
+        ("/sys/block/sd[[:alpha:]]/queue/scheduler", ""),
+    ] {
+        let value = if row.starts_with("cpu") { "performance" } else { "none" };
+        let imported = read(&format!("w {path} - - - - {value}\n"), ImportFormat::Tmpfiles);
+        let only = |want: &Want| match want {
+            Want::Case(case) => case.only.clone(),
+            _ => None,
+        };
+        let found = imported.profile.want.iter().map(|(id, want)| format!("{id} {:?}", only(want)));
+        assert_eq!(found.collect::<Vec<_>>().join(", "), row, "{path}");
+    }
+}
+
+#[test]
+fn braces_of_a_path_of_tmpfiles_are_each_of_their_paths() {
+    let text = "w /sys/block/{sda,sdb}/queue/read_ahead_kb - - - - 64\n\
+                w /sys/block/sdb/queue/read_ahead_kb - - - - 128\n";
+    let imported = read(text, ImportFormat::Tmpfiles);
+    let lines = told(&imported);
+    assert_eq!(lines[..2], ["1 block.read_ahead_kb", "1 block.read_ahead_kb"], "{lines:?}");
+    assert_eq!(overridden(&imported), [(2, 1)]);
+}
+
+#[test]
 fn a_place_is_known_by_each_of_its_names() {
     for (path, row) in [
         ("/sys/devices/system/cpu/cpufreq/policy*/scaling_governor", "cpu.governor None performance"),
@@ -362,7 +393,7 @@ fn places_are_named_as_a_profile_names_them() {
     let text = "w /sys/block/nvme0n1/queue/scheduler - - - - none\n\
                 w /sys/block/sd*/queue/scheduler - - - - mq-deadline\n\
                 w /sys/devices/system/cpu/cpu*/cpuidle/state3/disable - - - - 1\n\
-                w /sys/devices/system/cpu/cpu*/cpuidle/state[2-9]/disable - - - - 1\nd /run/x - - -\n";
+                w /sys/devices/system/cpu/cpu*/cpuidle/state[^2]/disable - - - - 1\nd /run/x - - -\n";
     let imported = read(text, ImportFormat::guess(text));
     assert_eq!(imported.format, ImportFormat::Tmpfiles);
     let Want::Cases(cases) = want(&imported, "block.scheduler") else { panic!("two disks") };

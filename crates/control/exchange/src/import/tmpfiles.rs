@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_formats::tmpfiles::Line;
+use planish_model::place;
 
 use super::collect::Collector;
 
@@ -43,12 +44,14 @@ pub(super) fn read_lines<'l>(
                 continue;
             }
         };
-        if let Some(first) = seen.get(&line.path) {
-            let reason = format!("line {first} has this path, and of two lines for one the first counts");
-            collector.pass_over(number, text, *first, &reason);
-            continue;
+        for path in place::in_braces(&line.path) {
+            if let Some(first) = seen.get(&path).filter(|first| **first != number) {
+                let reason = format!("line {first} has this path, and of two lines for one the first counts");
+                collector.pass_over(number, text, *first, &reason);
+                continue;
+            }
+            collector.path(number, &path, &value);
+            seen.insert(path, number);
         }
-        collector.path(number, &line.path, &value);
-        seen.insert(line.path, number);
     }
 }

@@ -74,6 +74,14 @@ impl<'p> Set<'p> {
         }
         is_in != self.is_contrary
     }
+
+    /// All that are in it, of the characters that the kernel names things with; `None` where they are not told one by
+    /// one, or where one of them would be more than itself in a pattern.
+    fn each(self) -> Option<Vec<char>> {
+        let is_told = !self.is_contrary && self.body.is_ascii();
+        let all: Vec<char> = ('!'..='~').filter(|c| is_told && *c != '/' && self.has(*c)).collect();
+        (is_told && !all.iter().any(|c| "*?[".contains(*c))).then_some(all)
+    }
 }
 
 /// The name of a class that a text begins with, and how long that is: `[:digit:]`.
@@ -201,6 +209,47 @@ pub fn includes(wide: &str, narrow: &str) -> bool {
     wide == narrow || Glob::of(wide).holds(&Glob::of(narrow))
 }
 
+/// Patterns that one with brackets comes to at most, where others are to have it without.
+const PATTERNS_MAX: usize = 128;
+
+/// Patterns without brackets which mean together what one with them means: `cpu[01]` is `cpu0` and `cpu1`. `None` where
+/// there would be more than a few, or none says it.
+#[must_use]
+pub fn without_brackets(pattern: &str) -> Option<Vec<String>> {
+    let mut all = vec![String::new()];
+    for piece in Glob::of(pattern).pieces() {
+        let each = match piece {
+            Piece::Is(c) => vec![c],
+            Piece::One => vec!['?'],
+            Piece::Many => vec!['*'],
+            Piece::Of(set) => set.each()?,
+        };
+        if all.len() * each.len() > PATTERNS_MAX {
+            return None;
+        }
+        let with = |before: &String| each.iter().map(|c| format!("{before}{c}")).collect::<Vec<_>>();
+        all = all.iter().flat_map(with).collect();
+    }
+    Some(all)
+}
+
+/// Why a pattern means no name at all, where a slip of the pen is what it takes for that.
+#[must_use]
+pub fn in_vain(pattern: &str) -> Option<&'static str> {
+    if pattern.contains(['{', '}']) {
+        return Some("braces choose nothing here: write a case for each, or brackets ([01])");
+    }
+    let glob = Glob::of(pattern);
+    if glob.open < pattern.len() {
+        return Some("nothing closes its bracket");
+    }
+    let is_empty = |piece: &Piece<'_>| match piece {
+        Piece::Of(set) => set.each().is_some_and(|all| all.is_empty()),
+        _ => false,
+    };
+    glob.pieces().iter().any(is_empty).then_some("nothing is in its brackets ([0-9] goes upwards)")
+}
+
 /// Words that braces in one are taken apart into at most: nobody writes more, and each pair may double their number.
 const WORDS_MAX: usize = 1024;
 /// The longest path of the kernel, in bytes.
@@ -309,6 +358,27 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn brackets_that_say_each_character_are_a_pattern_for_each() {
+        for (pattern, each) in [
+            ("cpu[0-3]", Some(&["cpu0", "cpu1", "cpu2", "cpu3"][..])),
+            ("nvme[01]n[12]", Some(&["nvme0n1", "nvme0n2", "nvme1n1", "nvme1n2"])),
+            ("sd[b-]*", Some(&["sd-*", "sdb*"])),
+            ("sd?", Some(&["sd?"])),
+            ("sd[b-a]", Some(&[])),
+            ("sd[a", Some(&["sd[a"])),
+            ("sd[!a]", None),
+            ("sd[*a]", None),
+            ("sd[à-é]", None),
+            ("sd[a-z][a-z]", None),
+        ] {
+            let found = without_brackets(pattern);
+            let found: Option<Vec<&str>> = found.as_ref().map(|all| all.iter().map(String::as_str).collect());
+            assert_eq!(found.as_deref(), each, "{pattern}");
+        }
+        assert_eq!(without_brackets("cpu[[:digit:]]").map(|all| all.len()), Some(10));
     }
 
     #[test]

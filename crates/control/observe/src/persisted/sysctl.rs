@@ -81,6 +81,12 @@ pub(crate) fn written_again(host: &Host, except: &[&str]) -> Vec<Setting> {
     lines.collect()
 }
 
+/// The lines that `sysctl --system` sets, in their order.
+pub(crate) fn loaded_by_all(host: &Host) -> Vec<Setting> {
+    let files = sources(host, false, &super::kept(&FOLDERS)).into_iter();
+    files.flat_map(|(file, text)| parse(&text, &file)).collect()
+}
+
 /// What the next boot may set besides: files of /run go with this one, and whoever wrote them may do so again.
 pub(crate) fn of_this_boot(host: &Host) -> Vec<Setting> {
     super::of_run(host, &FOLDERS, ".conf").iter().flat_map(|(file, text)| parse(text, file)).collect()

@@ -10,7 +10,7 @@ use planish_sys::file::BYTES_MAX;
 
 use super::places::Places;
 use super::{Look, profiles};
-use crate::persisted::sysctl;
+use crate::persisted::{Setting, sysctl};
 
 /// What texts say of each knob.
 #[derive(Default)]
@@ -58,6 +58,7 @@ impl Named {
                     self.may_set(by_name.chain(linked), from)
                 }
                 What::Load(path) => self.loaded(look, path, is_sure, from),
+                What::LoadAll => self.loaded_all(look, is_sure, from),
                 What::Profile(names) => self.may_set(profiles::made_active(look, names).into_iter(), from),
                 What::Named(text) => self.may_set(mentioned(places, text).into_iter(), from),
             };
@@ -92,21 +93,35 @@ impl Named {
         names_any
     }
 
-    /// `sysctl -p FILE`: of lines for one key the last counts.
+    /// `sysctl -p FILE`.
     fn loaded(&mut self, look: &Look<'_>, path: &str, is_sure: bool, from: &[&str]) -> bool {
         let mut lines = Vec::new();
         for file in files(&look.near, path) {
             let bytes = look.near.read_up_to(&file, BYTES_MAX).unwrap_or_default();
-            let text = String::from_utf8_lossy(&bytes);
-            lines.extend(sysctl::parse(&text, &file).into_iter().map(|line| (line, file.clone())));
+            lines.extend(sysctl::parse(&String::from_utf8_lossy(&bytes), &file));
         }
+        self.lines(look, &lines, is_sure, from)
+    }
+
+    /// `sysctl --system`, of which the pools of huge pages alone count. Their lines of others are for all nodes
+    /// together, and ours for each node behind them, in tmpfiles.d: those it takes away. Of every other key the line
+    /// that it sets last is the one that the boot set, and ours is among those.
+    fn loaded_all(&mut self, look: &Look<'_>, is_sure: bool, from: &[&str]) -> bool {
+        let mut lines = sysctl::loaded_by_all(look.host());
+        lines.retain(|line| look.places.name_in_sysfs(&line.path) != line.path);
+        self.lines(look, &lines, is_sure, from)
+    }
+
+    /// Lines of `sysctl`: of those for one key the last counts.
+    fn lines(&mut self, look: &Look<'_>, lines: &[Setting], is_sure: bool, from: &[&str]) -> bool {
         let mut names_any = false;
         let last: HashMap<&str, usize> =
-            lines.iter().enumerate().map(|(at, (line, _))| (line.path.as_str(), at)).collect();
-        for (at, (line, file)) in lines.iter().enumerate().filter(|(_, (line, _))| !line.value.is_empty()) {
+            lines.iter().enumerate().map(|(at, line)| (line.path.as_str(), at)).collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.value.is_empty()) {
             if last.get(line.path.as_str()) == Some(&at) {
                 let says = format!("{} = {}", line.path, line.value);
-                let from: Vec<&str> = from.iter().copied().chain([file.as_str()]).collect();
+                let file = line.source.rsplit_once(':').map_or(line.source.as_str(), |(file, _)| file);
+                let from: Vec<&str> = from.iter().copied().chain([file]).collect();
                 names_any |= self.written(look, &line.path, &says, is_sure, &from);
             }
         }

@@ -19,6 +19,7 @@ fn undecided() -> Vec<PipelineError> {
             near: text(),
             places: vec![text()],
         },
+        DecideError::NoPattern { knob: knob("block.scheduler"), only: text(), why: "braces" },
         DecideError::NoNode { knob: knob("hugepages.2m"), node: 9, nodes: vec![0] },
         DecideError::NoCpu {
             knob: knob("boot.isolcpus"),

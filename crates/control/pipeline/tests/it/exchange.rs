@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_exchange::{ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
+use planish_exchange::{ArgumentsBy, ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
 use planish_model::{
     Case, Catalogue, Class, Conditions, Knob, KnobId, Nodes, Observation, Plan, Profile, Undo, ValueType,
     VerdictKind, Want, place,
@@ -241,7 +241,11 @@ fn every_row_comes_back_from_every_format_or_is_exempt_by_name() {
             }
             let (name, summary) = ("mine".to_owned(), "A test.".to_owned());
             let (items, left_out, not_here) = (vec![item.clone()], Vec::new(), Vec::new());
-            let back = come_back(&session, format, &Outgoing { name, summary, items, left_out, not_here });
+            let back = come_back(
+                &session,
+                format,
+                &Outgoing { name, summary, items, left_out, not_here, arguments_by: ArgumentsBy::default() },
+            );
             assert!(is_same(catalogue, &item, &back), "{item:?} as {}: {:?}", format.name(), back.want);
             pairs += 1;
         }
@@ -318,7 +322,7 @@ fn what_a_plan_of_this_host_refuses_goes_out_in_no_format() {
 
 /// The forms of `only` that mean one place of a knob, or several of them: what fills the first hole and each other one,
 /// the component as a plan shows it, and patterns of each.
-const FORMS: [&str; 10] = [
+const FORMS: [&str; 11] = [
     "VALUE",
     "VALU*",
     "*",
@@ -326,6 +330,7 @@ const FORMS: [&str; 10] = [
     "FOLDE*",
     "*OLDER",
     "?OLDER",
+    "[F]OLDER",
     "HOLE=VALUE",
     "HOLE=FOLDER",
     "LAST=VALUE",
@@ -348,6 +353,7 @@ fn form(form: &str, knob: &Knob, at: &str) -> Option<String> {
         "FOLDE*" => format!("{}*", without_last(folder)),
         "*OLDER" => format!("*{}", &folder[1..]),
         "?OLDER" => format!("?{}", &folder[1..]),
+        "[F]OLDER" => format!("[{}-{}]{}", &folder[..1], &folder[..1], &folder[1..]),
         "HOLE=FOLDER" => format!("{hole}={folder}"),
         "HOLE=VALUE" | "LAST=VALUE" => format!("{hole}={value}"),
         form => form.to_owned(),

@@ -10,7 +10,7 @@ use planish_pipeline::{
 
 use crate::tree::*;
 
-pub fn apply_here(tree: &Tree, source: &planish_pipeline::Source) -> planish_pipeline::Applied {
+pub fn apply_here(tree: &Tree, source: &Source) -> planish_pipeline::Applied {
     let session = tree.session();
     let plan = plan_of(&session, source);
     apply(&session, &plan, &ApplyOptions::default()).expect("applied")
@@ -711,11 +711,7 @@ fn a_row_of_ones_own_for_a_place_of_the_catalogue_stops_every_plan() {
                source = \"s\"\nproof = \"none yet\"\n";
     tree.put("/etc/planish/knobs/own.toml", row);
     for id in ["my.swappiness", "vm.swappiness"] {
-        let error = planish_pipeline::plan(
-            &tree.session(),
-            &profile("own", &[(id, Want::Int(5))]),
-            &Default::default(),
-        );
+        let error = plan(&tree.session(), &profile("own", &[(id, Want::Int(5))]), &Default::default());
         let error = error.expect_err("its class and its bounds would be another one's");
         assert_eq!(error.exit(), Exit::Usage);
         let told = std::error::Error::source(&error).expect("why").to_string();

@@ -811,3 +811,40 @@ fn who_writes_over_what_is_only_kept_is_named_before_it_is_written() {
     tree.put("/etc/systemd/system/disable-thp.service", &unit.replace("defer", "madvise"));
     assert_eq!(named(true), [of("sysctl.d", ZONE_RECLAIM.to_owned())]);
 }
+
+/// A line of others for the pools of all nodes is set before ours for each node, and takes those away where a boot sets
+/// it once more.
+#[test]
+fn a_pool_is_overwritten_by_whoever_loads_the_lines_for_all_nodes_again() {
+    let rc_local = &[(RC_LOCAL, "#!/bin/sh\nsysctl --system\n")][..];
+    let tuned = &[
+        ("/proc/812/comm", "tuned\n"),
+        ("/etc/tuned/active_profile", "mine\n"),
+        ("/etc/tuned/mine/tuned.conf", "[main]\nsummary=x\n[sysctl]\nvm.stat_interval=9\n"),
+    ][..];
+    let (all, pages) = ("/sys/kernel/mm/hugepages/hugepages-2048kB", "vm.nr_hugepages = 100\n");
+    for (files, by, line) in [
+        (rc_local, "rc.local", pages),
+        (tuned, "tuned", pages),
+        (&[], "", pages),
+        (rc_local, "", "vm.stat_interval = 9\n"),
+    ] {
+        let tree = with_texts(files);
+        tree.put("/etc/sysctl.d/50-db.conf", line);
+        for folder in [pool(0), pool(1)].map(|place| place.replace("/nr_hugepages", "")) {
+            ["nr", "free"]
+                .into_iter()
+                .for_each(|file| tree.put(&format!("{folder}/{file}_hugepages"), "50\n"));
+        }
+        ["nr", "free"].into_iter().for_each(|file| tree.put(&format!("{all}/{file}_hugepages"), "100\n"));
+        let need = Want::Need { need_bytes: 128 << 20, nodes: planish_model::Nodes::Spread };
+        let source = profile("own", &[("hugepages.2m", need)]);
+        let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+        apply(&tree.session(), &planned(&tree.session(), &source, &[]), &persist).expect("applied");
+        let rows = check(&tree.session(), Some(&source)).expect("checked").drift.knobs;
+        let row = rows.iter().find(|row| row.place == pool(0)).expect("a row");
+        let found = row.overwritten_by.as_ref().map_or("", |by| by.writer.as_str());
+        let state = if by.is_empty() { DriftState::Ok } else { DriftState::OverwrittenAtBoot };
+        assert_eq!((row.state, found), (state, by), "{row:?}");
+    }
+}

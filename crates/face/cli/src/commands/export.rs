@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{ExportFormat, beyond, export};
+use planish_exchange::{ExportFormat, Item, beyond, export_by};
 use planish_model::{Exit, KnobId, quoted};
 use planish_pipeline::{LeftOut, Source, outgoing};
 use planish_report::{ExportReport, ExportRow, LeftOutRow};
@@ -68,19 +68,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     args.contents.refuse_beside_file(&args.source, context)?;
     let out = outgoing(&session, &Source::named(&args.source), &args.contents.options())?;
     let format = args.format.format();
-    let (items, odd): (Vec<_>, Vec<_>) =
-        out.items.into_iter().partition(|item| beyond(format, item).is_none());
+    let by = out.arguments_by;
+    let why_not = |item: &Item| beyond(format, item).or_else(|| by.beyond(format, item));
+    let (items, odd): (Vec<_>, Vec<_>) = out.items.into_iter().partition(|item| why_not(item).is_none());
+    // A script tells what it leaves to the command line of the kernel, in a comment.
+    let in_comment = odd.iter().filter(|item| format == ExportFormat::Script && item.is_boot());
+    let told: Vec<Item> = items.iter().chain(in_comment).cloned().collect();
     let odd = odd.iter().filter_map(|item| {
-        let reason = beyond(format, item)?.to_owned();
+        let reason = why_not(item)?.to_owned();
         Some(LeftOutRow { knob: item.knob.clone(), reason })
     });
     // Without a value a script is a comment and an exit, which would pass for one that sets something.
-    let files = match items.as_slice() {
-        [] => Vec::new(),
-        items => export(format, &out.name, &out.summary, items).map_err(|error| {
+    let files = if items.is_empty() {
+        Vec::new()
+    } else {
+        export_by(format, by, &out.name, &out.summary, &told).map_err(|error| {
             let cure = error.cure();
             Failure::usage(error).hint(cure)
-        })?,
+        })?
     };
     let is_carried = |knob: &KnobId| items.iter().any(|item| item.knob == *knob);
     let row = |row: LeftOut| LeftOutRow { knob: row.knob, reason: row.reason };

@@ -120,6 +120,11 @@ fn what_was_exported_is_told_how_to_install_and_keeps_what_was_allowed() {
     let none = on(sandbox.path(), &["export", "kernel-args", "two", "--allow", "availability"]);
     assert_eq!(message(&none, "next"), format!("{HERE} apply two --allow availability"));
     assert_eq!(none.exit, 1);
+    let args = "name = \"args\"\nsummary = \"s\"\n[want]\n\"boot.skew_tick\" = 1\n\"vm.swappiness\" = 1\n";
+    std::fs::write(sandbox.path().join("args.toml"), args).expect("a profile");
+    let script = on(sandbox.path(), &["export", "script", "./args.toml"]);
+    let files = script.envelope()["result"]["files"].to_string();
+    assert!(files.contains("command line:\\n#   skew_tick=1"), "the note says that it is there: {files}");
     // Nor is there a script that sets nothing, or a file for units of which nobody knows the name.
     let text =
         "name = \"units\"\nsummary = \"s\"\n[want]\n\"unit.nofile\" = { value = \"5000\", only = \"zz*\" }\n";

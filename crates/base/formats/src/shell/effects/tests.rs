@@ -14,6 +14,7 @@ fn told_of(text: &str, ask: Option<Ask<'_>>) -> Vec<String> {
             What::File(path) => format!("{sign}{path} {}", effect.says),
             What::Key(key) => format!("{sign}key {key} {}", effect.says),
             What::Load(path) => format!("{sign}load {path}"),
+            What::LoadAll => format!("{sign}load all"),
             What::Named(text) => format!("?{text}"),
             What::Profile(names) => format!("?profile {names}"),
             What::Below(folder, name) => format!("?{folder}/**/{name}"),
@@ -37,6 +38,14 @@ impl Files for Lying<'_> {
 }
 
 const P: &str = "/proc/sys/vm/swappiness";
+
+#[test]
+fn sysctl_loads_all_folders_where_it_is_told_to() {
+    let conf = "load /etc/sysctl.conf";
+    assert_eq!(told("sysctl --system"), ["=load all".to_owned(), format!("={conf}")]);
+    assert_eq!(told("sysctl --system -r '^net'"), ["?load all".to_owned(), format!("?{conf}")]);
+    assert_eq!(told("sysctl -q -p"), [format!("={conf}")]);
+}
 
 #[test]
 fn what_only_reads_writes_nothing() {
@@ -103,7 +112,6 @@ fn what_writes_is_told_with_its_words() {
         ("/usr/sbin/sysctl vm.swappiness=60", "=key vm.swappiness vm.swappiness=60"),
         ("busybox sysctl -w vm/swappiness=60", "=key vm/swappiness vm/swappiness=60"),
         ("sysctl -p", "=load /etc/sysctl.conf"),
-        ("sysctl --system", "=load /etc/sysctl.conf"),
         ("/usr/lib/systemd/systemd-sysctl /etc/my.conf", "=load /etc/my.conf"),
         ("sysctl -e -p /etc/my.conf", "=load /etc/my.conf"),
         ("sysctl -ep/etc/my.conf", "=load /etc/my.conf"),

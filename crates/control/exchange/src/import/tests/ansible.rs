@@ -252,3 +252,10 @@ fn plays_for_other_hosts_roles_and_what_stands_behind_an_end_are_refused() {
         Some("4 vm.swappiness")
     );
 }
+
+#[test]
+fn a_file_in_the_place_of_one_of_the_kernel_is_told_as_that() {
+    let text = "- hosts: all\n  tasks:\n  - copy: {dest: /sys/kernel/mm/ksm/run, content: \"0\"}\n";
+    let lines = told(&read(text, ImportFormat::Ansible));
+    assert!(lines[0].starts_with("3 - puts a file in the place of one of the kernel"), "{lines:?}");
+}

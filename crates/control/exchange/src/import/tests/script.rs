@@ -685,4 +685,8 @@ fn of_cpupower_it_is_said_what_is_read() {
         read("cpupower idle-set -D 0\ncpupower frequency-set -g performance\n", ImportFormat::Script);
     let refused = "1 - of cpupower only frequency-set -g GOVERNOR is known";
     assert_eq!(told(&imported), [refused, "2 cpu.governor"]);
+    let more = read("cpupower -c all frequency-set --governor performance -d 2.4GHz\n", ImportFormat::Script);
+    assert_eq!(told(&more), ["1 cpu.governor", refused]);
+    let some = read("cpupower -c 3 frequency-set -g performance\n", ImportFormat::Script);
+    assert_eq!(told(&some), [refused]);
 }
