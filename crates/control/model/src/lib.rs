@@ -109,5 +109,6 @@ pub use value::{
     is_cache, leaves_guards_out, listed, node_bytes, node_numbers, overridden, page_sizes, tmpfs_bytes,
 };
 pub use writer::{
-    Again, Said, Says, SecondWriter, SeenWriter, Writer, WriterAgain, WriterArguments, WriterSays, WriterScope,
+    Again, Said, Says, SecondWriter, SeenWriter, Writer, WriterAgain, WriterArguments, WriterSays,
+    WriterScope,
 };

@@ -201,8 +201,9 @@ fn offered(host: &Host, knob: &Knob, path: &str, value: Option<&str>) -> Vec<Str
 /// How the file of a module ends, packed or not (kmod(8)).
 const MODULE_ENDS: [&str; 4] = [".ko", ".ko.xz", ".ko.zst", ".ko.gz"];
 
-/// The folder of the running kernel's modules; `None` where there is none, where nobody may load one any more, and where
-/// the kernel has no program to ask for one (`kernel/module/kmod.c`, `__request_module`: an empty path of modprobe).
+/// The folder of the running kernel's modules; `None` where there is none, where nobody may load one any more, and
+/// where the kernel has no program to ask for one (`kernel/module/kmod.c`, `__request_module`: an empty path of
+/// modprobe).
 fn folder_of_modules(host: &Host, release: &str) -> Option<String> {
     let is = |name: &str, text: &str| {
         host.read(&format!("/proc/sys/kernel/{name}")).is_ok_and(|shown| shown.trim() == text)

@@ -607,27 +607,30 @@ fn what_cpupower_ethtool_and_blockdev_set_is_theirs() {
     assert!(sets("cpu.governor", "powersave") && sets("net.rings_rx", "512"));
 }
 
+/// Whether a writer sets (`=`), or may set (`?`), each of these places.
+fn signs_of(root: &Path, id: &str, knob: &str, places: &[&str]) -> String {
+    let catalogue = Catalogue::embedded().expect("sound");
+    let seen = seen_in(root).into_iter().find(|writer| writer.id == id).expect("it is");
+    let knob = KnobId::new(knob);
+    let sign = |place: &str| match catalogue.only_may_write(&seen, &knob, Some(place)) {
+        true => '?',
+        false if catalogue.writes(&seen, &knob, Some(place)) => '=',
+        false => '-',
+    };
+    places.iter().map(|place| sign(place)).collect()
+}
+
+/// Two disks, each with the place of its read-ahead.
+const READ_AHEAD: [&str; 2] =
+    ["/sys/block/sda/queue/read_ahead_kb", "/sys/block/nvme0n1/queue/read_ahead_kb"];
+
 /// Who tunes one disk, card or node by hand is no writer of the others.
 #[test]
 fn a_writer_of_one_place_writes_no_other_of_its_knob() {
     let tree = tempfile::tempdir().expect("a folder");
     let root = tree.path();
-    let catalogue = Catalogue::embedded().expect("sound");
     write(root, "/sys/class/net/eno1/mtu", "1500\n");
-    // Whether a writer sets, or may set, each of these.
-    let told = |id: &str, knob: &str, places: &[&str]| {
-        let seen = seen_in(root).into_iter().find(|writer| writer.id == id).expect("it is");
-        let knob = KnobId::new(knob);
-        let sign = |place: &str| match catalogue.only_may_write(&seen, &knob, Some(place)) {
-            true => '?',
-            false if catalogue.writes(&seen, &knob, Some(place)) => '=',
-            false => '-',
-        };
-        places.iter().map(|place| sign(place)).collect::<String>()
-    };
-    let queue = |file: &str| ["sda", "nvme0n1"].map(|disk| format!("/sys/block/{disk}/queue/{file}"));
-    let [sda, nvme] = queue("read_ahead_kb");
-    let disks = [sda.as_str(), nvme.as_str()];
+    let told = |id: &str, knob: &str, places: &[&str]| signs_of(root, id, knob, places);
     for (text, signs) in [
         ("blockdev --setra 4096 /dev/sda", "=-"),
         ("blockdev --setra 4096 /dev/nvme0n1p2", "-="),
@@ -643,7 +646,7 @@ fn a_writer_of_one_place_writes_no_other_of_its_knob() {
         ("blockdev --setra 8 /dev/sda; own-program /sys/block/sda/queue/read_ahead_kb", "=?"),
     ] {
         executable(root, "/etc/rc.local", format!("#!/bin/sh\n{text}\n"));
-        assert_eq!(told("rc.local", "block.read_ahead_kb", &disks), signs, "{text}");
+        assert_eq!(told("rc.local", "block.read_ahead_kb", &READ_AHEAD), signs, "{text}");
     }
     let cards = ["eno1", "ens3f0"].map(|card| format!("/planish/ethtool/{card}/rings_rx"));
     let cards = [cards[0].as_str(), cards[1].as_str()];
@@ -669,8 +672,13 @@ fn a_writer_of_one_place_writes_no_other_of_its_knob() {
         assert_eq!(told("rc.local", "hugepages.2m", &[&pools[0], &pools[1]]), signs, "{text}");
         assert_eq!(told("rc.local", "hugepages.2m.total", &[all]), "=", "{text}");
     }
+}
 
-    // A section of tuned for some devices, and one for all.
+/// A section of tuned for some devices, and one for all.
+#[test]
+fn a_section_of_tuned_writes_its_devices() {
+    let tree = tempfile::tempdir().expect("a folder");
+    let root = tree.path();
     write(root, "/run/tuned/tuned.pid", "812\n");
     write(root, "/etc/tuned/active_profile", "db\n");
     for (devices, signs) in [
@@ -682,7 +690,7 @@ fn a_writer_of_one_place_writes_no_other_of_its_knob() {
     ] {
         let profile = format!("[disk]\n{devices}readahead=4096\n");
         write(root, "/etc/tuned/profiles/db/tuned.conf", profile);
-        assert_eq!(told("tuned", "block.read_ahead_kb", &disks), signs, "{devices}");
+        assert_eq!(signs_of(root, "tuned", "block.read_ahead_kb", &READ_AHEAD), signs, "{devices}");
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use planish_model::{
     BootFiles, BootLoader, Caused, Class, DriftState, EntryId, EntryState, EntryStep, Generator, KnobCheck,
-    KnobId, NOT_GIVEN, Original, Outcome, OutcomeKind, Persisted, Said, SeenWriter, ShortGrant, Skipped, Step,
-    Undo, ValueType, Verdict, VerdictKind, When,
+    KnobId, NOT_GIVEN, Original, Outcome, OutcomeKind, Persisted, Said, SeenWriter, ShortGrant, Skipped,
+    Step, Undo, ValueType, Verdict, VerdictKind, When,
 };
 use proptest::prelude::*;
 

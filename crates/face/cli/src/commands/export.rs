@@ -115,16 +115,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let Some(folder) = &args.output else {
         return Ok(answer.next(context.again("--output DIR")));
     };
-    // All of them or none: half an export would mix two.
-    let places = report.files.iter().map(|file| {
-        let path = place(folder, file);
-        is_new(&path, &file.text).map(|is_new| (path, is_new))
-    });
-    let places: Vec<(PathBuf, bool)> = places.collect::<Result<_, _>>()?;
-    for (file, (path, is_new)) in report.files.iter().zip(places) {
-        if is_new {
-            save(&path, &file.text)?;
-        }
+    for path in save_all(&report, folder)? {
         answer = answer.note(format!("written: {}", path.display()));
     }
     for note in installed(format, &out.name, folder, &report) {
@@ -135,6 +126,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let words = args.contents.words();
     let command = if words.is_empty() { "check" } else { "plan" };
     Ok(answer.next(context.line(&format!("{command} {}{words}", quoted(&args.source)))))
+}
+
+/// Writes all files or none: half an export would mix two. Tells where they lie.
+fn save_all(report: &ExportReport, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let places = report.files.iter().map(|file| {
+        let path = place(folder, file);
+        is_new(&path, &file.text).map(|is_new| (path, is_new))
+    });
+    let places: Vec<(PathBuf, bool)> = places.collect::<Result<_, _>>()?;
+    for (file, (path, _)) in report.files.iter().zip(&places).filter(|(_, (_, is_new))| *is_new) {
+        save(path, &file.text)?;
+    }
+    Ok(places.into_iter().map(|(path, _)| path).collect())
 }
 
 /// How what was written is put to work, each step as it is typed by root.

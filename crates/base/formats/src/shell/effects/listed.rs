@@ -40,8 +40,8 @@ pub(super) fn is_filter(command: &Command<'_>) -> bool {
 }
 
 impl Finder<'_> {
-    /// The words that commands tell, whichever of them a filter behind lets through: of `ls -d PATTERN` and `echo PATTERN`
-    /// those of the pattern. Names in a folder, which `ls FOLDER` tells, are anything.
+    /// The words that commands tell, whichever of them a filter behind lets through: of `ls -d PATTERN` and `echo
+    /// PATTERN` those of the pattern. Names in a folder, which `ls FOLDER` tells, are anything.
     pub(super) fn listed(&self, commands: &str, depth: usize) -> Option<Filled> {
         let first = bare(commands.split_whitespace().next()?);
         let looks = self.looks.get();
