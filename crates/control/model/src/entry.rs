@@ -402,6 +402,21 @@ impl EntryStep {
         if self.is_undone() { 0 } else { self.pages_held() }
     }
 
+    /// Leaves it so many pages of its pool: the others are somebody else's by now. Says why, and what that goes by.
+    pub fn lower_to(&mut self, still: u64, reason: String, since: &str) {
+        let (knob, place, held) = (self.knob.clone(), self.place.clone(), self.pages_held());
+        let mut outcome =
+            self.outcome.take().unwrap_or_else(|| Outcome::new(knob, place, OutcomeKind::Lowered));
+        // What it held before the first loss: told of a second one, too.
+        let was = outcome.short.take().filter(|_| outcome.outcome == OutcomeKind::Lowered);
+        let asked = was.map_or(held, |was| was.asked);
+        outcome.outcome = OutcomeKind::Lowered;
+        outcome.granted_pages = Some(still);
+        outcome.detail = Some(format!("{reason}; {since}, so that {still} of {asked} pages are ours still"));
+        outcome.short = Some(ShortGrant { asked, granted: still, reason, fits: None });
+        (self.outcome, self.undone) = (Some(outcome), None);
+    }
+
     /// Whether somebody took pages of the pool since it was raised.
     #[must_use]
     pub fn is_lowered(&self) -> bool {

@@ -7,9 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    Coupling, Entry, EntryId, EntryStep, Original, Outcome, OutcomeKind, PoolLine, ShortGrant, Undo,
-};
+use crate::{Coupling, Entry, EntryId, EntryStep, Original, Outcome, OutcomeKind, PoolLine, Undo};
 
 /// The entries as they are in this boot. Steps keep their numbers.
 ///
@@ -53,7 +51,7 @@ pub fn in_boot(entries: &[Entry], boot_id: &str, pool_pages: &dyn Fn(&str) -> Op
 /// asked for them anew.
 ///
 /// Whoever sets the pools of all nodes together has the kernel take pages from any of them: where a pool of ours was
-/// lowered and all of this size have no more than others had in them, nothing of ours is left.
+/// lowered, no more of ours is left than all of this size have beside what others had in them.
 ///
 /// Such a step is [`OutcomeKind::Lowered`]. A pool in whose write a kill came is left as it is: nobody knows yet what
 /// is held of it.
@@ -80,9 +78,9 @@ fn count_lowered(
         leave(seen, &in_place, there.saturating_sub(own), (&format!("the pool to {there}"), own));
         let all_there = others.keys().map(|place| pool_pages(place)).sum::<Option<u64>>();
         let all: u64 = others.values().sum();
-        if let Some(all_there) = all_there.filter(|there| *there <= all && held_in(seen, &in_size).is_some())
-        {
-            leave(seen, &in_size, 0, (&format!("the pools of all nodes to {all_there}"), all));
+        if let Some(there) = all_there.filter(|_| held_in(seen, &in_size).is_some()) {
+            let lowered = format!("the pools of all nodes to {there}");
+            leave(seen, &in_size, there.saturating_sub(all), (&lowered, all));
         }
     }
 }
@@ -107,19 +105,8 @@ fn leave(
         if still == held {
             continue;
         }
-        let (knob, place) = (step.knob.clone(), step.place.clone());
-        let mut outcome =
-            step.outcome.take().unwrap_or_else(|| Outcome::new(knob, place, OutcomeKind::Lowered));
-        // What it held before the first loss: told of a second one, too.
-        let was = outcome.short.take().filter(|_| outcome.outcome == OutcomeKind::Lowered);
-        let asked = was.map_or(held, |was| was.asked);
         let reason = format!("someone lowered {lowered} pages since");
-        outcome.outcome = OutcomeKind::Lowered;
-        outcome.granted_pages = Some(still);
-        let ours = format!("{still} of {asked} pages are ours still");
-        outcome.detail = Some(format!("{reason}; others had {others} when it was raised, so that {ours}"));
-        outcome.short = Some(ShortGrant { asked, granted: still, reason, fits: None });
-        (step.outcome, step.undone) = (Some(outcome), None);
+        step.lower_to(still, reason, &format!("others had {others} when it was raised"));
     }
 }
 
@@ -492,6 +479,7 @@ mod tests {
         assert_eq!(held([66, 65, 33]), [32, 32]);
         assert_eq!(held([45, 44, 11]), [0, 0], "100 in all, as before");
         assert_eq!(held([45, 65, 33]), [11, 32], "one pool");
+        assert_eq!(held([45, 54, 21]), [0, 20], "120 in all");
         // Who gives up his own elsewhere takes nothing of ours.
         assert_eq!(held([66, 65, 0]), [32, 32]);
     }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use planish_act::Sink;
 use planish_host::Host;
-use planish_model::{Entry, EntryStep, Outcome, PoolGoing, PoolUse, Undo};
+use planish_model::{Entry, EntryStep, Outcome, PoolGoing, PoolUse, Undo, page_pool};
 
 /// The pools of entries that hold pages, oldest entry first.
 ///
@@ -65,6 +66,25 @@ pub(crate) fn gone(
     let gone = granted.saturating_sub(taken_over).saturating_sub(left);
     let handed_back = shrank.map_or(gone, |shrank| gone.min(shrank));
     PoolGoing { taken_over, handed_back, in_use: Some(left), ..going }
+}
+
+/// Has an undo leave what a line of others gives the pools of all nodes together: whoever loads it means all pages that
+/// are there, and those that we were granted among them.
+pub(crate) fn within_lines(host: &Host, step: &mut EntryStep, sink: &dyn Sink) {
+    let whole = page_pool::whole_of(&step.place).unwrap_or_else(|| step.place.clone());
+    let Some((line, source)) = planish_observe::pages_for_all_nodes(host, &whole) else { return };
+    let number = |place: &str| sink.read(place).ok()?.trim().parse::<u64>().ok();
+    let pages = |place: &String| {
+        let lent =
+            place.strip_suffix("nr_hugepages").and_then(|at| number(&format!("{at}surplus_hugepages")));
+        Some(number(place)?.saturating_sub(lent.unwrap_or(0)))
+    };
+    let Some(there) = step.others.keys().map(pages).sum::<Option<u64>>() else { return };
+    let spare = there.saturating_sub(line);
+    if step.still_held() > spare {
+        let since = format!("there are {there}");
+        step.lower_to(spare, format!("{source} gives all nodes together {line} pages"), &since);
+    }
 }
 
 /// The steps of an entry that hold pages of pools.

@@ -15,7 +15,7 @@ use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
 use crate::{
-    copied, devices, gone, install, next_boot, program, relocate, settle, transition, unborne, units,
+    copied, devices, gone, install, next_boot, pools, program, relocate, settle, transition, unborne, units,
     until_reboot,
 };
 
@@ -468,7 +468,10 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let resolved = resolved(session, now, index, &known);
+            let mut resolved = resolved(session, now, index, &known);
+            if step.undo == Undo::Subtract && !force && !step.others.is_empty() {
+                pools::within_lines(host, &mut resolved.step, sink);
+            }
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {

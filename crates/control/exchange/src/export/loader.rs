@@ -15,6 +15,8 @@ pub enum ArgumentsBy {
     DropIn(Generator),
     /// No program or file of which tasks could say that it is there.
     Nothing,
+    /// Nobody here knows: the loader is another one, or its files are root's to read.
+    Unknown,
 }
 
 impl ArgumentsBy {
@@ -22,7 +24,11 @@ impl ArgumentsBy {
     /// for.
     #[must_use]
     pub fn of(loader: &BootLoader) -> Self {
-        let BootLoader::Known(files) = loader else { return Self::Nothing };
+        let files = match loader {
+            BootLoader::Known(files) => files,
+            BootLoader::Outside { .. } => return Self::Nothing,
+            BootLoader::Unknown { .. } => return Self::Unknown,
+        };
         match files.generator {
             Some(generator) if files.own.is_some() => Self::DropIn(generator),
             // systemd-boot has entries, too, and no grubby.
@@ -34,15 +40,24 @@ impl ArgumentsBy {
     /// Why a format does not carry an item to a host of this loader; `None` where it does.
     #[must_use]
     pub fn beyond(self, format: ExportFormat, item: &Item) -> Option<&'static str> {
-        (self == Self::Nothing && format == ExportFormat::Ansible && item.is_boot()).then_some(
-            "set on the kernel command line, and this host has neither grubby nor drop-ins of GRUB: export kernel-args",
-        )
+        let why = match self {
+            Self::Grubby | Self::DropIn(_) => return None,
+            Self::Nothing => {
+                "set on the kernel command line, and this host has neither grubby nor drop-ins of GRUB: \
+                 export kernel-args"
+            }
+            Self::Unknown => {
+                "set on the kernel command line, and what boots this host is not known, or is root's to read: \
+                 export kernel-args, or export as root"
+            }
+        };
+        (format == ExportFormat::Ansible && item.is_boot()).then_some(why)
     }
 
     /// The tasks that give these arguments, for a profile of a name.
     pub(super) fn tasks(self, name: &str, given: &str) -> String {
         match self {
-            Self::Grubby | Self::Nothing => format!(
+            Self::Grubby | Self::Nothing | Self::Unknown => format!(
                 "- name: {name} kernel command line\n  become: true\n  \
                  ansible.builtin.command: grubby --update-kernel=ALL --args=\"{given}\"\n"
             ),

@@ -141,6 +141,10 @@ fn tasks_give_arguments_by_what_the_loader_of_the_host_has() {
     assert_eq!(files("GRUB", None, Some(Generator::Grub2Mkconfig)), ArgumentsBy::Nothing);
     assert_eq!(files("systemd-boot", None, None), ArgumentsBy::Nothing);
     assert_eq!(ArgumentsBy::of(&BootLoader::default()), ArgumentsBy::Nothing);
+    let unread = BootLoader::Unknown { reason: "not to be read".to_owned(), cure: "as root".to_owned() };
+    assert_eq!(ArgumentsBy::of(&unread), ArgumentsBy::Unknown);
+    let why = ArgumentsBy::Unknown.beyond(ExportFormat::Ansible, &items[0]);
+    assert!(why.is_some_and(|why| why.contains("not known")), "{why:?}");
 }
 
 #[test]

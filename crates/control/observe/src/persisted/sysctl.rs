@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 use planish_formats::sysctl::{Line, in_order};
 use planish_host::Host;
-use planish_model::{BootValue, NOT_GIVEN, Persisted, place};
+use planish_model::{BootValue, NOT_GIVEN, Persisted, page_pool, place};
 
 use super::{Setting, files};
 use crate::writers;
@@ -85,6 +85,17 @@ pub(crate) fn written_again(host: &Host, except: &[&str]) -> Vec<Setting> {
 pub(crate) fn loaded_by_all(host: &Host) -> Vec<Setting> {
     let files = sources(host, false, &super::kept(&FOLDERS)).into_iter();
     files.flat_map(|(file, text)| parse(&text, &file)).collect()
+}
+
+/// Pages that lines of others give the pools of all nodes together, and the line: of the last one for the file in /sys
+/// that sets them.
+pub fn pages_for_all_nodes(host: &Host, whole: &str) -> Option<(u64, String)> {
+    let meminfo = host.read("/proc/meminfo").ok()?;
+    let default_page = crate::tables::meminfo(&meminfo).get("Hugepagesize").copied();
+    let is_of = |line: &Setting| page_pool::in_sysfs(&line.path, default_page).as_deref() == Some(whole);
+    let line = loaded_by_all(host).into_iter().rfind(is_of)?;
+    let pages = line.value.trim().parse().ok().filter(|_| Persisted::own_file(&line.source).is_none())?;
+    Some((pages, line.source))
 }
 
 /// What the next boot may set besides: files of /run go with this one, and whoever wrote them may do so again.

@@ -138,16 +138,29 @@ fn push(files: &mut Says, knob: &KnobId, file: Said) {
 
 /// The places of a knob that a path means, as a pattern in the names of its row. None where it may be any of them: of a
 /// path by which a host has other names for them (a frequency is that of all CPUs of its policy, a disk may be called
-/// by its numbers, a card by an `altname`), and of one that is for all of them.
+/// by its numbers or by a link of udev, a card by an `altname`), of one that is for all of them, and of one with signs
+/// that nobody has taken apart.
 pub(super) fn places_of(look: &Look<'_>, knob: &Knob, path: &str) -> Option<String> {
     let name = place::canonical(path);
     let is_other = || {
         name.contains("/cpufreq/")
+            || name.contains(['{', '}', ','])
+            || name.contains("/../")
             || name.strip_prefix("/sys/block/").is_some_and(|disk| disk.contains(':'))
+            || path.strip_prefix(BY_DEVICE).is_some_and(|disk| is_no_disk(look, disk))
             || name.strip_prefix(place::CARDS).is_some_and(|card| is_no_card(look, card))
     };
     let is_told = knob.has_holes() && place::is_of_row(&knob.path, &name) && !is_other();
     is_told.then(|| name.into_owned())
+}
+
+/// Disks by the names of their devices: by numbers, and what a text calls one in `/dev`.
+const BY_DEVICE: &str = "/sys/dev/block/";
+
+/// Whether a place begins with what is no name of a disk here, and no pattern of one.
+fn is_no_disk(look: &Look<'_>, place: &str) -> bool {
+    let name = place.split('/').next().unwrap_or_default();
+    !look.near.list("/sys/block").iter().any(|disk| place::matches(name, disk))
 }
 
 /// Whether a place of a card begins with a name that none has here.

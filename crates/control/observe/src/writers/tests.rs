@@ -630,6 +630,7 @@ fn a_writer_of_one_place_writes_no_other_of_its_knob() {
     let tree = tempfile::tempdir().expect("a folder");
     let root = tree.path();
     write(root, "/sys/class/net/eno1/mtu", "1500\n");
+    READ_AHEAD.iter().for_each(|place| write(root, place, "128\n"));
     let told = |id: &str, knob: &str, places: &[&str]| signs_of(root, id, knob, places);
     for (text, signs) in [
         ("blockdev --setra 4096 /dev/sda", "=-"),
@@ -642,6 +643,11 @@ fn a_writer_of_one_place_writes_no_other_of_its_knob() {
         // Whose numbers these are only the host tells.
         ("echo 4096 > /sys/dev/block/8:0/queue/read_ahead_kb", "=="),
         ("blockdev --setra 4096 /dev/mapper/x", "=="),
+        // By a link of udev, and parts of disks by a pattern.
+        ("blockdev --setra 4096 /dev/sdf", "=="),
+        ("blockdev --setra 4096 /dev/nvme*n1p*", "=="),
+        ("for d in /sys/dev/block/259*; do echo 8 > $d/queue/read_ahead_kb; done", "=="),
+        ("echo 8 | tee /sys/block/nvme{0,{1,2}}n1/queue/read_ahead_kb", "=="),
         ("own-program /sys/block/sda/queue/read_ahead_kb", "??"),
         ("blockdev --setra 8 /dev/sda; own-program /sys/block/sda/queue/read_ahead_kb", "=?"),
     ] {

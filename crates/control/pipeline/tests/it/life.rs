@@ -447,6 +447,24 @@ fn an_undo_takes_no_pages_of_others_beside_an_entry_that_came_short() {
     assert_eq!(tree.get(&pool(1)), "1\n");
 }
 
+/// Whoever sets all nodes by a line means all pages that are there: what comes after us, too.
+#[test]
+fn an_undo_leaves_what_a_line_of_others_gives_all_nodes() {
+    for (line, left, exit) in [(16, "16\n", Exit::Findings), (4, "4\n", Exit::Done)] {
+        let tree = Tree::new();
+        tree.edit(&pool(0), "0");
+        apply_here(&tree, &of_pool("a", 0, 16));
+        let line = line + tree.get(&pool(1)).trim().parse::<u64>().expect("pages");
+        tree.put("/etc/sysctl.d/99-db.conf", &format!("vm.nr_hugepages = {line}\n"));
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, tree.get(&pool(0)).as_str()), (exit, left), "{undone:#?}");
+        let told = format!("/etc/sysctl.d/99-db.conf:1 gives all nodes together {line} pages");
+        let outcomes = undone.entries.iter().flat_map(|(_, outcomes)| outcomes);
+        let mut details = outcomes.filter_map(|outcome| outcome.detail.as_deref());
+        assert!(details.any(|detail| detail.contains(&told)), "{:?}", undone.entries);
+    }
+}
+
 /// What is left of an entry is given back by its own undo, whatever was written between the loss and that.
 #[test]
 fn what_is_left_of_a_lowered_pool_is_given_back() {

@@ -624,7 +624,7 @@ fn what_cannot_be_followed_may_be_below_a_folder_that_is_named() {
         assert!(!found.iter().any(|line| line.starts_with("=/sys")), "{text}: {found:?}");
     }
     let found = told("find /dev -name 'sd?' -exec blockdev --setra 256 {} \\;");
-    assert!(found.contains(&"?/sys/block/*/queue/read_ahead_kb echo 128".to_owned()), "{found:?}");
+    assert!(found.contains(&"?/sys/dev/block/*/queue/read_ahead_kb echo 128".to_owned()), "{found:?}");
     let found =
         told("declare -A S=([vm.swappiness]=60); for k in \"${!S[@]}\"; do sysctl -w $k=${S[$k]}; done");
     assert!(found.iter().any(|line| line.starts_with('?') && line.contains("vm.swappiness")), "{found:?}");
@@ -736,7 +736,7 @@ fn a_profile_of_tuned_may_be_made_active() {
 fn programs_of_cpus_cards_and_disks_write_the_places_that_their_words_mean() {
     let cpu = |file: &str, value: &str| format!("=/sys/devices/system/cpu/cpu*/{file} echo {value}");
     let card = |place: &str, value: &str| format!("=/planish/ethtool/{place} echo {value}");
-    let disk = |disk: &str, value: &str| format!("=/sys/block/{disk}/queue/read_ahead_kb echo {value}");
+    let disk = |disk: &str, value: &str| format!("=/sys/dev/block/{disk}/queue/read_ahead_kb echo {value}");
     let governor = |value: &str| vec![cpu("cpufreq/scaling_governor", value)];
     for (text, expected) in [
         ("cpupower frequency-set -g powersave", governor("powersave")),

@@ -2,7 +2,7 @@
 //! `hugeadm`, `ethtool` and `blockdev`.
 //!
 //! What they do is told as commands of a shell that would do the same, so that each place has its own value, in the
-//! units of the kernel: of `blockdev --setra 8192 /dev/sda`, `echo 4096 > /sys/block/sda/queue/read_ahead_kb`. The
+//! units of the kernel: of `blockdev --setra 8192 /dev/sda`, `echo 4096 > /sys/dev/block/sda/queue/read_ahead_kb`. The
 //! places of cards are those of the catalogue, which is not known here: a test of `observe` holds them against it.
 
 use std::ops::Range;
@@ -281,14 +281,20 @@ fn of_blockdev(words: &[String]) -> Option<Vec<Write>> {
         .parse::<u64>()
         .map_or_else(|_| "*".to_owned(), |sectors| (sectors / 2).to_string());
     let devices = words[at + 2..].iter().filter(|word| !word.starts_with('-'));
-    // A name such as `/dev/disk/by-id/X` or `/dev/mapper/X` is that of any.
+    // A name such as `/dev/disk/by-id/X` or `/dev/mapper/X` is that of any. Which disk another one is of, only the host
+    // tells: udev makes `/dev/sdf` of what the kernel calls `nvme1n1`.
     let disk = |device: &String| plain(device.strip_prefix("/dev/").unwrap_or_default()).to_owned();
     let mut disks: Vec<String> = devices.map(disk).map(whole).collect();
     // `xargs` tells them.
     if disks.is_empty() {
         disks.push("*".to_owned());
     }
-    Some(disks.iter().map(|disk| (format!("/sys/block/{disk}/queue/read_ahead_kb"), kib.clone())).collect())
+    Some(
+        disks
+            .iter()
+            .map(|disk| (format!("/sys/dev/block/{disk}/queue/read_ahead_kb"), kib.clone()))
+            .collect(),
+    )
 }
 
 #[cfg(test)]
