@@ -226,6 +226,8 @@ fn what_other_files_give_a_pool_at_boot_stays_theirs() {
     // Seven over two nodes are four on the first.
     assert_eq!(line(&tree), "8");
     tree.reboot(&start);
+    // And three on the second, which the line of others alone gives.
+    tree.put(&pool(1), "3\n");
     assert_eq!(tree.get(&pool(0)), "8\n");
     assert_eq!(state_of(&tree, Some(&pages("a", 4)), &pool(0)).0, DriftState::Ok);
     assert_eq!(undo_one(&tree, Target::All).exit, Exit::Done);
