@@ -437,9 +437,7 @@ fn an_undo_takes_no_pages_of_others_beside_an_entry_that_came_short() {
     tree.edit(&pool(1), "1");
     let applied = apply_here(&tree, &of_pool("big", 1, 16));
     assert_eq!(applied.exit, Exit::Findings, "{applied:#?}");
-    let rows = std::fs::read_to_string(tree.root().join("meta.toml")).expect("its description");
-    std::fs::write(tree.root().join("meta.toml"), rows.replace("max = 4 ", "max = 29 "))
-        .expect("more memory");
+    tree.put("/meta.toml", &tree.get("/meta.toml").replace("max = 4 ", "max = 29 "));
     let applied = apply_here(&tree, &of_pool("b", 1, 8));
     assert_eq!(tree.get(&pool(1)), "12\n", "{applied:#?}");
     tree.edit(&pool(1), "1");
