@@ -468,10 +468,7 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let mut resolved = resolved(session, now, index, &known);
-            if step.undo == Undo::Subtract && !force && !step.others.is_empty() {
-                pools::within_lines(host, &mut resolved.step, sink);
-            }
+            let resolved = resolved(session, (now, index), &known, force, sink);
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
@@ -506,11 +503,21 @@ pub(crate) fn take_back(
     back
 }
 
-/// A step as it is to be taken back now, with what of its originals the host would not bear.
-fn resolved(session: &Session, entry: &Entry, index: usize, known: &[Entry]) -> Resolved {
+/// A step as it is to be taken back now, with what of its originals the host would not bear. Of a pool with what of it
+/// no line of others gives, unless forced.
+fn resolved(
+    session: &Session,
+    (entry, index): (&Entry, usize),
+    known: &[Entry],
+    force: bool,
+    sink: &dyn Sink,
+) -> Resolved {
     let mut resolved = stack::resolved(entry, index, known);
     resolved.step = boot::resolved(&resolved.step, entry.id, known);
     resolved.unborne = unborne::at_write(session, &resolved.step);
+    if resolved.step.undo == Undo::Subtract && !force && !resolved.step.others.is_empty() {
+        pools::within_lines(session.host(), &mut resolved.step, sink);
+    }
     resolved
 }
 
