@@ -5,7 +5,7 @@ use planish_host::Host;
 use planish_journal::{Journal, JournalError};
 use planish_model::{Closure, Entry, EntryState, EntryStep, OutcomeKind};
 
-use crate::devices;
+use crate::{devices, pools};
 
 /// The entries as they are in this boot, with their steps where their devices are now; `read` gives the text of a
 /// place.
@@ -15,13 +15,9 @@ pub(crate) fn in_boot(
     host: &Host,
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Entry> {
-    let number = |place: &str| read(place)?.trim().parse::<u64>().ok();
     let mut entries = entries.to_vec();
     devices::follow(host, &mut entries);
-    planish_model::in_boot(&entries, boot_id, &|place| {
-        let lent = place.strip_suffix("nr_hugepages").map(|folder| format!("{folder}surplus_hugepages"));
-        Some(number(place)?.saturating_sub(lent.and_then(|place| number(&place)).unwrap_or(0)))
-    })
+    planish_model::in_boot(&entries, boot_id, &|place| pools::pages_in(place, read))
 }
 
 /// Whether a reboot took a step, so that taking it back writes nothing.

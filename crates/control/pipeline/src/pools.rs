@@ -68,17 +68,19 @@ pub(crate) fn gone(
     PoolGoing { taken_over, handed_back, in_use: Some(left), ..going }
 }
 
+/// Pages of a pool, without those that are only lent; `None` where `read`, which gives the text of a place, tells none.
+pub(crate) fn pages_in(place: &str, read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+    let number = |place: &str| read(place)?.trim().parse::<u64>().ok();
+    let lent = place.strip_suffix("nr_hugepages").map(|folder| format!("{folder}surplus_hugepages"));
+    Some(number(place)?.saturating_sub(lent.and_then(|place| number(&place)).unwrap_or(0)))
+}
+
 /// Has an undo leave what a line of others gives the pools of all nodes together: whoever loads it means all pages that
 /// are there, and those that we were granted among them.
 pub(crate) fn within_lines(host: &Host, step: &mut EntryStep, sink: &dyn Sink) {
     let whole = page_pool::whole_of(&step.place).unwrap_or_else(|| step.place.clone());
     let Some((line, source)) = planish_observe::pages_for_all_nodes(host, &whole) else { return };
-    let number = |place: &str| sink.read(place).ok()?.trim().parse::<u64>().ok();
-    let pages = |place: &String| {
-        let lent =
-            place.strip_suffix("nr_hugepages").and_then(|at| number(&format!("{at}surplus_hugepages")));
-        Some(number(place)?.saturating_sub(lent.unwrap_or(0)))
-    };
+    let pages = |place: &String| pages_in(place, &|place| sink.read(place).ok());
     let Some(there) = step.others.keys().map(pages).sum::<Option<u64>>() else { return };
     let spare = there.saturating_sub(line);
     if step.still_held() > spare {
