@@ -336,9 +336,7 @@ impl<'a> Draft<'a> {
         let patterns = cases.iter().filter_map(|case| case.only.as_deref());
         let here: BTreeSet<&str> =
             patterns.flat_map(|only| names::here(knob, only, self.observation)).collect();
-        // As systemd calls the mount of the root, which reads as nothing.
-        let is_mount = knob.path.starts_with(place::MOUNTS);
-        let shown = |name: &str| if is_mount && name == "-" { "/".to_owned() } else { name.to_owned() };
+        let shown = |name: &str| place::shown(&knob.path, name).to_owned();
         let mut named: Vec<String> = here.iter().take(HERE_NAMED_MAX).map(|name| shown(name)).collect();
         if here.len() > HERE_NAMED_MAX {
             named.push(format!("{} more", here.len() - HERE_NAMED_MAX));

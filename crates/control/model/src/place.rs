@@ -92,6 +92,13 @@ pub fn is_own_group(name: &str) -> bool {
 /// called as its unit of systemd is (`planish_host::mounts`).
 pub const MOUNTS: &str = "/planish/mounts/";
 
+/// What the names in the holes of a place are called for people: the mount of the root has a name of systemd (`-`),
+/// which reads as nothing.
+#[must_use]
+pub fn shown<'n>(place: &str, names: &'n str) -> &'n str {
+    if names == "-" && place.starts_with(MOUNTS) { "/" } else { names }
+}
+
 /// Where the mount of a place is: `/dev/shm` of `/planish/mounts/dev-shm/size`. `None` for another place, for a pattern
 /// of many mounts, and for a name that stands for no path.
 #[must_use]

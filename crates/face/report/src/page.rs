@@ -210,11 +210,7 @@ fn filled_holes(pattern: &str, place: &str) -> String {
     }
     let holes = pattern.split('/').zip(place.split('/'));
     let filled: Vec<&str> = holes.filter(|(hole, _)| hole.contains('{')).map(|(_, filled)| filled).collect();
-    match filled.join("/") {
-        // As systemd calls the mount of the root, which reads as nothing.
-        root if root == "-" && place.starts_with(planish_model::place::MOUNTS) => "/".to_owned(),
-        filled => filled,
-    }
+    planish_model::place::shown(place, &filled.join("/")).to_owned()
 }
 
 /// The cell of a class: what may be lost, and when the value takes effect if that is not at once.
