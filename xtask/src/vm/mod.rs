@@ -21,6 +21,8 @@ use servers::Servers;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// What to boot.
 #[derive(clap::Args, Default)]
@@ -74,34 +76,68 @@ pub fn run(options: &Options) -> Result<Tally> {
         [] => kernel::VERSIONS.iter().map(ToString::to_string).collect(),
         some => some.to_vec(),
     };
+    let mut kernels = Vec::new();
     for version in versions {
-        let kernel = match kernel::fetch(&version) {
-            Ok(kernel) => kernel,
-            Err(error) => {
-                tally.skips.push(format!("SKIP vm.{version}: {error:#}"));
-                continue;
-            }
-        };
-        if options.servers {
-            tally.add(boot_servers(&kernel, &programs, &folder)?);
-            continue;
-        }
-        let initramfs = programs.pack(&kernel, &folder, None)?;
-        let others = if options.full { shape::OTHERS } else { &[] };
-        for shape in std::iter::once(&shape::USUAL).chain(others) {
-            let record = options.record.is_some();
-            let only = None;
-            let boot = Boot { kernel: &kernel, shape, initramfs: &initramfs, folder: &folder, record, only };
-            tally.add(boot.run()?);
-            if let Some(into) = &options.record {
-                unpack(&boot, into)?;
-            }
-        }
-        if options.full && options.record.is_none() {
-            tally.add(boot_servers(&kernel, &programs, &folder)?);
+        match kernel::fetch(&version) {
+            Ok(kernel) => kernels.push(kernel),
+            Err(error) => tally.skips.push(format!("SKIP vm.{version}: {error:#}")),
         }
     }
+    if !options.servers {
+        tally.add(boot_shapes(options, &kernels, &programs, &folder)?);
+    }
+    if options.servers || (options.full && options.record.is_none()) {
+        kernels.iter().try_for_each(|kernel| -> Result<()> {
+            tally.add(boot_servers(kernel, &programs, &folder)?);
+            Ok(())
+        })?;
+    }
     Ok(tally)
+}
+
+/// Boots each kernel on the usual machine, or on all, and unpacks what the guests recorded.
+fn boot_shapes(options: &Options, kernels: &[Kernel], programs: &Programs, folder: &Path) -> Result<Tally> {
+    let packed: Vec<PathBuf> =
+        kernels.iter().map(|kernel| programs.pack(kernel, folder, None)).collect::<Result<_>>()?;
+    let others = if options.full { shape::OTHERS } else { &[] };
+    let record = options.record.is_some();
+    let mut boots = Vec::new();
+    for (kernel, initramfs) in kernels.iter().zip(&packed) {
+        let shapes = std::iter::once(&shape::USUAL).chain(others);
+        boots.extend(shapes.map(|shape| Boot { kernel, shape, initramfs, folder, record, only: None }));
+    }
+    let tally = run_side_by_side(&boots)?;
+    if let Some(into) = &options.record {
+        boots.iter().try_for_each(|boot| unpack(boot, into))?;
+    }
+    Ok(tally)
+}
+
+/// Guests that run at once. One thread emulates a guest, so that more than one is at work on a machine of two CPUs;
+/// more than two would only take memory and wait for each other.
+const LANES: usize = 2;
+
+/// Runs boots beside each other, as many as this machine has CPUs for. Each line that they print has its guest's name.
+fn run_side_by_side(boots: &[Boot<'_>]) -> Result<Tally> {
+    let lane_count = thread::available_parallelism().map_or(1, |cpus| cpus.get().min(LANES));
+    let next = AtomicUsize::new(0);
+    // A guest that could not be started ends its lane; the other one goes on to the end of its own.
+    let lane = || {
+        let mut tally = Tally::default();
+        while let Some(boot) = boots.get(next.fetch_add(1, Ordering::Relaxed)) {
+            tally.add(boot.run()?);
+        }
+        Ok(tally)
+    };
+    let ended: Vec<Result<Tally>> = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..lane_count).map(|_| scope.spawn(lane)).collect();
+        lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect()
+    });
+    let mut sum = Tally::default();
+    for tally in ended {
+        sum.add(tally?);
+    }
+    Ok(sum)
 }
 
 /// Real servers on two nodes.
