@@ -8,6 +8,7 @@
 //! beyond 1024 bits, `perf_event_open`, `wait4`, `sched_setattr`) goes through `libc::syscall` with dynamic masks.
 
 pub mod affinity;
+mod beside;
 pub mod cgroup;
 pub mod child;
 pub mod code;
@@ -34,6 +35,7 @@ pub mod schedule;
 pub mod set;
 pub mod warden;
 
+pub use beside::beside;
 pub use error::{Error, Result};
 pub use mapping::{Advice, MapOptions, Mapping, PageRequest, map_anonymous};
 pub use policy::Policy;

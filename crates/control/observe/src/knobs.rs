@@ -8,10 +8,12 @@ use planish_model::{
     Access, BootCpus, Catalogue, Class, Cpus, Knob, KnobId, NOT_GIVEN, Reading, ValueType, bootline,
     not_taken, place,
 };
+use planish_sys::beside;
 
 use crate::observe::Shared;
 
 /// Readings of the knobs that are wanted. One that has no place here has one reading that says so, under its pattern.
+/// Every second one is read beside the others: those with a place for each CPU come one behind the other.
 pub(crate) fn read(
     host: &Host,
     shared: &Shared,
@@ -19,15 +21,35 @@ pub(crate) fn read(
     wanted: &dyn Fn(&Knob) -> bool,
     root: bool,
 ) -> BTreeMap<KnobId, Vec<Reading>> {
-    let walk = Walk::new(host);
-    let modules = OnceCell::new();
-    let read = |knob: &Knob| match knob.boot_parameter() {
-        Some(_) => vec![boot_reading(host, shared, knob, root)],
-        None if knob.modules.is_empty() => readings(host, &walk, knob, root),
-        None => {
-            let folder = modules.get_or_init(|| folder_of_modules(host, &shared.release)).as_deref();
-            let loaded = folder.map_or_else(Vec::new, |folder| by_modules(host, knob, folder));
-            let mut readings = readings(host, &walk, knob, root);
+    let knobs: Vec<&Knob> = catalogue.knobs().filter(|knob| wanted(knob)).collect();
+    let every_second = |from: usize| {
+        let reader = Reader { host, shared, root, walk: Walk::new(host), modules: OnceCell::new() };
+        let knobs = knobs.iter().skip(from).step_by(2);
+        knobs.map(|knob| (knob.id.clone(), reader.read(knob))).collect::<Vec<_>>()
+    };
+    let (odd, even) = beside(|| every_second(1), || every_second(0));
+    even.into_iter().chain(odd).collect()
+}
+
+/// What the knobs of a host are read with.
+struct Reader<'a> {
+    host: &'a Host,
+    shared: &'a Shared,
+    root: bool,
+    walk: Walk<'a>,
+    modules: OnceCell<Option<String>>,
+}
+
+impl Reader<'_> {
+    fn read(&self, knob: &Knob) -> Vec<Reading> {
+        if knob.boot_parameter().is_some() {
+            return vec![boot_reading(self.host, self.shared, knob, self.root)];
+        }
+        let mut readings = readings(self.host, &self.walk, knob, self.root);
+        if !knob.modules.is_empty() {
+            let folder = self.modules.get_or_init(|| folder_of_modules(self.host, &self.shared.release));
+            let loaded =
+                folder.as_deref().map_or_else(Vec::new, |folder| by_modules(self.host, knob, folder));
             // Where nothing is listed, any word may be written, and nothing is to be added.
             for offered in
                 readings.iter_mut().map(|reading| &mut reading.offered).filter(|list| !list.is_empty())
@@ -36,10 +58,9 @@ pub(crate) fn read(
                     loaded.iter().filter(|word| !offered.contains(word)).cloned().collect();
                 offered.extend(more);
             }
-            readings
         }
-    };
-    catalogue.knobs().filter(|knob| wanted(knob)).map(|knob| (knob.id.clone(), read(knob))).collect()
+        readings
+    }
 }
 
 /// Those of which nothing is here.

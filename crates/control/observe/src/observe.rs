@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation, bootline, marked};
+use planish_sys::beside;
 
-use crate::persisted::ToCome;
+use crate::persisted::{Tmpfiles, ToCome};
 use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, tables, writers};
 
 /// Files that several readers want: read once.
@@ -59,9 +60,11 @@ fn release(host: &Host) -> String {
 #[must_use]
 pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
     let shared = Shared::read(host);
-    let mut observation = places(host, &shared, catalogue, &|_| true);
-    observation.facts = facts::compute(host, &shared, &observation);
-    with_next_boot(host, &shared, catalogue, observation)
+    with_next_boot(host, &shared, catalogue, || {
+        let mut observation = places(host, &shared, catalogue, &|_| true);
+        observation.facts = facts::compute(host, &shared, &observation);
+        observation
+    })
 }
 
 /// The same of some knobs, without the facts that finding rules alone compare: for a plan, which asks of no others. Who
@@ -69,22 +72,27 @@ pub fn observe(host: &Host, catalogue: &Catalogue) -> Observation {
 #[must_use]
 pub fn observe_some(host: &Host, catalogue: &Catalogue, wanted: impl Fn(&Knob) -> bool) -> Observation {
     let shared = Shared::read(host);
-    let observation = places(host, &shared, catalogue, &wanted);
-    with_next_boot(host, &shared, catalogue, observation)
+    with_next_boot(host, &shared, catalogue, || places(host, &shared, catalogue, &wanted))
 }
 
-/// An observation with the other programs that set knobs, and with what the next boot brings.
+/// What `look` sees of this moment, with the other programs that set knobs, and with what the next boot brings. Files
+/// that tell nothing of this moment are read meanwhile: they are about as much work.
 fn with_next_boot(
     host: &Host,
     shared: &Shared,
     catalogue: &Catalogue,
-    mut observation: Observation,
+    look: impl FnOnce() -> Observation,
 ) -> Observation {
-    let writers::Seen { writers, unfollowed } = writers::read(host, catalogue, shared.default_page());
-    (observation.writers, observation.unfollowed) = (writers, unfollowed);
-    let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
+    let of_files = || (writers::read(host, catalogue, shared.default_page()), Tmpfiles::read(host));
+    let of_now = || {
+        let observation = look();
+        let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
+        (observation, boot)
+    };
+    let ((seen, tmpfiles), (mut observation, boot)) = beside(of_files, of_now);
+    (observation.writers, observation.unfollowed) = (seen.writers, seen.unfollowed);
     let ToCome { persisted, undecided, taken_back, by_boot_line } =
-        persisted::read(host, shared, catalogue, &observation, &boot);
+        persisted::read(host, shared, catalogue, &observation, (&boot, tmpfiles));
     observation.persisted = persisted;
     observation.undecided = undecided;
     observation.taken_back = taken_back;

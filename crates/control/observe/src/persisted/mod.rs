@@ -33,6 +33,8 @@ use planish_model::{
     page_pool, place,
 };
 
+pub(crate) use tmpfiles::Tmpfiles;
+
 use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
 use crate::units;
@@ -98,13 +100,13 @@ pub(crate) fn read(
     shared: &Shared,
     catalogue: &Catalogue,
     observation: &Observation,
-    boot: &Boot,
+    (boot, tmpfiles): (&Boot, Tmpfiles),
 ) -> ToCome {
     let default_page = shared.default_page();
     let arguments = |given: &[Given]| cmdline::settings(given, shared.kernel, catalogue);
     let mut settings = of_command_line(shared, boot, arguments);
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
-    settings.extend(tmpfiles::settings(host));
+    settings.extend(tmpfiles.settings);
     let again = |is_sure: bool| -> Vec<Setting> {
         let writers = observation.writers.iter().filter(move |seen| seen.again.is_sure == is_sure);
         let lines = writers.flat_map(|seen| &seen.again.lines);
@@ -150,7 +152,7 @@ pub(crate) fn read(
     persisted.extend(of_own_files(host, catalogue, observation));
     complete_all(&mut persisted, catalogue, observation, boot, menu.as_deref());
     let mut maybe = rules.undecided;
-    maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles::undecided(host)));
+    maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles.undecided));
     maybe.extend(again(false));
     maybe.iter_mut().for_each(in_sysfs);
     let undecided = undecided(&maybe, &persisted, catalogue, observation);

@@ -24,23 +24,33 @@ const FOLDERS: [&str; 5] = [
     "/lib/tmpfiles.d",
 ];
 
-/// The values that are written at boot.
-pub(crate) fn settings(host: &Host) -> Vec<Setting> {
-    let (mut plain, mut wild) = (Kept::default(), Kept::default());
-    for line in of_kept_files(host).into_iter().filter(|line| !line.is_of_credential) {
-        if line.is_wild { wild.add(line) } else { plain.add(line) }
-    }
-    let in_order = plain.0.into_iter().chain(wild.0).flatten();
-    in_order.flat_map(Line::settings).collect()
+/// What the lines of a host will do at its next boot.
+pub(crate) struct Tmpfiles {
+    /// The values that are written.
+    pub(super) settings: Vec<Setting>,
+    /// What may be set besides: as `sysctl::of_this_boot` has it, and what a credential holds where there is one.
+    pub(super) undecided: Vec<Setting>,
 }
 
-/// What the next boot may set besides: as `sysctl::of_this_boot` has it, and what a credential holds where there is
-/// one.
-pub(crate) fn undecided(host: &Host) -> Vec<Setting> {
-    let files = super::of_run(host, &FOLDERS, ".conf");
-    let of_this_boot = files.iter().flat_map(|(file, text)| parse(text, file));
-    let of_credentials = of_kept_files(host).into_iter().filter(|line| line.is_of_credential);
-    of_this_boot.chain(of_credentials).flat_map(Line::settings).collect()
+impl Tmpfiles {
+    /// Reads the lines of a host.
+    pub(crate) fn read(host: &Host) -> Self {
+        let (mut plain, mut wild) = (Kept::default(), Kept::default());
+        let files = super::of_run(host, &FOLDERS, ".conf");
+        let mut undecided: Vec<Line> = files.iter().flat_map(|(file, text)| parse(text, file)).collect();
+        for line in of_kept_files(host) {
+            match (line.is_of_credential, line.is_wild) {
+                (true, _) => undecided.push(line),
+                (false, true) => wild.add(line),
+                (false, false) => plain.add(line),
+            }
+        }
+        let in_order = plain.0.into_iter().chain(wild.0).flatten();
+        Self {
+            settings: in_order.flat_map(Line::settings).collect(),
+            undecided: undecided.into_iter().flat_map(Line::settings).collect(),
+        }
+    }
 }
 
 /// The lines of all files that a boot leaves as they are.
@@ -113,7 +123,7 @@ fn parse(text: &str, file: &str) -> Vec<Line> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{parse, settings, undecided};
+    use super::{Tmpfiles, parse};
 
     #[test]
     fn only_written_values_are_settings() {
@@ -136,7 +146,8 @@ mod tests {
             line("'/sys/class/block/sd[ab]/queue/scheduler'", "bfq"),
         ];
         let (_folder, host) = crate::testing::host(&[("/etc/tmpfiles.d/z.conf", text.concat())]);
-        let told: Vec<String> = settings(&host)
+        let told: Vec<String> = Tmpfiles::read(&host)
+            .settings
             .iter()
             .map(|set| {
                 format!("{} {} {}", set.path, set.value, &set.source["/etc/tmpfiles.d/z.conf".len()..])
@@ -162,7 +173,7 @@ mod tests {
             let told = |set: Vec<super::Setting>| -> Vec<String> {
                 set.into_iter().map(|set| format!("{} {}", set.path, set.value)).collect()
             };
-            (told(settings(&host)), told(undecided(&host)))
+            (told(Tmpfiles::read(&host).settings), told(Tmpfiles::read(&host).undecided))
         };
         for (text, expected) in [
             ("w \"@\" - - - - 1\nw @ - - - - 2\n", &["1"][..]),
