@@ -75,21 +75,21 @@ pub fn observe_some(host: &Host, catalogue: &Catalogue, wanted: impl Fn(&Knob) -
     with_next_boot(host, &shared, catalogue, || places(host, &shared, catalogue, &wanted))
 }
 
-/// What `look` sees of this moment, with the other programs that set knobs, and with what the next boot brings. Files
-/// that tell nothing of this moment are read meanwhile: they are about as much work.
+/// What `look` sees of this moment, with the other programs that set knobs, and with what the next boot brings. The
+/// programs are looked for meanwhile: they are about as much work as what `look` reads for a plan.
 fn with_next_boot(
     host: &Host,
     shared: &Shared,
     catalogue: &Catalogue,
     look: impl FnOnce() -> Observation,
 ) -> Observation {
-    let of_files = || (writers::read(host, catalogue, shared.default_page()), Tmpfiles::read(host));
+    let of_others = || writers::read(host, catalogue, shared.default_page());
     let of_now = || {
         let observation = look();
         let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
-        (observation, boot)
+        (observation, boot, Tmpfiles::read(host))
     };
-    let ((seen, tmpfiles), (mut observation, boot)) = beside(of_files, of_now);
+    let (seen, (mut observation, boot, tmpfiles)) = beside(of_others, of_now);
     (observation.writers, observation.unfollowed) = (seen.writers, seen.unfollowed);
     let ToCome { persisted, undecided, taken_back, by_boot_line } =
         persisted::read(host, shared, catalogue, &observation, (&boot, tmpfiles));
