@@ -12,8 +12,11 @@ use planish_sys::beside;
 
 use crate::observe::Shared;
 
+/// Knobs that are read sooner than a thread is started for half of them.
+const FEW: usize = 64;
+
 /// Readings of the knobs that are wanted. One that has no place here has one reading that says so, under its pattern.
-/// Every second one is read beside the others: those with a place for each CPU come one behind the other.
+/// Of many, every second one is read beside the others: those with a place for each CPU come one behind the other.
 pub(crate) fn read(
     host: &Host,
     shared: &Shared,
@@ -22,12 +25,15 @@ pub(crate) fn read(
     root: bool,
 ) -> BTreeMap<KnobId, Vec<Reading>> {
     let knobs: Vec<&Knob> = catalogue.knobs().filter(|knob| wanted(knob)).collect();
-    let every_second = |from: usize| {
+    let every = |step: usize, from: usize| {
         let reader = Reader { host, shared, root, walk: Walk::new(host), modules: OnceCell::new() };
-        let knobs = knobs.iter().skip(from).step_by(2);
+        let knobs = knobs.iter().skip(from).step_by(step);
         knobs.map(|knob| (knob.id.clone(), reader.read(knob))).collect::<Vec<_>>()
     };
-    let (odd, even) = beside(|| every_second(1), || every_second(0));
+    if knobs.len() <= FEW {
+        return every(1, 0).into_iter().collect();
+    }
+    let (odd, even) = beside(|| every(2, 1), || every(2, 0));
     even.into_iter().chain(odd).collect()
 }
 
