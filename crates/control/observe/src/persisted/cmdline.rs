@@ -1,6 +1,6 @@
 //! The kernel command line: arguments that set a knob before anything else runs.
 
-use planish_model::{Catalogue, bootline, place};
+use planish_model::{Catalogue, Knob, bootline, place};
 
 use super::Setting;
 use crate::boot::{Given, RUNNING};
@@ -21,7 +21,13 @@ pub(crate) fn settings(given: &[Given], kernel: bootline::Kernel, catalogue: &Ca
     settings.extend(
         filled.iter().flat_map(|pool| pools(&pool.pages, pool.page_bytes, &given[pool.index].source)),
     );
-    for knob in catalogue.knobs() {
+    // Most parameters are not on the line: told by their names, without taking each argument apart for each of them.
+    let names: Vec<&str> = words.iter().map(|word| bootline::parts(word).0).collect();
+    let is_named = |name: &str| names.iter().any(|named| bootline::same_name(named, name));
+    let may_be_given = |knob: &&Knob| {
+        knob.boot_parameter().is_some_and(|(name, counted)| counted.is_some() || is_named(name))
+    };
+    for knob in catalogue.knobs().filter(may_be_given) {
         let Some(taken) = bootline::found(&words, knob, kernel) else { continue };
         // What is passed over comes first: of the settings of a place the last one is told as what counts.
         let lost = bootline::passed_over(&words, knob, kernel);
