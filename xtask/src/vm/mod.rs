@@ -18,7 +18,9 @@ use anyhow::{Context, Result, ensure};
 use guest::Boot;
 use kernel::Kernel;
 use servers::Servers;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,11 +72,12 @@ pub fn run(options: &Options) -> Result<Tally> {
         return disk::run(&folder, &programs, options.from.as_deref(), options.until.as_deref());
     }
     tally.skips.extend(programs.skips.iter().cloned());
-    let versions = match options.kernels.as_slice() {
+    let versions: Vec<String> = match options.kernels.as_slice() {
         // The newest has every policy that servers are started with.
         [] if options.servers => kernel::VERSIONS.last().into_iter().map(ToString::to_string).collect(),
         [] => kernel::VERSIONS.iter().map(ToString::to_string).collect(),
-        some => some.to_vec(),
+        // One that is named twice would run twice at once, on the same files.
+        some => some.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect(),
     };
     let mut kernels = Vec::new();
     for version in versions {
@@ -106,35 +109,35 @@ fn boot_shapes(options: &Options, kernels: &[Kernel], programs: &Programs, folde
         let shapes = std::iter::once(&shape::USUAL).chain(others);
         boots.extend(shapes.map(|shape| Boot { kernel, shape, initramfs, folder, record, only: None }));
     }
-    let tally = run_side_by_side(&boots)?;
-    if let Some(into) = &options.record {
-        boots.iter().try_for_each(|boot| unpack(boot, into))?;
-    }
-    Ok(tally)
+    run_side_by_side(&boots, |boot| options.record.as_ref().map_or(Ok(()), |into| unpack(boot, into)))
 }
 
 /// Guests that run at once. One thread emulates a guest, so that more than one is at work on a machine of two CPUs;
 /// more than two would only take memory and wait for each other.
 const LANES: usize = 2;
 
-/// Runs boots beside each other, as many as this machine has CPUs for. Each line that they print has its guest's name.
-fn run_side_by_side(boots: &[Boot<'_>]) -> Result<Tally> {
+/// Runs boots beside each other, as many as this machine has CPUs for, and then `ended` for each. Each line that they
+/// print has its guest's name. Behind a guest that could not be run, or whose end could not be taken, none is begun.
+fn run_side_by_side(boots: &[Boot<'_>], ended: impl Fn(&Boot<'_>) -> Result<()> + Sync) -> Result<Tally> {
     let lane_count = thread::available_parallelism().map_or(1, |cpus| cpus.get().min(LANES));
     let next = AtomicUsize::new(0);
-    // A guest that could not be started ends its lane; the other one goes on to the end of its own.
+    let one = |boot: &Boot<'_>| -> Result<Tally> {
+        let tally = boot.run()?;
+        ended(boot).map(|()| tally)
+    };
     let lane = || {
         let mut tally = Tally::default();
         while let Some(boot) = boots.get(next.fetch_add(1, Ordering::Relaxed)) {
-            tally.add(boot.run()?);
+            tally.add(one(boot).inspect_err(|_| next.store(boots.len(), Ordering::Relaxed))?);
         }
         Ok(tally)
     };
-    let ended: Vec<Result<Tally>> = thread::scope(|scope| {
+    let all: Vec<Result<Tally>> = thread::scope(|scope| {
         let lanes: Vec<_> = (0..lane_count).map(|_| scope.spawn(lane)).collect();
-        lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect()
+        lanes.into_iter().map(|lane| lane.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
     let mut sum = Tally::default();
-    for tally in ended {
+    for tally in all {
         sum.add(tally?);
     }
     Ok(sum)

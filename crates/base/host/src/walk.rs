@@ -1,9 +1,8 @@
 //! A walk over a machine: where patterns lead.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::host::Host;
 use crate::natural::natural_order;
@@ -24,13 +23,13 @@ pub struct Match {
 #[derive(Debug)]
 pub struct Walk<'a> {
     host: &'a Host,
-    listed: RefCell<HashMap<String, Rc<[String]>>>,
+    listed: Mutex<HashMap<String, Arc<[String]>>>,
 }
 
 impl<'a> Walk<'a> {
     /// A walk that has seen nothing yet.
     pub fn new(host: &'a Host) -> Self {
-        Self { host, listed: RefCell::default() }
+        Self { host, listed: Mutex::default() }
     }
 
     /// The existing paths that `pattern` describes, in natural order.
@@ -69,13 +68,14 @@ impl<'a> Walk<'a> {
         self.list(folder).iter().filter_map(matching).collect()
     }
 
-    /// Names in a folder, as they were when this walk first came by.
-    fn list(&self, folder: &str) -> Rc<[String]> {
-        if let Some(names) = self.listed.borrow().get(folder) {
-            return Rc::clone(names);
+    /// Names in a folder, as they were when this walk first came by. Whoever comes meanwhile waits, and sees the same.
+    fn list(&self, folder: &str) -> Arc<[String]> {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = listed.get(folder) {
+            return Arc::clone(names);
         }
-        let names: Rc<[String]> = self.host.list(folder).into();
-        self.listed.borrow_mut().insert(folder.to_owned(), Rc::clone(&names));
+        let names: Arc<[String]> = self.host.list(folder).into();
+        listed.insert(folder.to_owned(), Arc::clone(&names));
         names
     }
 

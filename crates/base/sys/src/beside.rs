@@ -3,18 +3,22 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-/// What the main thread of a program has by default. Rust gives other threads a quarter of it, and work that recurses
-/// is not to end earlier because it runs beside other work.
-const STACK_BYTES: usize = 8 << 20;
+use rustix::process::{Resource, getrlimit};
 
-/// Does `other` on a thread of its own while this one does `here`, and returns what both gave. Where no thread can be
-/// had (a limit of processes), one is done behind the other. A panic of either comes to the caller.
+/// Does `other` on a thread of its own while this one does `here`, and returns what both gave. A panic of either comes
+/// to the caller.
+///
+/// One is done behind the other where no thread can be had (a limit of processes), and where address space is limited:
+/// a stack might be the last that fits, and Rust ends the program where what comes behind it does not.
 pub fn beside<Other: Send, Here>(
     other: impl Fn() -> Other + Sync,
     here: impl FnOnce() -> Here,
 ) -> (Other, Here) {
+    if getrlimit(Resource::As).current.is_some() {
+        return (other(), here());
+    }
     thread::scope(|scope| {
-        let started = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, &other);
+        let started = thread::Builder::new().spawn_scoped(scope, &other);
         let here = here();
         let other = match started {
             Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),

@@ -1,7 +1,7 @@
 //! Every place of every knob: its value, the words that the host offers, and who may write it.
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use planish_host::{Access as HostAccess, Host, Pattern, ReadError, Walk};
 use planish_model::{
@@ -25,8 +25,9 @@ pub(crate) fn read(
     root: bool,
 ) -> BTreeMap<KnobId, Vec<Reading>> {
     let knobs: Vec<&Knob> = catalogue.knobs().filter(|knob| wanted(knob)).collect();
+    // One walk for both: a device that comes meanwhile is there for all knobs or for none.
+    let reader = Reader { host, shared, root, walk: Walk::new(host), modules: OnceLock::new() };
     let every = |step: usize, from: usize| {
-        let reader = Reader { host, shared, root, walk: Walk::new(host), modules: OnceCell::new() };
         let knobs = knobs.iter().skip(from).step_by(step);
         knobs.map(|knob| (knob.id.clone(), reader.read(knob))).collect::<Vec<_>>()
     };
@@ -43,7 +44,7 @@ struct Reader<'a> {
     shared: &'a Shared,
     root: bool,
     walk: Walk<'a>,
-    modules: OnceCell<Option<String>>,
+    modules: OnceLock<Option<String>>,
 }
 
 impl Reader<'_> {
