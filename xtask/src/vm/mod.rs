@@ -90,10 +90,9 @@ pub fn run(options: &Options) -> Result<Tally> {
         tally.add(boot_shapes(options, &kernels, &programs, &folder)?);
     }
     if options.servers || (options.full && options.record.is_none()) {
-        kernels.iter().try_for_each(|kernel| -> Result<()> {
+        for kernel in &kernels {
             tally.add(boot_servers(kernel, &programs, &folder)?);
-            Ok(())
-        })?;
+        }
     }
     Ok(tally)
 }
@@ -121,16 +120,13 @@ const LANES: usize = 2;
 fn run_side_by_side(boots: &[Boot<'_>], ended: impl Fn(&Boot<'_>) -> Result<()> + Sync) -> Result<Tally> {
     let lane_count = thread::available_parallelism().map_or(1, |cpus| cpus.get().min(LANES));
     let next = AtomicUsize::new(0);
-    let one = |boot: &Boot<'_>| -> Result<Tally> {
-        let tally = boot.run()?;
-        ended(boot).map(|()| tally)
-    };
     let lane = || {
-        let mut tally = Tally::default();
+        let mut sum = Tally::default();
         while let Some(boot) = boots.get(next.fetch_add(1, Ordering::Relaxed)) {
-            tally.add(one(boot).inspect_err(|_| next.store(boots.len(), Ordering::Relaxed))?);
+            let tally = boot.run().and_then(|tally| ended(boot).map(|()| tally));
+            sum.add(tally.inspect_err(|_| next.store(boots.len(), Ordering::Relaxed))?);
         }
-        Ok(tally)
+        Ok(sum)
     };
     let all: Vec<Result<Tally>> = thread::scope(|scope| {
         let lanes: Vec<_> = (0..lane_count).map(|_| scope.spawn(lane)).collect();

@@ -173,7 +173,8 @@ mod tests {
             let told = |set: Vec<super::Setting>| -> Vec<String> {
                 set.into_iter().map(|set| format!("{} {}", set.path, set.value)).collect()
             };
-            (told(Tmpfiles::read(&host).settings), told(Tmpfiles::read(&host).undecided))
+            let read = Tmpfiles::read(&host);
+            (told(read.settings), told(read.undecided))
         };
         for (text, expected) in [
             ("w \"@\" - - - - 1\nw @ - - - - 2\n", &["1"][..]),
