@@ -9,7 +9,10 @@ use crate::commands;
 /// The whole command line, for parsing and for the generated reference, man pages and completions.
 #[must_use]
 pub fn command() -> clap::Command {
-    Cli::command()
+    let mut command = Cli::command();
+    // The arguments of each command, too, which a parser puts together for the one that is typed.
+    command.build();
+    command
 }
 
 /// The same for the text of an error: every command has the usage line of its help. Of its own accord clap puts the
@@ -21,9 +24,7 @@ pub(crate) fn command_for_errors() -> clap::Command {
         let usage = usage.split_once(' ').map(|(_, usage)| usage.to_owned()).unwrap_or_default();
         command.override_usage(usage).mut_subcommands(with_usage_of_help)
     }
-    let mut command = command();
-    command.build();
-    with_usage_of_help(command)
+    with_usage_of_help(command())
 }
 
 /// Tune a Linux host and the memory-bound service on it: measure every change, keep what pays, undo all of it
@@ -92,6 +93,7 @@ pub(crate) enum Color {
 
 /// The commands, in the order of a first session.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Doctor(commands::doctor::Args),
     Plan(commands::plan::Args),

@@ -27,8 +27,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(typed: Vec<OsString>) -> u8 {
-    let program = std::iter::once(OsString::from("planish"));
-    let cli = match Cli::try_parse_from(program.chain(typed.iter().cloned())) {
+    let cli = match parsed(&typed) {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error, typed),
     };
@@ -41,6 +40,12 @@ fn run(typed: Vec<OsString>) -> u8 {
     let context = Context::new(cli.globals, typed);
     let name = cli.command.name();
     ended(output, name, &context, || info_span!("command").in_scope(|| cli.command.run(&context)))
+}
+
+/// Reads a command line. What is wrong with it, and its help, is told by who knows the arguments of every command.
+fn parsed(typed: &[OsString]) -> Result<Cli, clap::Error> {
+    let line = || std::iter::once(OsString::from("planish")).chain(typed.iter().cloned());
+    Cli::try_parse_from(line()).map_err(|error| command().try_get_matches_from(line()).err().unwrap_or(error))
 }
 
 /// Runs a command, prints what it ended with, and gives its exit code.
@@ -266,8 +271,7 @@ mod tests {
     fn the_usage_of_an_error_is_that_of_the_help() {
         let usage = |line: &str| {
             let typed: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let program = std::iter::once(OsString::from("planish"));
-            let error = Cli::try_parse_from(program.chain(typed.iter().cloned())).expect_err("not sound");
+            let error = parsed(&typed).expect_err("not sound");
             let text = told(&error, &typed);
             assert_eq!(text.lines().next(), error.render().ansi().to_string().lines().next());
             let plain = anstream::adapter::strip_str(&text).to_string();
@@ -283,8 +287,7 @@ mod tests {
     fn who_names_no_profile_is_told_what_lists_them() {
         let told = |line: &str| {
             let typed: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let program = std::iter::once(OsString::from("planish"));
-            let error = Cli::try_parse_from(program.chain(typed.iter().cloned())).expect_err("not sound");
+            let error = parsed(&typed).expect_err("not sound");
             anstream::adapter::strip_str(&told(&error, &typed)).to_string()
         };
         for line in ["plan", "apply --yes", "export script", "export"] {
@@ -297,15 +300,15 @@ mod tests {
 
     #[test]
     fn a_usage_error_is_told_in_one_line() {
-        let error = Cli::try_parse_from(["planish", "version", "--jsn"]).expect_err("no such option");
+        let error = parsed(&["version", "--jsn"].map(OsString::from)).expect_err("no such option");
         assert_eq!(sentence(&error), "unexpected argument '--jsn' found; did you mean `--json`?");
     }
 
     #[test]
     fn a_usage_error_in_one_line_keeps_the_names_that_it_is_about() {
         let told = |line: &str| {
-            let words = ["planish"].into_iter().chain(line.split(' '));
-            sentence(&Cli::try_parse_from(words).expect_err("not sound"))
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            sentence(&parsed(&words).expect_err("not sound"))
         };
         assert_eq!(told("plan"), "the following required arguments were not provided: <PROFILE>");
         let missing = told("trial run");
