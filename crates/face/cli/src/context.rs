@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use planish_host::Host;
@@ -20,6 +21,10 @@ const OF_A_HOST: [&str; 15] = [
     "doctor", "plan", "apply", "confirm", "check", "undo", "log", "knobs", "profiles", "size", "topo",
     "export", "import", "install", "move",
 ];
+
+/// What a command is given of the pipeline. It is given up with the process: to free the catalogue row by row takes a
+/// thirtieth of a plan, and brings nobody anything.
+pub(crate) type OpenSession = ManuallyDrop<Session>;
 
 /// The surroundings of a running command.
 #[derive(Debug)]
@@ -47,12 +52,12 @@ impl Context {
     }
 
     /// The host, the journal and the catalogue that the global options name.
-    pub fn session(&self) -> Result<Session, Failure> {
+    pub fn session(&self) -> Result<OpenSession, Failure> {
         let Globals { root, state, clock, .. } = self.globals.clone();
         let session = Session::open(SessionOptions { root, state, clock, command: self.again("") })?;
         let told = session.catalogue().left_out().map(|error| chain(error));
         self.left_out.borrow_mut().extend(told);
-        Ok(session)
+        Ok(OpenSession::new(session))
     }
 
     /// An answer with a word on what it did without: before what to type next, which comes last.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planish_model::{Catalogue, Exit, quoted};
-use planish_pipeline::Session;
 use planish_report::{Level, Message, Report, trial_html, units};
 use planish_trial::{
     Progress, RunOptions, RungVerdict, SECONDS_MAX, SEED_LIMIT, Stop, Tick, TrialFile, TrialOutcome,
@@ -13,7 +12,7 @@ use planish_trial::{
 
 use crate::answer::Answer;
 use crate::commands::{check_writable, write_file};
-use crate::context::Context;
+use crate::context::{Context, OpenSession};
 use crate::failure::Failure;
 use crate::{output, signals};
 
@@ -36,7 +35,7 @@ pub(crate) struct Running {
 
 impl Running {
     /// The live machine: nothing can be measured on a recorded one.
-    pub fn session(&self, context: &Context) -> Result<Session, Failure> {
+    pub fn session(&self, context: &Context) -> Result<OpenSession, Failure> {
         refuse_recorded(context)?;
         context.session()
     }
@@ -62,7 +61,7 @@ impl Running {
 
     /// The live machine and a trial of it. What is wrong with the file is told first, on a recorded host too: so it can
     /// be looked over where nothing can be measured.
-    pub fn trial(&self, named: &str, context: &Context) -> Result<(Session, TrialFile), Failure> {
+    pub fn trial(&self, named: &str, context: &Context) -> Result<(OpenSession, TrialFile), Failure> {
         let session = context.session()?;
         let trial = TrialFile::open(named, session.catalogue())?;
         refuse_recorded(context)?;
