@@ -6,7 +6,7 @@ use planish_host::Host;
 use planish_model::{BootLoader, BuddyRow, Catalogue, Knob, Observation, bootline, marked};
 use planish_sys::beside;
 
-use crate::persisted::{Tmpfiles, ToCome};
+use crate::persisted::ToCome;
 use crate::{boot, demand, facts, knobs, machine, parts, persisted, pools, tables, writers};
 
 /// Files that several readers want: read once.
@@ -87,12 +87,12 @@ fn with_next_boot(
     let of_now = || {
         let observation = look();
         let boot = boot::look(host, &shared.cmdline, observation.host.container.as_deref());
-        (observation, boot, Tmpfiles::read(host))
+        (observation, boot)
     };
-    let (seen, (mut observation, boot, tmpfiles)) = beside(of_others, of_now);
+    let (seen, (mut observation, boot)) = beside(of_others, of_now);
     (observation.writers, observation.unfollowed) = (seen.writers, seen.unfollowed);
     let ToCome { persisted, undecided, taken_back, by_boot_line } =
-        persisted::read(host, shared, catalogue, &observation, (&boot, tmpfiles));
+        persisted::read(host, shared, catalogue, &observation, &boot);
     observation.persisted = persisted;
     observation.undecided = undecided;
     observation.taken_back = taken_back;

@@ -33,11 +33,12 @@ use planish_model::{
     page_pool, place,
 };
 
-pub(crate) use tmpfiles::Tmpfiles;
+use planish_sys::beside;
 
 use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
 use crate::units;
+use tmpfiles::Tmpfiles;
 
 /// Folders whose files go with this boot.
 const RUN_SYSCTL: &str = "/run/sysctl.d";
@@ -100,24 +101,28 @@ pub(crate) fn read(
     shared: &Shared,
     catalogue: &Catalogue,
     observation: &Observation,
-    (boot, tmpfiles): (&Boot, Tmpfiles),
+    boot: &Boot,
 ) -> ToCome {
     let default_page = shared.default_page();
     let arguments = |given: &[Given]| cmdline::settings(given, shared.kernel, catalogue);
-    let mut settings = of_command_line(shared, boot, arguments);
-    let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
-    settings.extend(tmpfiles.settings);
     let again = |is_sure: bool| -> Vec<Setting> {
         let writers = observation.writers.iter().filter(move |seen| seen.again.is_sure == is_sure);
         let lines = writers.flat_map(|seen| &seen.again.lines);
         lines.map(|(path, line)| Setting::new(path, &line.value, &line.source)).collect()
     };
-    let of_sysctl = sysctl::read(host, again(true));
+    // The rules of udev are as many files as all the others together.
+    let of_rules = || udev::settings(host, observation);
+    let of_others = || {
+        let of_line = of_command_line(shared, boot, arguments);
+        let (held, mounted) = (holder::settings(host), mounts::settings(host, observation));
+        (of_line, Tmpfiles::read(host), sysctl::read(host, again(true)), held, mounted)
+    };
+    let (rules, (mut settings, tmpfiles, of_sysctl, held, mounted)) = beside(of_rules, of_others);
+    let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
+    settings.extend(tmpfiles.settings);
     settings.extend(of_sysctl.settings);
-    let rules = udev::settings(host, observation);
     settings.extend(rules.settings);
-    settings.extend(holder::settings(host));
-    settings.extend(mounts::settings(host, observation));
+    settings.extend(held.into_iter().chain(mounted));
     let mut running = arguments(&Given::running(&shared.cmdline));
     let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);
     let in_sysfs = |setting: &mut Setting| {
