@@ -4,12 +4,10 @@
 //! nearest valid name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use flate2::read::DeflateDecoder;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -19,6 +17,8 @@ use crate::{
 };
 
 mod conflict;
+mod embedded;
+mod findings;
 mod in_words;
 mod placement;
 mod position;
@@ -26,15 +26,12 @@ mod rules;
 mod writers;
 
 use conflict::Laid;
+use findings::{FindingFile, Findings};
 use position::{located, of_name, of_parent, of_row, of_want, point};
 use writers::WriterFile;
 
 pub use conflict::Conflict;
 pub use rules::PinnedOtherwise;
-
-mod embedded {
-    include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
-}
 
 /// Why a catalogue file, or a name in it, is wrong.
 #[derive(Debug, Error)]
@@ -259,12 +256,6 @@ struct KnobFile {
     knob: Vec<Knob>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FindingFile {
-    finding: Vec<FindingRule>,
-}
-
 /// What we know, as data: knobs, profiles and finding rules by name.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
@@ -275,7 +266,7 @@ pub struct Catalogue {
     shipped: BTreeMap<String, ProfileFile>,
     /// Profiles of the user that are wrong, by name, and why.
     left_out: BTreeMap<String, LeftOut>,
-    findings: Vec<FindingRule>,
+    findings: Findings,
     writers: Vec<Writer>,
 }
 
@@ -333,23 +324,17 @@ impl Catalogue {
 
     /// Reads what is embedded.
     fn read() -> Result<Self, CatalogueError> {
-        let mut catalogue = Self::default();
-        let text = inflated()?;
-        for (file, rows) in embedded::KNOBS {
-            let rows = read_embedded::<KnobFile>(file, &text[rows.clone()])?.knob;
-            catalogue.knobs.extend(rows.into_iter().map(|knob| (knob.id.clone(), knob)));
+        let mut catalogue = Self { findings: Findings::embedded(), ..Self::default() };
+        for (_, rows) in embedded::KNOBS.read::<KnobFile>()? {
+            catalogue.knobs.extend(rows.knob.into_iter().map(|knob| (knob.id.clone(), knob)));
         }
-        for (file, rows) in embedded::FINDINGS {
-            catalogue.findings.extend(read_embedded::<FindingFile>(file, &text[rows.clone()])?.finding);
-        }
-        for (file, row) in embedded::PROFILES {
-            let profile: Profile = read_embedded(file, &text[row.clone()])?;
+        for (file, profile) in embedded::PROFILES.read::<Profile>()? {
             // Where in its file something is wrong is told by the test that reads the file.
-            let file = ProfileFile { file: (*file).to_owned(), text: String::new(), profile };
+            let file = ProfileFile { file: file.to_owned(), text: String::new(), profile };
             catalogue.profiles.insert(file.profile.name.clone(), file);
         }
-        for (file, rows) in embedded::WRITERS {
-            catalogue.writers.extend(read_embedded::<WriterFile>(file, &text[rows.clone()])?.writer);
+        for (_, rows) in embedded::WRITERS.read::<WriterFile>()? {
+            catalogue.writers.extend(rows.writer);
         }
         catalogue.shipped.clone_from(&catalogue.profiles);
         // What is shipped went through the tests, which hold every row to every rule.
@@ -391,10 +376,10 @@ impl Catalogue {
                 let broken = "it says neither what it costs nor what it risks";
                 return Err(CatalogueError::Rule { file: file.to_owned(), id: rule.id, rule: broken });
             }
-            if self.findings.iter().any(|other| other.id == rule.id) {
+            if self.findings().iter().any(|other| other.id == rule.id) {
                 return Err(CatalogueError::Twice { file: file.to_owned(), id: rule.id });
             }
-            self.findings.push(rule);
+            self.findings.add(rule);
         }
         Ok(())
     }
@@ -470,7 +455,7 @@ impl Catalogue {
                 return Err(CatalogueError::Rule { file, id: knob.id.to_string(), rule });
             }
         }
-        for rule in &self.findings {
+        for rule in self.findings() {
             for cured_by in &rule.cured_by {
                 self.knob_in(&format!("finding {}", rule.id), &cured_by.knob)?;
             }
@@ -544,7 +529,7 @@ impl Catalogue {
     /// All finding rules, in the order of the files.
     #[must_use]
     pub fn findings(&self) -> &[FindingRule] {
-        &self.findings
+        self.findings.all()
     }
 
     /// Profiles that name a program, those of the user first.
@@ -827,29 +812,6 @@ fn parse_profile(file: &str, text: &str) -> Result<Profile, CatalogueError> {
     Profile::check_name(&profile.name)
         .map_err(|error| CatalogueError::Name { file: located(file, text, of_name(text)), error })?;
     Ok(profile)
-}
-
-/// The rows of all files that are part of the binary.
-fn inflated() -> Result<String, CatalogueError> {
-    let mut text = String::new();
-    let read = DeflateDecoder::new(embedded::DEFLATED).read_to_string(&mut text);
-    let malformed = |error: std::io::Error| CatalogueError::Malformed {
-        file: "catalogue".to_owned(),
-        line: 1,
-        column: 1,
-        message: error.to_string(),
-    };
-    read.map_err(malformed).map(|_| text)
-}
-
-/// The rows of a file that is part of the binary.
-fn read_embedded<T: serde::de::DeserializeOwned>(file: &str, rows: &str) -> Result<T, CatalogueError> {
-    serde_json::from_str(rows).map_err(|error| CatalogueError::Malformed {
-        file: file.to_owned(),
-        line: error.line(),
-        column: error.column(),
-        message: error.to_string(),
-    })
 }
 
 fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, CatalogueError> {

@@ -45,7 +45,7 @@ fn what_is_embedded_is_what_the_files_say() {
     told(read.check());
     let embedded = Catalogue::embedded().expect("sound");
     assert_eq!(embedded.knobs, read.knobs);
-    assert_eq!(embedded.findings, read.findings);
+    assert_eq!(embedded.findings(), read.findings());
     assert_eq!(embedded.writers, read.writers);
     let profiles = |catalogue: &Catalogue| -> Vec<(String, Profile)> {
         catalogue.profiles.values().map(|own| (own.file.clone(), own.profile.clone())).collect()
