@@ -16,6 +16,8 @@ pub mod detach;
 mod error;
 pub mod ethtool;
 pub mod file;
+#[cfg(any(target_env = "musl", test))]
+mod heap;
 pub mod hold;
 pub mod loaded;
 pub mod lock;
@@ -37,6 +39,8 @@ pub mod warden;
 
 pub use beside::beside;
 pub use error::{Error, Result};
+#[cfg(target_env = "musl")]
+pub use heap::Heap;
 pub use mapping::{Advice, MapOptions, Mapping, PageRequest, map_anonymous};
 pub use policy::Policy;
 pub use rustix::io::Errno;
