@@ -5,33 +5,41 @@ use planish_model::{Catalogue, Knob, bootline, place};
 use super::Setting;
 use crate::boot::{Given, RUNNING};
 
-/// Settings of a command line, as a kernel reads it.
-pub(crate) fn settings(given: &[Given], kernel: bootline::Kernel, catalogue: &Catalogue) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    for Given { argument, source } in given {
-        let (name, value) = bootline::parts(argument);
-        let Some(value) = value else { continue };
-        match name.strip_prefix("sysctl.") {
-            Some(key) => settings.push(Setting::new(&place::of_sysctl(key), value, source)),
-            None => settings.extend(by_row(name, value, source, catalogue)),
-        }
+/// The rows that an argument of a command line may be for, picked once: each of several lines is held to them.
+pub(crate) struct Rows<'c> {
+    /// Knobs of a running kernel that an argument sets too.
+    set: Vec<(&'c str, &'c Knob)>,
+    /// Boot parameters, by their names; whether they count pages of one size, which another argument may say.
+    given: Vec<(&'c str, bool, &'c Knob)>,
+}
+
+impl<'c> Rows<'c> {
+    pub(crate) fn of(catalogue: &'c Catalogue) -> Self {
+        let set = catalogue.knobs().filter_map(|knob| Some((knob.boot_arg.as_deref()?, knob)));
+        let given = |knob: &'c Knob| {
+            let (name, counted) = knob.boot_parameter()?;
+            Some((name, counted.is_some(), knob))
+        };
+        Self { set: set.collect(), given: catalogue.knobs().filter_map(given).collect() }
     }
-    let words: Vec<&str> = given.iter().map(|given| given.argument.as_str()).collect();
-    let filled = bootline::pools(&words, kernel);
-    settings.extend(
-        filled.iter().flat_map(|pool| pools(&pool.pages, pool.page_bytes, &given[pool.index].source)),
-    );
-    // Most parameters are not on the line: told by their names, without taking each argument apart for each of them.
-    let names: Vec<&str> = words.iter().map(|word| bootline::parts(word).0).collect();
-    let is_named = |name: &str| names.iter().any(|named| bootline::same_name(named, name));
-    let may_be_given = |knob: &&Knob| {
-        knob.boot_parameter().is_some_and(|(name, counted)| counted.is_some() || is_named(name))
-    };
-    for knob in catalogue.knobs().filter(may_be_given) {
-        let Some(taken) = bootline::found(&words, knob, kernel) else { continue };
-        // What is passed over comes first: of the settings of a place the last one is told as what counts.
-        let lost = bootline::passed_over(&words, knob, kernel);
-        settings.extend(lost.into_iter().chain([taken]).filter_map(|(value, index)| {
+
+    /// Settings of a command line, as a kernel reads it.
+    pub(crate) fn settings(&self, given: &[Given], kernel: bootline::Kernel) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for Given { argument, source } in given {
+            let (name, value) = bootline::parts(argument);
+            let Some(value) = value else { continue };
+            match name.strip_prefix("sysctl.") {
+                Some(key) => settings.push(Setting::new(&place::of_sysctl(key), value, source)),
+                None => settings.extend(self.set_by(name, value, source)),
+            }
+        }
+        let words: Vec<&str> = given.iter().map(|given| given.argument.as_str()).collect();
+        let filled = bootline::pools(&words, kernel);
+        settings.extend(
+            filled.iter().flat_map(|pool| pools(&pool.pages, pool.page_bytes, &given[pool.index].source)),
+        );
+        settings.extend(self.parameters(&words, kernel).filter_map(|(knob, value, index)| {
             let source = match given[index].source.strip_prefix(RUNNING) {
                 // The line itself is its only source: the argument is told with the page size that it counts in.
                 Some(_) => format!("{RUNNING}{}", knob.boot_argument(&value)?),
@@ -39,23 +47,40 @@ pub(crate) fn settings(given: &[Given], kernel: bootline::Kernel, catalogue: &Ca
             };
             Some(Setting::new(&knob.path, &value, &source))
         }));
+        settings
     }
-    settings
-}
 
-/// Settings of knobs whose row names the argument.
-fn by_row(name: &str, value: &str, source: &str, catalogue: &Catalogue) -> Vec<Setting> {
-    let value = match value {
-        "enable" => "1",
-        "disable" => "0",
-        // `nmi_watchdog=panic,1`
-        list => list.rsplit(',').next().unwrap_or(list),
-    };
-    catalogue
-        .knobs()
-        .filter(|knob| knob.boot_arg.as_deref() == Some(name))
-        .map(|knob| Setting::new(&wild(&knob.path), value, source))
-        .collect()
+    /// Settings of knobs whose row names the argument.
+    fn set_by(&self, name: &str, value: &str, source: &str) -> impl Iterator<Item = Setting> {
+        let value = match value {
+            "enable" => "1",
+            "disable" => "0",
+            // `nmi_watchdog=panic,1`
+            list => list.rsplit(',').next().unwrap_or(list),
+        };
+        let named = self.set.iter().filter(move |(argument, _)| *argument == name);
+        named.map(move |(_, knob)| Setting::new(&wild(&knob.path), value, source))
+    }
+
+    /// What a line gives each boot parameter, with the index of its word. What is passed over comes first: of the
+    /// settings of a place the last one is told as what counts.
+    fn parameters<'s>(
+        &'s self,
+        words: &'s [&str],
+        kernel: bootline::Kernel,
+    ) -> impl Iterator<Item = (&'c Knob, String, usize)> + 's {
+        // Most parameters are not on the line: told by their names, without taking each argument apart for each of them.
+        let names: Vec<&str> = words.iter().map(|word| bootline::parts(word).0).collect();
+        let may_be_given = move |(name, is_counted, _): &&(&str, bool, &Knob)| {
+            *is_counted || names.iter().any(|named| bootline::same_name(named, name))
+        };
+        self.given.iter().filter(may_be_given).flat_map(move |(_, _, knob)| {
+            let taken = bootline::found(words, knob, kernel);
+            let lost = taken.is_some().then(|| bootline::passed_over(words, knob, kernel));
+            let all = lost.into_iter().flatten().chain(taken);
+            all.map(|(value, index)| (*knob, value, index))
+        })
+    }
 }
 
 /// A pattern with a wildcard in the place of each hole.
@@ -87,11 +112,8 @@ mod tests {
 
     fn found(cmdline: &str) -> Vec<(String, String)> {
         let catalogue = Catalogue::embedded().expect("sound");
-        let settings = settings(
-            &Given::running(cmdline),
-            bootline::Kernel::new("6.12.1", "x86_64", Some(2 << 20)),
-            &catalogue,
-        );
+        let kernel = bootline::Kernel::new("6.12.1", "x86_64", Some(2 << 20));
+        let settings = Rows::of(&catalogue).settings(&Given::running(cmdline), kernel);
         settings.into_iter().map(|setting| (setting.path, setting.value)).collect()
     }
 
@@ -141,7 +163,7 @@ mod tests {
     proptest! {
         #[test]
         fn odd_command_lines_are_passed_over(text in "\\PC{0,200}") {
-            let _ = settings(&Given::running(&text), bootline::Kernel::default(), &Catalogue::default());
+            let _ = Rows::of(&Catalogue::default()).settings(&Given::running(&text), bootline::Kernel::default());
         }
     }
 

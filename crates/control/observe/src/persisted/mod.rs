@@ -104,7 +104,8 @@ pub(crate) fn read(
     boot: &Boot,
 ) -> ToCome {
     let default_page = shared.default_page();
-    let arguments = |given: &[Given]| cmdline::settings(given, shared.kernel, catalogue);
+    let rows = cmdline::Rows::of(catalogue);
+    let arguments = |given: &[Given]| rows.settings(given, shared.kernel);
     let again = |is_sure: bool| -> Vec<Setting> {
         let writers = observation.writers.iter().filter(move |seen| seen.again.is_sure == is_sure);
         let lines = writers.flat_map(|seen| &seen.again.lines);
