@@ -114,11 +114,30 @@ fn boot_shapes(options: &Options, kernels: &[Kernel], programs: &Programs, folde
 /// Guests that run at once. One thread emulates a guest, so that more than one is at work on a machine of two CPUs;
 /// more than two would only take memory and wait for each other.
 const LANES: usize = 2;
+/// What QEMU takes beside the memory of its guest.
+const EMULATOR_MIB: usize = 512;
 
-/// Runs boots beside each other, as many as this machine has CPUs for, and then `ended` for each. Each line that they
+/// How many of the largest of some guests have room at once in what `/proc/meminfo` has available.
+fn fitting(mut sizes_mib: Vec<usize>, meminfo: &str) -> usize {
+    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = available.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    let mut left_mib = kib.unwrap_or_default() / 1024;
+    sizes_mib.sort_unstable_by(|a, b| b.cmp(a));
+    let has_room = |size: &&usize| {
+        let left = left_mib.checked_sub(**size);
+        left_mib = left.unwrap_or_default();
+        left.is_some()
+    };
+    sizes_mib.iter().take_while(has_room).count()
+}
+
+/// Runs boots beside each other, as many as this machine has room for, and then `ended` for each. Each line that they
 /// print has its guest's name. Behind a guest that could not be run, or whose end could not be taken, none is begun.
 fn run_side_by_side(boots: &[Boot<'_>], ended: impl Fn(&Boot<'_>) -> Result<()> + Sync) -> Result<Tally> {
-    let lane_count = thread::available_parallelism().map_or(1, |cpus| cpus.get().min(LANES));
+    let cpu_count = thread::available_parallelism().map_or(1, usize::from);
+    let sizes_mib = boots.iter().map(|boot| boot.shape.memory_mib() + EMULATOR_MIB).collect();
+    let meminfo = fs::read_to_string("/proc/meminfo").context("read /proc/meminfo")?;
+    let lane_count = fitting(sizes_mib, &meminfo).min(cpu_count).clamp(1, LANES);
     let next = AtomicUsize::new(0);
     let lane = || {
         let mut sum = Tally::default();
@@ -242,4 +261,19 @@ impl Programs {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitting;
+
+    #[test]
+    fn as_many_guests_run_at_once_as_have_room() {
+        let fits = |mib: usize| {
+            let meminfo = format!("MemFree:   10 kB\nMemAvailable:   {} kB\n", mib * 1024);
+            fitting(vec![2048, 3072, 3072], &meminfo)
+        };
+        assert_eq!([3071, 3072, 6143, 6144, 8191, 8192].map(fits), [0, 1, 1, 2, 2, 3]);
+        assert_eq!(fitting(vec![1024], ""), 0, "nothing is known of the memory");
+    }
 }

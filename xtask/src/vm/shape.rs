@@ -43,6 +43,11 @@ impl Shape {
         self.nodes.iter().map(|node| node.cpu_count).sum()
     }
 
+    /// Memory over all nodes.
+    pub fn memory_mib(&self) -> usize {
+        self.nodes.iter().map(|node| node.memory_mib).sum()
+    }
+
     /// What the guest is told about itself, to compare planish with.
     pub fn kernel_words(&self) -> String {
         let cpuless_count = self.nodes.iter().filter(|node| node.cpu_count == 0).count();
@@ -55,9 +60,8 @@ impl Shape {
 
     /// The part of the QEMU command line that builds it.
     pub fn qemu_args(&self) -> Vec<String> {
-        let memory_mib: usize = self.nodes.iter().map(|node| node.memory_mib).sum();
-        let mut args =
-            vec!["-smp".into(), self.cpu_count().to_string(), "-m".into(), format!("{memory_mib}M")];
+        let (cpu_count, memory_mib) = (self.cpu_count(), self.memory_mib());
+        let mut args = vec!["-smp".into(), cpu_count.to_string(), "-m".into(), format!("{memory_mib}M")];
         let mut cpu_next = 0;
         for (id, node) in self.nodes.iter().enumerate() {
             args.extend(["-object".into(), format!("memory-backend-ram,id=m{id},size={}M", node.memory_mib)]);
