@@ -5,6 +5,7 @@ use crate::tally::Tally;
 use crate::{docs, edges, fuzz, ground, licences, setup, shell, tidy, vm};
 use anyhow::{Result, ensure};
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 
 /// Names of the stages, in their order.
@@ -24,15 +25,20 @@ pub struct Options {
     suite: SuiteOptions,
 }
 
+impl Options {
+    fn wants(&self, stage: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == stage)
+    }
+}
+
 /// Runs all stages, also after one has failed: one run shows everything that is wrong.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
-    if wanted("test") || wanted("vm") {
+    if options.wants("test") || options.wants("vm") {
         setup::ensure(setup::TESTS, setup::Without::asked(options.suite.skip_missing))?;
     }
     let mut stages = Stages::default();
     let mut tally = Tally::default();
-    for name in STAGES.iter().filter(|name| wanted(name)) {
+    for name in STAGES.iter().filter(|name| options.wants(name)) {
         stages.run(name, &mut tally, || stage(name, options));
     }
     stages.print();
@@ -50,12 +56,29 @@ fn stage(name: &str, options: &Options) -> Result<Tally> {
         "clippy" => clippy()?,
         "fuzz" => return fuzz::check(),
         "docs" => docs::check()?,
+        "test" if options.wants("vm") && !options.suite.no_vm => {
+            return beside_a_build(|| suite::workspace(Some(PROPERTY_SEED)));
+        }
         "test" => return suite::workspace(Some(PROPERTY_SEED)),
         "vm" if options.suite.no_vm => {}
         "vm" => return vm::run(&vm::Options::default()),
         _ => unreachable!("STAGES and this match name the same stages"),
     }
     Ok(Tally::default())
+}
+
+/// Tests, and meanwhile the build of what the guests run: one of its steps takes one CPU for minutes, and tests wait for
+/// timers and disks. It gives way to them, as some are timed.
+fn beside_a_build(tests: impl FnOnce() -> Result<Tally>) -> Result<Tally> {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Of this thread and what it starts.
+            let _ = rustix::process::nice(19);
+            // The stage that needs it builds it again, and tells what is wrong.
+            let _ = vm::build_ahead();
+        });
+        tests()
+    })
 }
 
 /// Cargo.lock is committed and complete: a clone builds what was tested.

@@ -12,7 +12,7 @@ mod servers;
 mod shape;
 
 use crate::tally::Tally;
-use crate::target;
+use crate::target::{self, Target};
 use crate::{ground, shell};
 use anyhow::{Context, Result, ensure};
 use guest::Boot;
@@ -171,6 +171,17 @@ fn boot_servers(kernel: &Kernel, programs: &Programs, folder: &Path) -> Result<T
     Ok(tally)
 }
 
+/// Builds the `planish` of the guests, as [`run`] will ask for it.
+pub fn build_ahead() -> Result<()> {
+    build_planish(&target::pick()?).map(drop)
+}
+
+/// The one that is shipped; and emulation makes an unoptimised one five times slower.
+fn build_planish(target: &Target) -> Result<PathBuf> {
+    let built = target.build("release", &["--package", "planish-cli", "--bin", "planish"])?;
+    Ok(built.join("planish"))
+}
+
 /// Unpacks what a guest sent into a folder of its own name.
 fn unpack(boot: &Boot<'_>, into: &Path) -> Result<()> {
     let folder = into.join(boot.name());
@@ -200,9 +211,7 @@ impl Programs {
         let built = target.build("ci", &["--package", "planish-guest", "--bin", "init"])?;
         let init = read(&built.join("init"))?;
         let planish = if ground::has_package("planish-cli")? {
-            // The one that is shipped; and emulation makes an unoptimised one five times slower.
-            let built = target.build("release", &["--package", "planish-cli", "--bin", "planish"])?;
-            let planish = read(&built.join("planish"))?;
+            let planish = read(&build_planish(&target)?)?;
             let bytes = planish.len();
             ensure!(
                 bytes <= PROGRAM_BYTES_MAX,
