@@ -67,8 +67,8 @@ fn stage(name: &str, options: &Options) -> Result<Tally> {
     Ok(Tally::default())
 }
 
-/// Tests, and meanwhile the build of what the guests run: one of its steps takes one CPU for minutes, and tests wait for
-/// timers and disks. It gives way to them, as some are timed.
+/// Tests, and meanwhile the build of what the guests run: one of its steps takes one CPU for minutes, and tests wait
+/// for timers and disks. It gives way to them, as some are timed.
 fn beside_a_build(tests: impl FnOnce() -> Result<Tally>) -> Result<Tally> {
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command};
+use clap::{Arg, ArgAction, Command, Id};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use planish_model::Catalogue;
@@ -22,15 +22,12 @@ pub fn reference(command: &Command) -> String {
     text.push_str(
         "The global options of `planish` may stand behind every command; its own `--help` lists them too.\n",
     );
-    section(&built(command), &mut Vec::new(), &mut text);
+    section(&of_one_width(command.clone()), &mut Vec::new(), &mut text);
     text
 }
 
-/// The command as it is once it has parsed a line: only then has each command the options that it inherits.
-fn built(command: &Command) -> Command {
-    let mut command = command.clone().term_width(WIDTH_COLUMNS);
-    command.build();
-    command
+fn of_one_width(command: Command) -> Command {
+    command.term_width(WIDTH_COLUMNS).mut_subcommands(of_one_width)
 }
 
 fn section(command: &Command, parents: &mut Vec<String>, text: &mut String) {
@@ -63,9 +60,12 @@ fn visible(command: &Command) -> impl Iterator<Item = &Command> {
 
 /// `planish.1`, and `planish-<command>.1` for each command.
 pub fn man_pages(command: &Command, folder: &Path) -> Result<()> {
-    let mut command = command.clone().disable_help_subcommand(true);
-    command.build();
-    of_manual(&command, folder)
+    of_manual(&without_help(command.clone()), folder)
+}
+
+fn without_help(command: Command) -> Command {
+    let is_help = command.get_name() == "help";
+    command.hide(is_help).mut_subcommands(without_help)
 }
 
 fn of_manual(command: &Command, folder: &Path) -> Result<()> {
@@ -154,18 +154,31 @@ impl Words {
 
     /// A command as its help shows it, with these words for its arguments.
     fn shown(&self, command: &Command) -> Command {
+        self.shown_below(command, &[])
+    }
+
+    /// The same below a command with some options. What is inherited, and what clap adds to every command, the
+    /// generator adds again.
+    fn shown_below(&self, command: &Command, inherited: &[&Id]) -> Command {
+        use ArgAction::{Help, HelpLong, HelpShort, Version};
         let arg = |arg: &Arg| match self.of(arg) {
             words if words.is_empty() => arg.clone(),
             words => arg.clone().value_parser(PossibleValuesParser::new(words)),
         };
-        let args = command.get_arguments().filter(|arg| !arg.is_hide_set()).map(arg);
+        let is_own = |arg: &&Arg| {
+            let is_added = matches!(arg.get_action(), Help | HelpLong | HelpShort | Version);
+            !arg.is_hide_set() && !is_added && !inherited.contains(&arg.get_id())
+        };
+        let args = command.get_arguments().filter(is_own).map(arg);
         let shown = Command::new(kept(command.get_name())).args(args);
         let shown = shown.about(command.get_about().cloned().unwrap_or_default());
         let shown = match command.get_version() {
             Some(version) => shown.version(kept(version)),
             None => shown,
         };
-        shown.subcommands(visible(command).map(|below| self.shown(below)))
+        let options: Vec<&Id> =
+            command.get_arguments().filter(|arg| arg.is_global_set()).map(Arg::get_id).collect();
+        shown.subcommands(visible(command).map(|below| self.shown_below(below, &options)))
     }
 }
 
@@ -253,8 +266,7 @@ mod tests {
 
     #[test]
     fn a_page_of_the_manual_has_a_header_and_names_its_sections() {
-        let mut command = planish_cli::command();
-        command.build();
+        let command = planish_cli::command();
         let (name, program) = page(&command).expect("a page");
         assert_eq!(name, "planish.1");
         assert!(program.contains(".SH \"EXIT STATUS\"") && !program.contains("EXTRA"), "{program}");

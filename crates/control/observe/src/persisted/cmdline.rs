@@ -69,7 +69,7 @@ impl<'c> Rows<'c> {
         words: &'s [&str],
         kernel: bootline::Kernel,
     ) -> impl Iterator<Item = (&'c Knob, String, usize)> + 's {
-        // Most parameters are not on the line: told by their names, without taking each argument apart for each of them.
+        // Most parameters are not on the line: told by their names, without taking each argument apart for each.
         let names: Vec<&str> = words.iter().map(|word| bootline::parts(word).0).collect();
         let may_be_given = move |(name, is_counted, _): &&(&str, bool, &Knob)| {
             *is_counted || names.iter().any(|named| bootline::same_name(named, name))

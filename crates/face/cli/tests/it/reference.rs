@@ -16,7 +16,6 @@ fn help(command: &mut clap::Command, path: &str, text: &mut String) {
 #[test]
 fn the_reference_is_as_recorded() {
     let mut root = planish_cli::command();
-    root.build();
     let mut text = String::new();
     help(&mut root, "planish", &mut text);
     insta::assert_snapshot!(text);
