@@ -56,7 +56,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let mut bench = ground::cargo();
     bench.args(["run", "--quiet", "--release", "--package", "planish-bench", "--", &options.name]);
     if ["spine", "host", "memory", "text"].contains(&options.name.as_str()) {
-        let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
+        let planish = target::pick()?.planish()?;
         bench.arg("--planish").arg(planish);
     }
     if let Some(file) = &options.json {

@@ -111,12 +111,11 @@ struct Release {
 
 impl Release {
     fn prepare(out: &Path) -> Result<Self> {
-        let target = target::pick()?;
-        let built = target.build("release", &["--bin", "planish"])?;
+        let binary = target::pick()?.planish()?;
         // Without the kind for Rust programs, for which cargo would leave out optimisation across crates.
         let kinds = ["--package", "planish-capi", "--lib", "--crate-type", "staticlib,cdylib"];
         let libraries = Target::of_this_machine()?.compile("rustc", "release", &kinds)?;
-        let version = shell::output(Command::new(built.join("planish")).arg("--version"))?;
+        let version = shell::output(Command::new(&binary).arg("--version"))?;
         let version =
             version.split_whitespace().nth(1).context("planish --version says no version")?.to_owned();
         let commit_time = shell::output(Command::new("git").args(["log", "-1", "--format=%ct"]));
@@ -126,7 +125,7 @@ impl Release {
         Ok(Self {
             version,
             checkout: ground::root()?,
-            binary: built.join("planish"),
+            binary,
             libraries,
             out: out.canonicalize().with_context(|| format!("find {}", out.display()))?,
             work,

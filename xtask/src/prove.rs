@@ -25,8 +25,7 @@ pub fn run(options: &Options, held: Option<&Held>) -> Result<ExitCode> {
     if words.says("postgres") {
         setup::ensure(&[&POSTGRES], setup::Without::Refused)?;
     }
-    let built = target::pick()?.build("release", &["--bin", "planish"])?;
-    let mut planish = Command::new(built.join("planish"));
+    let mut planish = Command::new(target::pick()?.planish()?);
     // By this name it knows what can be typed next: no `planish` is on the path.
     planish.arg0("./x").arg("prove").args(&words.rest);
     // A page that the user asks for by name is the only one; help is no proof at all.

@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if !options.no_profiles {
         stop_every_profile()?;
     }
-    let planish = target::pick()?.build("release", &["--bin", "planish"])?.join("planish");
+    let planish = target::pick()?.planish()?;
     let hosts = writable_hosts()?;
     ensure!(!hosts.is_empty(), "no writable host under hosts/");
     let end = Instant::now() + Duration::from_secs(options.minutes * 60);

@@ -71,6 +71,11 @@ impl Target {
         Ok(Self { triple: host()?, flags: "" })
     }
 
+    /// The program as it is shipped. Of its package alone: what the others ask of a crate is not in it.
+    pub fn planish(&self) -> Result<PathBuf> {
+        Ok(self.build(SHIPPED, &["--package", "planish-cli", "--bin", "planish"])?.join("planish"))
+    }
+
     /// Builds binaries of one profile and returns the folder that holds them.
     pub fn build(&self, profile: &str, args: &[&str]) -> Result<PathBuf> {
         self.compile("build", profile, args)

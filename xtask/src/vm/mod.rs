@@ -12,7 +12,7 @@ mod servers;
 mod shape;
 
 use crate::tally::Tally;
-use crate::target::{self, Target};
+use crate::target;
 use crate::{ground, shell};
 use anyhow::{Context, Result, ensure};
 use guest::Boot;
@@ -173,13 +173,7 @@ fn boot_servers(kernel: &Kernel, programs: &Programs, folder: &Path) -> Result<T
 
 /// Builds the `planish` of the guests, as [`run`] will ask for it.
 pub fn build_ahead() -> Result<()> {
-    build_planish(&target::pick()?).map(drop)
-}
-
-/// The one that is shipped; and emulation makes an unoptimised one five times slower.
-fn build_planish(target: &Target) -> Result<PathBuf> {
-    let built = target.build("release", &["--package", "planish-cli", "--bin", "planish"])?;
-    Ok(built.join("planish"))
+    target::pick()?.planish().map(drop)
 }
 
 /// Unpacks what a guest sent into a folder of its own name.
@@ -211,7 +205,8 @@ impl Programs {
         let built = target.build("ci", &["--package", "planish-guest", "--bin", "init"])?;
         let init = read(&built.join("init"))?;
         let planish = if ground::has_package("planish-cli")? {
-            let planish = read(&build_planish(&target)?)?;
+            // The one that is shipped; and emulation makes an unoptimised one five times slower.
+            let planish = read(&target.planish()?)?;
             let bytes = planish.len();
             ensure!(
                 bytes <= PROGRAM_BYTES_MAX,
