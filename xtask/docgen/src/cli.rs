@@ -64,8 +64,8 @@ pub fn man_pages(command: &Command, folder: &Path) -> Result<()> {
 }
 
 fn without_help(command: Command) -> Command {
-    let is_help = command.get_name() == "help";
-    command.hide(is_help).mut_subcommands(without_help)
+    let is_shown = command.get_name() != "help" && !command.is_hide_set();
+    command.hide(!is_shown).mut_subcommands(without_help)
 }
 
 fn of_manual(command: &Command, folder: &Path) -> Result<()> {

@@ -1,8 +1,8 @@
 //! The heap of a static program: dlmalloc, over memory that is taken in pieces which have their pages.
 //!
 //! The allocator of musl gives pages back to the kernel and asks for them again hundreds of times within one command: a
-//! third of the CPU time of a plan. dlmalloc keeps them. And as the first touch of a page is a trap, which took a tenth
-//! of what was left, each piece is populated by the call that maps it.
+//! third of the CPU time of a plan. dlmalloc keeps them. And as the first touch of a page is a trap, each piece is
+//! populated by the call that maps it: of 570 traps of a plan 280 are left, those of code and stack.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::null_mut;
@@ -13,10 +13,11 @@ use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munma
 
 use crate::pages;
 
-/// The heap grows by this much at a time: a command that does little takes two such pieces, and a plan seven.
+/// The heap grows by this much at a time: a command that does little takes one such piece, and a plan four to eleven.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The global allocator of a program that is linked with musl.
+/// The global allocator of a program that is linked with musl. A child that is forked while another thread takes memory
+/// must take none before it is another program.
 pub struct Heap(Mutex<Dlmalloc<Pieces>>);
 
 impl Heap {
@@ -39,7 +40,8 @@ impl Default for Heap {
     }
 }
 
-// SAFETY: dlmalloc keeps to the contract of each of these calls for one who calls it alone, which the lock sees to.
+// SAFETY: what dlmalloc gives is as large and as aligned as it was asked for and nobody else's until it is given back,
+// as long as no two calls are in it at once: each is made under the lock.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: any size and alignment of a layout may be asked for.
@@ -65,7 +67,7 @@ unsafe impl GlobalAlloc for Heap {
 /// Where dlmalloc has its memory from.
 struct Pieces;
 
-// SAFETY: what is handed out is mapped for nobody else, and stays so until it is given back.
+// SAFETY: each region is a private mapping of its own, which is unmapped only by `free` and `free_part`.
 unsafe impl Allocator for Pieces {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         // What one allocation alone needs may be large, and never be used to its end.

@@ -27,6 +27,17 @@ pub(crate) fn command_for_errors() -> clap::Command {
     with_usage_of_help(command())
 }
 
+/// The parser, with what each command is for: it lists them. Of its own accord it learns that of a command that it
+/// meets.
+pub(crate) fn parser() -> clap::Command {
+    let whole = command();
+    Cli::command().mut_subcommands(|below| {
+        let about = whole.find_subcommand(below.get_name()).and_then(clap::Command::get_about);
+        let about = about.cloned().unwrap_or_default();
+        below.about(about)
+    })
+}
+
 /// Tune a Linux host and the memory-bound service on it: measure every change, keep what pays, undo all of it
 #[derive(Debug, Parser)]
 #[command(name = "planish", version, propagate_version = false, arg_required_else_help = true)]

@@ -10,7 +10,7 @@ use planish_report::{Level, Message};
 use tracing::info_span;
 
 use crate::answer::Answer;
-use crate::args::{Cli, command, command_for_errors};
+use crate::args::{Cli, command, command_for_errors, parser};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::{self, Output};
@@ -42,10 +42,15 @@ fn run(typed: Vec<OsString>) -> u8 {
     ended(output, name, &context, || info_span!("command").in_scope(|| cli.command.run(&context)))
 }
 
-/// Reads a command line. What is wrong with it, and its help, is told by who knows the arguments of every command.
+/// Reads a command line. Help is told by a parser that knows what every command is for.
 fn parsed(typed: &[OsString]) -> Result<Cli, clap::Error> {
     let line = || std::iter::once(OsString::from("planish")).chain(typed.iter().cloned());
-    Cli::try_parse_from(line()).map_err(|error| command().try_get_matches_from(line()).err().unwrap_or(error))
+    Cli::try_parse_from(line()).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            parser().try_get_matches_from(line()).err().unwrap_or(error)
+        }
+        _ => error,
+    })
 }
 
 /// Runs a command, prints what it ended with, and gives its exit code.
@@ -184,7 +189,7 @@ fn named_command(typed: &[OsString]) -> String {
         if word.starts_with('-') {
             is_value = stands_before_its_value(&word, &root, at);
         } else if !std::mem::take(&mut is_value)
-            && let Some(found) = at.find_subcommand(word.as_ref())
+            && let Some(found) = at.find_subcommand(word.as_ref()).filter(|found| found.get_name() != "help")
         {
             words.push(found.get_name().to_owned());
             at = found;
@@ -218,6 +223,7 @@ mod tests {
         assert_eq!(name("--json --root hosts/x version --bogus"), "version");
         assert_eq!(name("--json dotcor"), "usage");
         assert_eq!((name("history --bogus"), name("explain -x")), ("log".to_owned(), "knobs".to_owned()));
+        assert_eq!((name("help run bogus"), name("help help")), ("run".to_owned(), "usage".to_owned()));
     }
 
     #[test]
@@ -265,6 +271,25 @@ mod tests {
         assert_eq!(exit, 70);
         let exit = ended(output, "version", &context, || Err(Failure::refused("no")));
         assert_eq!(exit, 3);
+    }
+
+    #[test]
+    fn help_tells_what_each_command_is_for_and_takes_the_name_of_one() {
+        let help = |line: &str| {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let error = parsed(&words).expect_err("help ends the parsing");
+            anstream::adapter::strip_str(&error.render().ansi().to_string()).to_string()
+        };
+        for line in ["", "--help", "-h", "help", "--json --help"] {
+            let text = help(line);
+            for row in ["\n  doctor    Tell what this machine loses", "\n  help      Print this"] {
+                assert!(text.contains(row), "{line}: {row}: {text}");
+            }
+        }
+        assert_eq!(help("help plan"), help("plan --help"));
+        assert_eq!(help("help trial run"), help("trial run --help"));
+        assert!(help("help help").contains("Usage: planish help [COMMAND]...\n"), "{}", help("help help"));
+        assert!(help("text").contains("\n  record  "), "{}", help("text"));
     }
 
     #[test]

@@ -32,7 +32,6 @@ use planish_model::{
     BootLoader, BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, bootline,
     page_pool, place,
 };
-
 use planish_sys::beside;
 
 use crate::boot::{Boot, Given, NextBoot};
