@@ -57,12 +57,8 @@ pub struct Options {
 /// Boots the guests and counts their results.
 pub fn run(options: &Options) -> Result<Tally> {
     let mut tally = Tally::default();
-    if !cfg!(target_arch = "x86_64") {
-        tally.skips.push("SKIP vm: guests are x86-64 machines, this is not one".into());
-        return Ok(tally);
-    }
-    if shell::which("qemu-system-x86_64").is_none() {
-        tally.skips.push("SKIP vm: no qemu-system-x86_64".into());
+    if let Some(why) = unavailable() {
+        tally.skips.push(format!("SKIP vm: {why}"));
         return Ok(tally);
     }
     let folder = ground::cache_dir()?.join("vm");
@@ -171,8 +167,19 @@ fn boot_servers(kernel: &Kernel, programs: &Programs, folder: &Path) -> Result<T
     Ok(tally)
 }
 
-/// Builds the `planish` of the guests, as [`run`] will ask for it.
+/// Why no guest can be booted here.
+fn unavailable() -> Option<&'static str> {
+    if !cfg!(target_arch = "x86_64") {
+        return Some("guests are x86-64 machines, this is not one");
+    }
+    shell::which("qemu-system-x86_64").is_none().then_some("no qemu-system-x86_64")
+}
+
+/// Builds the `planish` of the guests, where [`run`] will ask for it.
 pub fn build_ahead() -> Result<()> {
+    if unavailable().is_some() {
+        return Ok(());
+    }
     target::pick()?.planish().map(drop)
 }
 
