@@ -6,11 +6,11 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands;
 
-/// The whole command line, for parsing and for the generated reference, man pages and completions.
+/// The whole command line, for the generated reference, man pages and completions, and to tell what was meant by a
+/// wrong one. `Cli` parses by one that has the arguments of a command only as it meets it.
 #[must_use]
 pub fn command() -> clap::Command {
     let mut command = Cli::command();
-    // The arguments of each command, too, which a parser puts together for the one that is typed.
     command.build();
     command
 }
