@@ -65,7 +65,10 @@ such text, as it may hold secrets. Profiles of tuned are merged as tuned does it
 Where a text tells which places of a setting it sets (`/sys/block/sda/queue/scheduler`, `ethtool -G eno1`, `devices=sda`
 of tuned), it is a writer of those and of no other; a pattern is one of what it fits. Where that cannot be told it
 counts for all places: what a program that is not known is given, a card that is not here by that name, a disk by its
-numbers (`/sys/dev/block/8:0`), and the frequency of a CPU, which all CPUs of its policy have.
+numbers (`/sys/dev/block/8:0`), and the frequency of a CPU, which all CPUs of its policy have. A name in `/dev` of no
+disk here (`/dev/sdf`, `/dev/disk/by-id/X`), or a pattern of none, *may* be that of any disk, as no link of udev is
+followed; one of device-mapper (`/dev/mapper/X`, `/dev/VG/LV`) may be that of a `dm-*` alone, and one of an array
+(`/dev/md/X`) that of an `md*`.
 
 Pools of huge pages have a file a node, and others for all nodes together (`vm.nr_hugepages`, `nr_hugepages_mempolicy`,
 the one in `/sys/kernel/mm/hugepages`): whoever sets those sets the pool of each node, and a line for them is named

@@ -5,6 +5,7 @@
 //! remembered, so that a recording does not tell what else ran; nor of the data that an instance was made from, which
 //! may hold secrets.
 
+mod disks;
 mod named;
 mod places;
 mod profiles;

@@ -9,7 +9,7 @@ use planish_model::{Catalogue, Knob, KnobId, Said, Says, place};
 use planish_sys::file::BYTES_MAX;
 
 use super::places::Places;
-use super::{Look, profiles};
+use super::{Look, disks, profiles};
 use crate::persisted::{Setting, sysctl};
 
 /// What texts say of each knob.
@@ -78,6 +78,8 @@ impl Named {
     /// Something is written to the places of a pattern. One that leaves open which knob is meant may mean another.
     fn written(&mut self, look: &Look<'_>, path: &str, says: &str, is_sure: bool, from: &[&str]) -> bool {
         let mut names_any = false;
+        let disks::Meant { path, is_told } = disks::meant(look, path);
+        let (path, is_sure) = (path.as_ref(), is_sure && is_told);
         for knob in look.places.at(path).iter() {
             names_any = true;
             let at = places_of(look, knob, path);
@@ -147,20 +149,11 @@ pub(super) fn places_of(look: &Look<'_>, knob: &Knob, path: &str) -> Option<Stri
             || name.contains(['{', '}', ','])
             || name.contains("/../")
             || name.strip_prefix("/sys/block/").is_some_and(|disk| disk.contains(':'))
-            || path.strip_prefix(BY_DEVICE).is_some_and(|disk| is_no_disk(look, disk))
+            || disks::is_by_numbers(look, path)
             || name.strip_prefix(place::CARDS).is_some_and(|card| is_no_card(look, card))
     };
     let is_told = knob.has_holes() && place::is_of_row(&knob.path, &name) && !is_other();
     is_told.then(|| name.into_owned())
-}
-
-/// Disks by the names of their devices: by numbers, and what a text calls one in `/dev`.
-const BY_DEVICE: &str = "/sys/dev/block/";
-
-/// Whether a place begins with what is no name of a disk here, and no pattern of one.
-fn is_no_disk(look: &Look<'_>, place: &str) -> bool {
-    let name = place.split('/').next().unwrap_or_default();
-    !look.near.list("/sys/block").iter().any(|disk| place::matches(name, disk))
 }
 
 /// Whether a place of a card begins with a name that none has here.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{DriftState, Exit, Plan, Want};
+use planish_model::{Case, Conditions, DriftState, Exit, Plan, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, apply, check, doctor, plan};
 
 use crate::tree::*;
@@ -434,6 +434,31 @@ fn persisted_on(tree: &Tree) -> (Exit, DriftState, String) {
 
 const UNIT: &str = "/etc/systemd/system/own.service";
 const RC_LOCAL: &str = "/etc/rc.local";
+
+/// Whoever sets a volume or a disk that is not here by name is no sure writer of every disk: an installed check stayed
+/// red, and the only cure was to give up the disks.
+#[test]
+fn a_name_in_dev_of_no_disk_here_turns_no_disk_red() {
+    let only = Case { value: "16".into(), only: Some("nvme*".into()), needs: Conditions::default() };
+    let source = profile("own", &[("block.read_ahead_kb", Want::Case(Box::new(only)))]);
+    let persist = ApplyOptions { confirm_seconds: None, persist: true, reason: None };
+    for (device, exit, told) in [
+        ("/dev/mapper/vg-data", Exit::Done, None),
+        ("/dev/vg/data", Exit::Done, None),
+        ("/dev/md/data", Exit::Done, None),
+        ("/dev/sdf", Exit::Done, Some("rc.local may set it at the next boot")),
+        ("/dev/nvme0n1", Exit::Findings, Some("rc.local will set it at the next boot")),
+    ] {
+        let tree = with_texts(&[(RC_LOCAL, &format!("#!/bin/sh\nblockdev --setra 8192 {device}\n"))]);
+        tree.put("/sys/block/dm-0/queue/read_ahead_kb", "128\n");
+        apply(&tree.session(), &planned(&tree.session(), &source, &[]), &persist).expect("applied");
+        let checked = check(&tree.session(), Some(&source)).expect("checked");
+        let rows: Vec<String> = checked.drift.knobs.into_iter().filter_map(|row| row.because).collect();
+        assert_eq!(checked.exit, exit, "{device}: {rows:?}");
+        let is_told = told.is_none_or(|told| rows.iter().any(|row| row.contains(told)));
+        assert!(is_told && rows.is_empty() == told.is_none(), "{device}: {rows:?}");
+    }
+}
 
 /// What only reads a setting leaves it as it is: told as a write, apply and check would end with 1 for ever.
 #[test]

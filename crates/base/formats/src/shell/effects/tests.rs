@@ -770,7 +770,16 @@ fn programs_of_cpus_cards_and_disks_write_the_places_that_their_words_mean() {
         ("blockdev --setra 8 /dev/dm-0", vec![disk("dm-0", "4")]),
         (
             "blockdev -q --setra 256 --setrw /dev/sda /dev/mapper/x",
-            vec![disk("sda", "128"), disk("*", "128")],
+            vec![disk("sda", "128"), disk("mapper!x", "128")],
+        ),
+        // Which disk such a name is of only the host tells.
+        (
+            "blockdev --setra 8 /dev/vg/data /dev/disk/by-id/md-uuid-1:2 /dev/cciss/c0d0p1 /dev/block/8:0",
+            ["vg!data", "disk!by-id!md-uuid-1:2", "cciss!c0d0", "8:0"].map(|name| disk(name, "4")).to_vec(),
+        ),
+        (
+            "blockdev --setra 8 /dev/nvme*n1p* /dev/sd?[1-9] /dev/sd[!a] /dev/loop* $X /dev/../x",
+            ["nvme*n1", "sd?", "sd[!a]", "loop*", "*", "*"].map(|name| disk(name, "4")).to_vec(),
         ),
     ] {
         assert_eq!(told(text), expected, "{text}");

@@ -3,7 +3,8 @@
 //!
 //! What they do is told as commands of a shell that would do the same, so that each place has its own value, in the
 //! units of the kernel: of `blockdev --setra 8192 /dev/sda`, `echo 4096 > /sys/dev/block/sda/queue/read_ahead_kb`. The
-//! places of cards are those of the catalogue, which is not known here: a test of `observe` holds them against it.
+//! places of cards are those of the catalogue, which is not known here: a test of `observe` holds them against it. Nor
+//! are the disks of the host: `observe` tells whose a name in `/dev` may be (`writers/disks.rs`).
 
 use std::ops::Range;
 
@@ -43,8 +44,11 @@ pub(super) fn program(name: &str, words: &[String]) -> Option<Program> {
 
 /// A word that a shell leaves as it is; of another one nobody can tell what it is.
 fn plain(word: &str) -> &str {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:+-*?[]".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) { word } else { "*" }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._:+-*?[]".contains(c)
 }
 
 /// `cpupower`, whose own options stand before what it is to do (`cpupower(1)`).
@@ -259,17 +263,54 @@ fn of_ethtool(words: &[String]) -> Option<Vec<Write>> {
     Some(writes)
 }
 
-/// The disk that a partition is of, by the names of the kernel (`disk_name`): it reads ahead as its disk does.
+/// The disk that a partition is of, by the names of the kernel (`disk_name`): it reads ahead as its disk does. A
+/// pattern of partitions (`nvme*n1p*`, `sd?[1-9]`) is one of their disks.
 fn whole(name: String) -> String {
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_by_letters = ["sd", "hd", "vd", "xvd"].iter().any(|kind| stem.starts_with(kind));
-    let by_number = stem.strip_suffix('p').filter(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
-    match by_number {
-        _ if stem.len() == name.len() => name,
-        _ if is_by_letters => stem.to_owned(),
-        Some(disk) => disk.to_owned(),
-        None => name,
+    let is_number =
+        |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || "*?[]-".contains(c));
+    let by_number = name.rsplit_once('p').filter(|(disk, number)| {
+        disk.ends_with(|c: char| c.is_ascii_digit() || "]*?".contains(c)) && is_number(number)
+    });
+    if let Some((disk, _)) = by_number {
+        return disk.to_owned();
     }
+    // `/dev/${disk}1` is a part of any.
+    let is_by_letters = ["sd", "hd", "vd", "xvd"].iter().any(|kind| name.starts_with(kind))
+        || without_number(&name) == Some("*");
+    let mut stem = name.as_str();
+    while let Some(before) = without_number(stem).filter(|_| is_by_letters) {
+        stem = before;
+    }
+    stem.to_owned()
+}
+
+/// A name without the number that it ends in, or the brackets that stand for a digit of it.
+fn without_number(name: &str) -> Option<&str> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let name = name.strip_suffix('*').unwrap_or(name);
+    let (before, inner) = match name.strip_suffix(']') {
+        Some(rest) => rest.rsplit_once('[')?,
+        None => name.split_at(name.trim_end_matches(is_digit).len()),
+    };
+    let is_number = |c: char| is_digit(c) || c == '-';
+    (!inner.is_empty() && inner.chars().all(is_number)).then_some(before)
+}
+
+/// What a text calls a disk in `/dev`, with a `!` for each `/`, as the kernel has such names (`cciss!c0d0`). A sign
+/// that a shell takes for its own is told as any; of a word that is not below `/dev`, or has braces left, nobody can
+/// tell which disk it is.
+fn in_dev(device: &str) -> String {
+    let below = device.strip_prefix("/dev/").filter(|name| !name.contains(['{', '}']));
+    let parts: Vec<&str> =
+        below.unwrap_or_default().split('/').filter(|part| !["", "."].contains(part)).collect();
+    let name = match parts.as_slice() {
+        [] => return "*".to_owned(),
+        parts if parts.contains(&"..") => return "*".to_owned(),
+        // By its numbers.
+        ["block", numbers] => (*numbers).to_owned(),
+        parts => parts.join("!"),
+    };
+    name.chars().map(|c| if is_plain(c) || c == '!' { c } else { '?' }).collect()
 }
 
 /// `blockdev --setra SECTORS DEVICE`, in sectors of 512 bytes whatever the disk has (`BLKRASET`); that of the file
@@ -281,10 +322,8 @@ fn of_blockdev(words: &[String]) -> Option<Vec<Write>> {
         .parse::<u64>()
         .map_or_else(|_| "*".to_owned(), |sectors| (sectors / 2).to_string());
     let devices = words[at + 2..].iter().filter(|word| !word.starts_with('-'));
-    // A name such as `/dev/disk/by-id/X` or `/dev/mapper/X` is that of any. Which disk another one is of, only the host
-    // tells: udev makes `/dev/sdf` of what the kernel calls `nvme1n1`.
-    let disk = |device: &String| plain(device.strip_prefix("/dev/").unwrap_or_default()).to_owned();
-    let mut disks: Vec<String> = devices.map(disk).map(whole).collect();
+    // Which disk a name is of only the host tells: udev makes `/dev/sdf` of what the kernel calls `nvme1n1`.
+    let mut disks: Vec<String> = devices.map(|device| whole(in_dev(device))).collect();
     // `xargs` tells them.
     if disks.is_empty() {
         disks.push("*".to_owned());
