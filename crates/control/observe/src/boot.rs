@@ -94,8 +94,30 @@ fn cure_of(error: &ReadError) -> String {
         ReadError::NotText { path, .. } => {
             format!("have that line in UTF-8, or without the byte: {path} is text for whoever changes it")
         }
-        _ => "ask as root: sudo planish ...".to_owned(),
+        ReadError::Denied { .. } => "ask as root: sudo planish ...".to_owned(),
+        // Root is not told to be root.
+        ReadError::Absent { path } | ReadError::Io { path, .. } => {
+            format!("see to it that {path} can be read")
+        }
     }
+}
+
+/// Why what was not found may be here nevertheless: one of these files is in a folder that is root's alone, as
+/// distributions have `/boot/grub2` and the partition of the firmware. Whoever sees no menu there is not told that
+/// there is none.
+fn hidden(host: &Host, files: impl IntoIterator<Item = String>) -> Option<Boot> {
+    files.into_iter().find_map(|path| match host.read(&path) {
+        Err(error @ ReadError::Denied { .. }) => {
+            let (folder, _) = path.rsplit_once('/')?;
+            Some(Boot::unreadable(folder, &error))
+        }
+        _ => None,
+    })
+}
+
+/// What `bootctl install` writes beside systemd-boot, wherever that may be.
+fn files_of_systemd() -> impl Iterator<Item = String> {
+    ROOTS.into_iter().map(|root| format!("{root}/loader/loader.conf"))
 }
 
 const BY_HAND: &str = "give the arguments to the boot loader by hand";
@@ -133,12 +155,14 @@ pub(crate) fn look(host: &Host, cmdline: &str, container: Option<&str>) -> Boot 
 /// GRUB's menu is here and nothing of systemd-boot. The menu may be left over from a loader that was replaced.
 fn only_grub(host: &Host, menu: &str, cmdline: &str) -> Boot {
     match started_by_grub(host, cmdline) {
-        Some(false) => others::unmounted(host, &ROOTS).unwrap_or_else(|| {
-            Boot::unknown(
-                format!("systemd-boot started this machine, and beside {menu} none of its files is here"),
-                "mount the partition of the firmware, on /efi or /boot/efi",
-            )
-        }),
+        Some(false) => others::unmounted(host, &ROOTS)
+            .or_else(|| hidden(host, files_of_systemd()))
+            .unwrap_or_else(|| {
+                Boot::unknown(
+                    format!("systemd-boot started this machine, and beside {menu} none of its files is here"),
+                    "mount the partition of the firmware, on /efi or /boot/efi",
+                )
+            }),
         Some(true) => grub::look(host, menu),
         None => others::named(host).unwrap_or_else(|| unproven(grub::look(host, menu), menu)),
     }
@@ -192,6 +216,8 @@ fn started_by_grub(host: &Host, cmdline: &str) -> Option<bool> {
 fn neither(host: &Host, cmdline: &str) -> Boot {
     let other = others::named(host).or_else(|| others::menu_of_firmware(host));
     let other = other.or_else(|| others::unmounted(host, &ROOTS));
+    let of_loaders = grub::MENUS.map(str::to_owned).into_iter().chain(files_of_systemd());
+    let other = other.or_else(|| hidden(host, of_loaders));
     if let Some(other) = other.or_else(|| others::signs(host, cmdline)) {
         return other;
     }

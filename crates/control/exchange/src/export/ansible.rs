@@ -4,7 +4,7 @@
 use super::{ArgumentsBy, ExportedFile, Head, arguments, units};
 use crate::item::Item;
 
-pub(super) fn files(head: &Head<'_>, items: &[Item], by: ArgumentsBy) -> Vec<ExportedFile> {
+pub(super) fn files(head: &Head<'_>, items: &[Item], by: &ArgumentsBy) -> Vec<ExportedFile> {
     let name = head.name;
     let mut text = format!("---\n{}", head.comment());
     for (key, item) in items.iter().filter_map(|item| Some((item.sysctl_key()?, item))) {

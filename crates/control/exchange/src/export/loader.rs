@@ -1,12 +1,14 @@
 //! How tasks give a host the arguments of its kernel: each boot loader has a way of its own.
 
+use std::borrow::Cow;
+
 use planish_model::{BootLoader, Generator};
 
 use super::ExportFormat;
 use crate::item::Item;
 
 /// How tasks give a host the arguments of its kernel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ArgumentsBy {
     /// `grubby`, of Fedora and its children, which puts them into the entries of GRUB.
     #[default]
@@ -15,8 +17,13 @@ pub enum ArgumentsBy {
     DropIn(Generator),
     /// No program or file of which tasks could say that it is there.
     Nothing,
-    /// Nobody here knows: the loader is another one, or its files are root's to read.
-    Unknown,
+    /// Nobody here knows: the loader is another one, or its files are not here, odd, or root's to read.
+    Unknown {
+        /// What was seen of it.
+        reason: String,
+        /// What to do about it.
+        cure: String,
+    },
 }
 
 impl ArgumentsBy {
@@ -27,7 +34,9 @@ impl ArgumentsBy {
         let files = match loader {
             BootLoader::Known(files) => files,
             BootLoader::Outside { .. } => return Self::Nothing,
-            BootLoader::Unknown { .. } => return Self::Unknown,
+            BootLoader::Unknown { reason, cure } => {
+                return Self::Unknown { reason: reason.clone(), cure: cure.clone() };
+            }
         };
         match files.generator {
             Some(generator) if files.own.is_some() => Self::DropIn(generator),
@@ -39,25 +48,28 @@ impl ArgumentsBy {
 
     /// Why a format does not carry an item to a host of this loader; `None` where it does.
     #[must_use]
-    pub fn beyond(self, format: ExportFormat, item: &Item) -> Option<&'static str> {
-        let why = match self {
-            Self::Grubby | Self::DropIn(_) => return None,
-            Self::Nothing => {
+    pub fn beyond(&self, format: ExportFormat, item: &Item) -> Option<Cow<'static, str>> {
+        if format != ExportFormat::Ansible || !item.is_boot() {
+            return None;
+        }
+        match self {
+            Self::Grubby | Self::DropIn(_) => None,
+            Self::Nothing => Some(Cow::Borrowed(
                 "set on the kernel command line, and this host has neither grubby nor drop-ins of GRUB: \
-                 export kernel-args"
-            }
-            Self::Unknown => {
-                "set on the kernel command line, and what boots this host is not known, or is root's to read: \
-                 export kernel-args, or export as root"
-            }
-        };
-        (format == ExportFormat::Ansible && item.is_boot()).then_some(why)
+                 export kernel-args",
+            )),
+            // An apply of the same is refused with the same words.
+            Self::Unknown { reason, cure } => Some(Cow::Owned(format!(
+                "set on the kernel command line, and nobody can tell how this host is given those: {reason}; \
+                 export kernel-args, or {cure}"
+            ))),
+        }
     }
 
     /// The tasks that give these arguments, for a profile of a name.
-    pub(super) fn tasks(self, name: &str, given: &str) -> String {
+    pub(super) fn tasks(&self, name: &str, given: &str) -> String {
         match self {
-            Self::Grubby | Self::Nothing | Self::Unknown => format!(
+            Self::Grubby | Self::Nothing | Self::Unknown { .. } => format!(
                 "- name: {name} kernel command line\n  become: true\n  \
                  ansible.builtin.command: grubby --update-kernel=ALL --args=\"{given}\"\n"
             ),

@@ -131,7 +131,7 @@ pub fn export(
     summary: &str,
     items: &[Item],
 ) -> Result<Vec<ExportedFile>, ExchangeError> {
-    export_by(format, ArgumentsBy::default(), name, summary, items)
+    export_by(format, &ArgumentsBy::default(), name, summary, items)
 }
 
 /// The same for hosts that are given arguments of the kernel in some way.
@@ -140,7 +140,7 @@ pub fn export(
 /// As [`export`].
 pub fn export_by(
     format: ExportFormat,
-    by: ArgumentsBy,
+    by: &ArgumentsBy,
     name: &str,
     summary: &str,
     items: &[Item],

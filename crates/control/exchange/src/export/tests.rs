@@ -114,7 +114,7 @@ fn what_a_format_does_not_carry_is_told_with_one_that_does() {
 fn tasks_give_arguments_by_what_the_loader_of_the_host_has() {
     let items = [item("boot.nosmt", None, "1"), item("vm.swappiness", None, "1")];
     let text = |by: ArgumentsBy| {
-        let files = export_by(ExportFormat::Ansible, by, "mine", "A test.", &items).expect("plain values");
+        let files = export_by(ExportFormat::Ansible, &by, "mine", "A test.", &items).expect("plain values");
         files[0].text.clone()
     };
     assert!(text(ArgumentsBy::Grubby).contains("grubby --update-kernel=ALL --args=\"nosmt\""));
@@ -141,10 +141,20 @@ fn tasks_give_arguments_by_what_the_loader_of_the_host_has() {
     assert_eq!(files("GRUB", None, Some(Generator::Grub2Mkconfig)), ArgumentsBy::Nothing);
     assert_eq!(files("systemd-boot", None, None), ArgumentsBy::Nothing);
     assert_eq!(ArgumentsBy::of(&BootLoader::default()), ArgumentsBy::Nothing);
-    let unread = BootLoader::Unknown { reason: "not to be read".to_owned(), cure: "as root".to_owned() };
-    assert_eq!(ArgumentsBy::of(&unread), ArgumentsBy::Unknown);
-    let why = ArgumentsBy::Unknown.beyond(ExportFormat::Ansible, &items[0]);
-    assert!(why.is_some_and(|why| why.contains("not known")), "{why:?}");
+}
+
+/// Root was told to export as root.
+#[test]
+fn what_leaves_arguments_out_is_what_was_seen_of_the_loader() {
+    let (boot, other) = (item("boot.nosmt", None, "1"), item("vm.swappiness", None, "1"));
+    let (reason, cure) = ("its menu is not here".to_owned(), "mount /boot".to_owned());
+    let by = ArgumentsBy::of(&BootLoader::Unknown { reason, cure });
+    let why = by.beyond(ExportFormat::Ansible, &boot).expect("nobody knows how");
+    assert!(why.contains(": its menu is not here; ") && why.ends_with("or mount /boot"), "{why}");
+    assert!(!why.contains("root"), "{why}");
+    let formats = ExportFormat::ALL.into_iter().filter(|format| *format != ExportFormat::Ansible);
+    assert!(formats.into_iter().all(|format| by.beyond(format, &boot).is_none()));
+    assert_eq!(by.beyond(ExportFormat::Ansible, &other), None);
 }
 
 #[test]

@@ -55,6 +55,13 @@ const MEND: &str = "mend the file first, or take it away where nothing is to be 
 pub(crate) fn read(host: &Host, folder: &str) -> Result<Vec<Found>, Box<Boot>> {
     let names =
         host.list(folder).into_iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.'));
+    let mut names = names.peekable();
+    // A folder that may not be listed has none to see.
+    if names.peek().is_none()
+        && let Some(hidden) = super::hidden(host, [format!("{folder}/{}.conf", once::FILE_ID)])
+    {
+        return Err(Box::new(hidden));
+    }
     let mut found = Vec::new();
     for path in names.map(|name| format!("{folder}/{name}")) {
         let text = match host.read(&path) {

@@ -289,6 +289,39 @@ fn a_loader_is_named_by_its_own_files_also_without_firmware() {
     }
 }
 
+/// Distributions keep the folder of the menu, of entries and the partition of the firmware for root alone: an ordinary
+/// user was told that the menu is not here, or to give arguments by hand.
+#[test]
+fn what_is_in_a_folder_of_root_is_not_told_to_be_missing() {
+    let told = |mut files: Vec<(&'static str, &'static str)>, file: &str| {
+        let meta = format!("name = \"box\"\nroot = false\n[unreadable]\n\"{file}\" = \"EACCES\"\n");
+        let meta = [planish_skip::MACHINE, meta.as_str()].concat().leak();
+        files.push(("meta.toml", meta));
+        files.push(("/proc/sys/vm/swappiness", "60\n"));
+        loader(&files)
+    };
+    let of = |folder: &str, loader: BootLoader| {
+        assert!(reason(&loader).starts_with(&format!("cannot read {folder}: ")), "{loader:?}");
+        let BootLoader::Unknown { cure, .. } = loader else { panic!("unknown") };
+        assert_eq!(cure, "ask as root: sudo planish ...", "{folder}");
+    };
+    of("/boot/grub", told(vec![(DEFAULTS, "")], "/boot/grub/grub.cfg"));
+    of("/boot/grub2", told(Vec::new(), "/boot/grub2/grub.cfg"));
+    of("/efi/loader", told(vec![(DEFAULTS, "")], "/efi/loader/loader.conf"));
+    let mut entries = rocky(ENTRY);
+    entries.retain(|(path, _)| !path.starts_with("/boot/loader/entries"));
+    let hidden = format!("/boot/loader/entries/{}.conf", planish_boot::once::FILE_ID);
+    of("/boot/loader/entries", told(entries, &hidden));
+    // Where the folder may be looked at, nothing is in it.
+    assert!(why(&[(DEFAULTS, "")]).ends_with("its menu is not here"));
+    // No right helps where reading fails.
+    let mut files = debian("");
+    files.remove(0);
+    files.push(("/boot/grub/grub.cfg/x", ""));
+    let BootLoader::Unknown { cure, .. } = loader(&files) else { panic!("unknown") };
+    assert_eq!(cure, "see to it that /boot/grub/grub.cfg can be read");
+}
+
 #[test]
 fn a_menu_that_is_left_over_is_not_believed() {
     let mut files = debian("GRUB_CMDLINE_LINUX_DEFAULT=quiet\n");

@@ -497,6 +497,21 @@ fn the_script_of_an_export_sets_what_an_apply_sets() {
     assert!(!without.root().join("etc/systemd").exists() && without.get("/asked").is_empty());
 }
 
+/// Root was told to export as root, whatever was wrong with the loader. An apply says the same of it.
+#[test]
+fn arguments_are_left_out_for_what_was_seen_of_the_loader() {
+    let tree = Tree::copy_of("metal-2s");
+    tree.put("/etc/fstab", "/dev/sda1 /boot ext4 defaults 0 2\n");
+    tree.put("/proc/mounts", "/dev/sda2 / ext4 rw 0 0\n");
+    let source = profile("boot", &[("boot.nosmt", Want::Int(1))]);
+    let out = outgoing(&tree.session(), &source, &options()).expect("a profile");
+    let item = out.items.iter().find(|item| item.is_boot()).expect("it is wanted");
+    let why = out.arguments_by.beyond(ExportFormat::Ansible, item).expect("nobody knows how");
+    assert!(why.contains("/boot is in /etc/fstab:1 and not mounted"), "{why}");
+    assert!(why.ends_with("export kernel-args, or mount /boot"), "{why}");
+    assert_eq!(out.arguments_by.beyond(ExportFormat::KernelArgs, item), None);
+}
+
 /// A pool that is wanted as a whole is filled on each node, and one of nodes as a whole where there are none.
 #[test]
 fn a_pool_that_its_alias_fills_goes_out() {

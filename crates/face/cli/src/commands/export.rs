@@ -1,5 +1,6 @@
 //! `planish export`
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -68,14 +69,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     args.contents.refuse_beside_file(&args.source, context)?;
     let out = outgoing(&session, &Source::named(&args.source), &args.contents.options())?;
     let format = args.format.format();
-    let by = out.arguments_by;
-    let why_not = |item: &Item| beyond(format, item).or_else(|| by.beyond(format, item));
+    let by = &out.arguments_by;
+    let why_not = |item: &Item| beyond(format, item).map(Cow::Borrowed).or_else(|| by.beyond(format, item));
     let (items, odd): (Vec<_>, Vec<_>) = out.items.into_iter().partition(|item| why_not(item).is_none());
     // A script tells what it leaves to the command line of the kernel, in a comment.
     let in_comment = odd.iter().filter(|item| format == ExportFormat::Script && item.is_boot());
     let told: Vec<Item> = items.iter().chain(in_comment).cloned().collect();
     let odd = odd.iter().filter_map(|item| {
-        let reason = why_not(item)?.to_owned();
+        let reason = why_not(item)?.into_owned();
         Some(LeftOutRow { knob: item.knob.clone(), reason })
     });
     // Without a value a script is a comment and an exit, which would pass for one that sets something.
