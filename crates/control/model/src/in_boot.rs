@@ -51,7 +51,8 @@ pub fn in_boot(entries: &[Entry], boot_id: &str, pool_pages: &dyn Fn(&str) -> Op
 /// asked for them anew.
 ///
 /// Whoever sets the pools of all nodes together has the kernel take pages from any of them: where a pool of ours was
-/// lowered, no more of ours is left than all of this size have beside what others had in them.
+/// lowered, no more of ours is left than all of this size have beside what others had in them. That is looked at behind
+/// the pools themselves, or one of them would be left pages that another one has lost.
 ///
 /// Such a step is [`OutcomeKind::Lowered`]. A pool in whose write a kill came is left as it is: nobody knows yet what
 /// is held of it.
@@ -62,20 +63,26 @@ fn count_lowered(
     pool_pages: &dyn Fn(&str) -> Option<u64>,
 ) {
     let of_boot = entries.iter().rev().filter(|raw| raw.boot_id == boot_id);
-    // By place, what the newest entry that raised the pool saw of others.
-    let mut others: BTreeMap<&str, &BTreeMap<String, u64>> = BTreeMap::new();
+    // By place, what the newest entry that raised the pool saw of others; the newest one first.
+    let mut raised: Vec<(&str, &BTreeMap<String, u64>)> = Vec::new();
     for step in of_boot.flat_map(|raw| &raw.steps).filter(|step| !step.others.is_empty()) {
-        others.entry(&step.place).or_insert(&step.others);
-    }
-    for (place, others) in others {
-        let in_size = |step: &EntryStep| step.undo == Undo::Subtract && others.contains_key(&step.place);
-        let in_place = |step: &EntryStep| in_size(step) && step.place == place;
-        let (Some(&own), Some(there)) = (others.get(place), pool_pages(place)) else { continue };
-        let is_lowered = held_in(seen, &in_place).is_some_and(|held| there < own.saturating_add(held));
-        if !is_lowered {
-            continue;
+        if raised.iter().all(|(place, _)| *place != step.place) {
+            raised.push((&step.place, &step.others));
         }
-        leave(seen, &in_place, there.saturating_sub(own), (&format!("the pool to {there}"), own));
+    }
+    let mut sizes: Vec<&BTreeMap<String, u64>> = Vec::new();
+    for (place, others) in &raised {
+        let in_place = |step: &EntryStep| step.undo == Undo::Subtract && step.place == *place;
+        let (Some(&own), Some(there)) = (others.get(*place), pool_pages(place)) else { continue };
+        let is_lowered = held_in(seen, &in_place).is_some_and(|held| there < own.saturating_add(held));
+        if is_lowered {
+            leave(seen, &in_place, there.saturating_sub(own), (&format!("the pool to {there}"), own));
+            let of_size = raised.iter().map(|(_, others)| *others).find(|others| others.contains_key(*place));
+            sizes.extend(of_size.filter(|others| !sizes.contains(others)));
+        }
+    }
+    for others in sizes {
+        let in_size = |step: &EntryStep| step.undo == Undo::Subtract && others.contains_key(&step.place);
         let all_there = others.keys().map(|place| pool_pages(place)).sum::<Option<u64>>();
         let all: u64 = others.values().sum();
         if let Some(there) = all_there.filter(|_| held_in(seen, &in_size).is_some()) {
@@ -482,6 +489,23 @@ mod tests {
         assert_eq!(held([45, 54, 21]), [0, 20], "120 in all");
         // Who gives up his own elsewhere takes nothing of ours.
         assert_eq!(held([66, 65, 0]), [32, 32]);
+        // More than others had: both pools are as large as theirs and what is left of ours.
+        assert_eq!(held([50, 49, 33]), [16, 16], "132 in all");
+    }
+
+    #[test]
+    fn who_lowers_all_nodes_to_more_than_others_had_leaves_ours_in_each() {
+        let pool = |node: u32| POOL.replace("node0", &format!("node{node}"));
+        let others: BTreeMap<String, u64> = [0, 1].map(|node| (pool(node), 64)).into();
+        let on = |node: u32| EntryStep { place: pool(node), others: others.clone(), ..raise(192) };
+        for entries in
+            [vec![entry(1, vec![on(0), on(1)])], vec![entry(1, vec![on(0)]), entry(2, vec![on(1)])]]
+        {
+            let seen = in_boot(&entries, "first", &|_| Some(128));
+            let steps = seen.iter().flat_map(|entry| &entry.steps);
+            let held: Vec<u64> = steps.map(EntryStep::still_held).collect();
+            assert_eq!(held, [64, 64], "{} entries", entries.len());
+        }
     }
 
     #[test]
