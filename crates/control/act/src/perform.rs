@@ -32,7 +32,7 @@ pub fn take_back(resolved: &Resolved, force: bool, sink: &dyn Sink, record: &mut
     let wrote_nothing = |kind| step.outcome.as_ref().is_some_and(|outcome| outcome.outcome == kind);
     let outcome = |kind| Outcome::new(step.knob.clone(), step.place.clone(), kind);
     match step.undo {
-        Undo::Subtract => pool::lower(step, 0, sink, force, record).0,
+        Undo::Subtract => hand_pages(resolved, 0, force, sink, record).0,
         Undo::None => outcome(OutcomeKind::Satisfied),
         Undo::Restore if wrote_nothing(OutcomeKind::Satisfied) => outcome(OutcomeKind::Satisfied),
         Undo::Restore => restore(resolved, force, sink),
@@ -52,7 +52,8 @@ pub fn hand_pages(
     sink: &dyn Sink,
     record: &mut Recorder<'_>,
 ) -> (Outcome, u64) {
-    pool::lower(&resolved.step, wanted, sink, force, record)
+    let line = resolved.claim.as_ref().filter(|_| !force);
+    pool::lower(&resolved.step, &pool::Claims { kept: wanted, line }, sink, force, record)
 }
 
 /// How an error of the host counts.
@@ -171,7 +172,7 @@ fn others_of<'a>(resolved: &'a Resolved, sink: &dyn Sink) -> Vec<(&'a Original, 
 
 /// Puts the original back, if the place still shows what is ours.
 fn restore(resolved: &Resolved, force: bool, sink: &dyn Sink) -> Outcome {
-    let Resolved { step, inherited, handed_over, set_since, derived_since, unborne } = resolved;
+    let Resolved { step, inherited, handed_over, set_since, derived_since, unborne, claim: _ } = resolved;
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     let Some(original) = step.original() else {
         outcome.outcome = OutcomeKind::Satisfied;
@@ -351,6 +352,7 @@ mod tests {
             set_since: None,
             derived_since: Vec::new(),
             unborne: None,
+            claim: None,
         };
         take_back(&resolved, force, kernel, &mut |_| Ok(()))
     }
@@ -481,7 +483,15 @@ mod tests {
             let handed_over = vec![MIN_FREE.to_owned()];
             let (inherited, derived_since) = (Vec::new(), Vec::new());
             let (set_since, unborne) = (None, None);
-            let resolved = Resolved { step: done, inherited, handed_over, set_since, derived_since, unborne };
+            let resolved = Resolved {
+                step: done,
+                inherited,
+                handed_over,
+                set_since,
+                derived_since,
+                unborne,
+                claim: None,
+            };
             let outcome = take_back(&resolved, force, &kernel, &mut |_| Ok(()));
             assert_eq!((kernel.get(THP).as_str(), kernel.get(MIN_FREE).as_str()), ("0", "777"));
             assert_eq!((outcome.outcome, outcome.detail), (OutcomeKind::Done, None));
@@ -501,6 +511,7 @@ mod tests {
                 set_since: None,
                 derived_since: Vec::new(),
                 unborne,
+                claim: None,
             };
             (kernel, resolved)
         };

@@ -8,11 +8,12 @@
 use std::error::Error;
 use std::time::Duration;
 
-use planish_model::{EntryStep, Outcome, OutcomeKind, PoolWrite, ShortGrant};
+use planish_model::{EntryStep, LineClaim, Outcome, OutcomeKind, PoolWrite, ShortGrant};
 
 use crate::buddy;
 use crate::error::SinkError;
 use crate::sink::Sink;
+use crate::stack::Claim;
 use crate::three_way::{Held, held};
 
 /// How often a pool that came short is asked again, after a compaction each time.
@@ -96,11 +97,20 @@ pub fn settle(step: &EntryStep, sink: &dyn Sink) -> Option<Outcome> {
     Some(outcome)
 }
 
-/// Lowers a pool by what a step was granted, and by no page that someone uses. As many of the pages as are to be `kept`
-/// stay, for somebody else; how many those are is told, and they are no part of the outcome.
+/// Who else is to have pages of a step that goes.
+#[derive(Default)]
+pub(crate) struct Claims<'a> {
+    /// Pages that stay for the entry which takes the place of its own.
+    pub kept: u64,
+    /// Whoever loaded a line for all nodes.
+    pub line: Option<&'a Claim>,
+}
+
+/// Lowers a pool by what a step was granted, and by no page that someone uses or that a line of others gives. As many of
+/// the pages as are to be kept stay, for another entry; how many those are is told, and they are no part of the outcome.
 pub(crate) fn lower(
     step: &EntryStep,
-    kept: u64,
+    claims: &Claims<'_>,
     sink: &dyn Sink,
     force: bool,
     record: &mut Recorder<'_>,
@@ -122,7 +132,9 @@ pub(crate) fn lower(
     if let Err(error) = pool.pages() {
         return (failed(outcome, &error), 0);
     }
-    let due = ours.saturating_sub(kept);
+    let rest = ours.saturating_sub(claims.kept);
+    let claimed = claims.line.map_or(0, |line| rest.saturating_sub(line.beside));
+    let due = rest - claimed;
     let spare = pool.unused().unwrap_or(due);
     let mut left = ours;
     if due > 0 && spare > 0 {
@@ -141,25 +153,38 @@ pub(crate) fn lower(
         outcome.detail = Some(format!("someone lowered the pool to {size_now} pages since"));
         left = size_now;
     }
-    let kept = kept.min(left);
+    let kept = claims.kept.min(left);
     left -= kept;
     outcome.granted_pages = Some(left);
-    match (outcome.outcome, due, left) {
-        (OutcomeKind::Done, 0, _) => outcome.outcome = OutcomeKind::Satisfied,
-        (OutcomeKind::Done, _, left) if left > 0 => {
-            outcome.outcome = OutcomeKind::InUse;
-            outcome.holders = pool.page_bytes().map(|bytes| sink.holders(bytes)).unwrap_or_default();
-            let given = if handed_back > 0 { format!(", {handed_back} handed back") } else { String::new() };
-            outcome.detail = Some(format!("{left} of {due} pages are in use or reserved{given}"));
-        }
-        (OutcomeKind::Done, ..) if outcome.detail.is_none() && handed_back > 0 => {
-            let pages = if handed_back == 1 { "page" } else { "pages" };
-            let lost = lowered.and_then(|lowered| Some(format!("; {}", lowered.short.as_ref()?.reason)));
-            outcome.detail = Some(format!("{handed_back} {pages} handed back{}", lost.unwrap_or_default()));
-        }
-        _ => {}
+    let (pages, line) = (claimed.min(left), claims.line.map(|claim| claim.line.clone()));
+    outcome.claim = line.filter(|_| pages > 0).map(|line| LineClaim { pages, line });
+    if outcome.outcome == OutcomeKind::Done {
+        let lost = lowered.and_then(|lowered| Some(lowered.short.as_ref()?.reason.as_str()));
+        tell(&mut outcome, &pool, (due, handed_back), lost);
     }
     (outcome, kept)
+}
+
+/// Tells what became of the pages that were due, and why what is left is left.
+fn tell(outcome: &mut Outcome, pool: &Pool<'_>, (due, handed_back): (u64, u64), lost: Option<&str>) {
+    let left = outcome.granted_pages.unwrap_or(0);
+    let used = left - outcome.claimed();
+    if left > 0 {
+        outcome.outcome = OutcomeKind::InUse;
+    } else if due == 0 {
+        outcome.outcome = OutcomeKind::Satisfied;
+    }
+    if used > 0 {
+        outcome.holders = pool.page_bytes().map(|bytes| pool.sink.holders(bytes)).unwrap_or_default();
+        let back = if handed_back > 0 { format!(", {handed_back} handed back") } else { String::new() };
+        outcome.detail = Some(format!("{used} of {due} pages are in use or reserved{back}"));
+    } else if outcome.detail.is_none() {
+        let pages = if handed_back == 1 { "page" } else { "pages" };
+        let back = (handed_back > 0).then(|| format!("{handed_back} {pages} handed back"));
+        let told: Vec<String> = back.into_iter().chain(lost.map(str::to_owned)).collect();
+        let is_told = (due > 0 || outcome.claim.is_some()) && !told.is_empty();
+        outcome.detail = is_told.then(|| told.join("; "));
+    }
 }
 
 fn failed(mut outcome: Outcome, error: &SinkError) -> Outcome {
@@ -289,7 +314,7 @@ mod tests {
     }
 
     fn lowered(step: &EntryStep, kernel: &Kernel) -> Outcome {
-        lower(step, 0, kernel, false, &mut |_| Ok(())).0
+        lower(step, &Claims::default(), kernel, false, &mut |_| Ok(())).0
     }
 
     #[test]
@@ -354,7 +379,7 @@ mod tests {
                 recorded.push(write.held);
                 Ok(())
             };
-            let (lowered, stay) = lower(&step, kept, &kernel, false, record);
+            let (lowered, stay) = lower(&step, &Claims { kept, line: None }, &kernel, false, record);
             assert_eq!((lowered.outcome, lowered.granted_pages, stay), (outcome, Some(left), kept), "{free}");
             assert_eq!(lowered.detail.as_deref(), told, "{free}");
             assert_eq!(kernel.get(PLACE), pool, "{free}");
@@ -404,7 +429,7 @@ mod tests {
         let outcome = lowered(&step, &kernel);
         assert_eq!(outcome.outcome, OutcomeKind::Theirs);
         assert!(outcome.detail.expect("why").contains("8 of its 50 pages are ours, unless"));
-        assert_eq!(lower(&step, 0, &kernel, true, &mut |_| Ok(())).0.granted_pages, Some(0));
+        assert_eq!(lower(&step, &Claims::default(), &kernel, true, &mut |_| Ok(())).0.granted_pages, Some(0));
         assert_eq!(kernel.get(PLACE), "42");
     }
 

@@ -148,6 +148,17 @@ pub struct Resolved {
     pub derived_since: Vec<(EntryId, String)>,
     /// Why the host would not bear the originals now; whoever looked at it says so.
     pub unborne: Option<String>,
+    /// Of a pool the line of others that pages of ours may be left to; whoever looked at it says so.
+    pub claim: Option<Claim>,
+}
+
+/// A line of others that gives the pools of all nodes together so many pages: who loads it means those of ours, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Pages that are there beside those that it gives: no more of ours go back.
+    pub beside: u64,
+    /// The line, and how many it gives.
+    pub line: String,
 }
 
 /// A step of an entry with the originals that count now.
@@ -164,7 +175,7 @@ pub fn resolved(entry: &Entry, index: usize, entries: &[Entry]) -> Resolved {
     let handed_over = handed_over(entry.id, &step, entries);
     let set_since = set_since(entry.id, &step, entries);
     let derived_since = derived_since(entry.id, &step, entries);
-    Resolved { step, inherited, handed_over, set_since, derived_since, unborne: None }
+    Resolved { step, inherited, handed_over, set_since, derived_since, unborne: None, claim: None }
 }
 
 /// A step with the originals that count now, and nothing else of what [`resolved`] tells: what was at its places before
@@ -263,6 +274,7 @@ mod tests {
                 raise_pages: None,
                 takes_pages: None,
                 others: Default::default(),
+                line: None,
                 part: None,
                 service: None,
                 originals,

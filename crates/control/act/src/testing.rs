@@ -163,6 +163,7 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         raise_pages: None,
         takes_pages: None,
         others: Default::default(),
+        line: None,
         part: None,
         service: None,
         originals: vec![own],
@@ -185,6 +186,7 @@ pub(crate) fn pool_step(place: &str, pages: u64, raise: u64) -> EntryStep {
         raise_pages: Some(raise),
         takes_pages: None,
         others: Default::default(),
+        line: None,
         part: None,
         service: None,
         ..step(place, &pages.to_string(), &(pages + raise).to_string())

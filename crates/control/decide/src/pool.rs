@@ -110,7 +110,7 @@ pub(crate) fn raises<'a>(
     let held_by = |pool: &PoolReading, entry: Option<EntryId>| {
         let steps = own_steps(own, observation, service.as_deref(), &pool.place);
         let counted = steps.filter(|(other, _)| entry.is_none() || Some(other.id) == own.instead_of);
-        counted.map(|(_, step)| step.pages_held()).sum::<u64>()
+        counted.map(|(_, step)| step.pages_in_force()).sum::<u64>()
     };
     let others = || -> BTreeMap<Option<u32>, u64> {
         let of_others = |pool: &PoolReading| pool.persistent().saturating_sub(held_by(pool, None));

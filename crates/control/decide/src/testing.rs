@@ -221,6 +221,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             raise_pages: Some(pages),
             takes_pages: None,
             others: Default::default(),
+            line: None,
             part: None,
             service: None,
             originals: Vec::new(),

@@ -114,7 +114,8 @@ impl Ledger {
                 let step = self.step(entry, step, &line.boot)?;
                 step.begun = None;
                 step.undone = Some(outcome);
-                handed.map_or(Ok(()), |handed| self.hand(handed, &line.boot))?;
+                let of_others = step.line;
+                handed.map_or(Ok(()), |handed| self.hand(handed, of_others, &line.boot))?;
             }
             Event::Applied { entry } => {
                 let entry = self.find(entry)?;
@@ -146,16 +147,9 @@ impl Ledger {
         Ok(())
     }
 
-    /// Gives pages of a pool to the step of another entry.
-    fn hand(&mut self, handed: Handed, boot_id: &str) -> Result<(), String> {
-        let step = self.step(handed.to, handed.step, boot_id)?;
-        let (knob, place, held) = (step.knob.clone(), step.place.clone(), step.pages_held());
-        let outcome = step.outcome.get_or_insert_with(|| Outcome::new(knob, place, OutcomeKind::TakenOver));
-        outcome.granted_pages = Some(held.saturating_add(handed.pages));
-        // From here on they are pages that it asked for, and got.
-        step.raise_pages = Some(step.raise_pages.unwrap_or(0).saturating_add(handed.pages));
-        let rest = step.takes_pages.unwrap_or(0).saturating_sub(handed.pages);
-        step.takes_pages = (rest > 0).then_some(rest);
+    /// Gives pages of a pool to the step of another entry, with the line of others that was there before them.
+    fn hand(&mut self, handed: Handed, line: Option<u64>, boot_id: &str) -> Result<(), String> {
+        self.step(handed.to, handed.step, boot_id)?.take_over(handed.pages, line);
         Ok(())
     }
 

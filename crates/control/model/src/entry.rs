@@ -1,6 +1,7 @@
 //! Entries: what was done to a host, and what it takes to undo it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,8 +16,8 @@ use crate::{
 #[serde(transparent)]
 pub struct EntryId(pub u64);
 
-impl std::fmt::Display for EntryId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
@@ -109,10 +110,27 @@ pub enum OutcomeKind {
     HandedOver,
     /// Undo: a step of an earlier boot; nothing to write.
     GoneWithReboot,
-    /// Undo: pages are still in use, so the pool could not be lowered; the entry stays open.
+    /// Undo: pages are still in use, or a line of others gives them, so that the pool was not lowered by them; the entry
+    /// stays open.
     InUse,
     /// The place is no longer there.
     Vanished,
+}
+
+/// Pages of a pool that an undo left, since a line of others gives the pools of all nodes together so many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LineClaim {
+    /// How many of ours.
+    pub pages: u64,
+    /// The line, and how many it gives.
+    pub line: String,
+}
+
+impl fmt::Display for LineClaim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stay = if self.pages == 1 { "page stays" } else { "pages stay" };
+        write!(f, "{} {stay}, since {}", self.pages, self.line)
+    }
 }
 
 /// What a step did.
@@ -138,6 +156,9 @@ pub struct Outcome {
     /// Processes that hold what undo wants back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,
+    /// For pools: what undo left of the pages to a line of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<LineClaim>,
     /// The kernel's error or another remark, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -156,8 +177,15 @@ impl Outcome {
             caused: Vec::new(),
             short: None,
             holders: Vec::new(),
+            claim: None,
             detail: None,
         }
+    }
+
+    /// Pages that undo left to a line of others.
+    #[must_use]
+    pub fn claimed(&self) -> u64 {
+        self.claim.as_ref().map_or(0, |claim| claim.pages)
     }
 }
 
@@ -202,7 +230,7 @@ pub struct RuleLine {
 const ADDS: &str = "GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT ";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(pages: &u64) -> bool {
+pub(crate) fn is_zero(pages: &u64) -> bool {
     *pages == 0
 }
 
@@ -232,6 +260,10 @@ pub struct EntryStep {
     /// only lent are not counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, u64>,
+    /// For pools: what a line of others gave all nodes together when the intent was written, or when that was by which the
+    /// pages were raised that it has taken over. Another line since means pages of ours, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// For pools: the service that the pages are for, by the name of its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
@@ -285,6 +317,7 @@ impl EntryStep {
             raise_pages: None,
             takes_pages: None,
             others: BTreeMap::new(),
+            line: None,
             service: None,
             part: None,
             originals: Vec::new(),
@@ -396,7 +429,13 @@ impl EntryStep {
         last.and_then(|outcome| outcome.granted_pages).unwrap_or(0)
     }
 
-    /// The same of a step that was not taken back.
+    /// Pages that are for its entry still: what an undo left to a line of others is there for nobody of ours.
+    #[must_use]
+    pub fn pages_in_force(&self) -> u64 {
+        self.pages_held().saturating_sub(self.undone.as_ref().map_or(0, Outcome::claimed))
+    }
+
+    /// Pages that are held by a step that was not taken back.
     #[must_use]
     pub fn still_held(&self) -> u64 {
         if self.is_undone() { 0 } else { self.pages_held() }
@@ -417,6 +456,18 @@ impl EntryStep {
         (self.outcome, self.undone) = (Some(outcome), None);
     }
 
+    /// Gives it pages of its pool that a step of another entry held. From here on they are pages that it asked for, and
+    /// got; they are as old as they were, so that what the other one saw of `line` counts for it.
+    pub fn take_over(&mut self, pages: u64, line: Option<u64>) {
+        let (knob, place, held) = (self.knob.clone(), self.place.clone(), self.pages_held());
+        let outcome = self.outcome.get_or_insert_with(|| Outcome::new(knob, place, OutcomeKind::TakenOver));
+        outcome.granted_pages = Some(held.saturating_add(pages));
+        self.raise_pages = Some(self.raise_pages.unwrap_or(0).saturating_add(pages));
+        let rest = self.takes_pages.unwrap_or(0).saturating_sub(pages);
+        self.takes_pages = (rest > 0).then_some(rest);
+        self.line = line;
+    }
+
     /// Whether somebody took pages of the pool since it was raised.
     #[must_use]
     pub fn is_lowered(&self) -> bool {
@@ -428,6 +479,15 @@ impl EntryStep {
     pub fn pages_asked(&self) -> u64 {
         let raised = self.raise_pages.map(|raised| raised + self.takes_pages.unwrap_or(0));
         raised.unwrap_or_else(|| self.pages_held())
+    }
+
+    /// Pages that a boot was to give it by a line of ours, and that are not there: what was raised by hand was granted, or
+    /// is told as short or lowered.
+    #[must_use]
+    pub fn pages_lacking(&self) -> u64 {
+        let is_done = self.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::Done);
+        let is_whole = is_done && self.undo == Undo::Subtract && self.undone.is_none();
+        if is_whole { self.pages_asked().saturating_sub(self.pages_held()) } else { 0 }
     }
 
     /// Whether the host made something else of the value that it wrote: ours to undo, and not what was wanted.
@@ -461,7 +521,8 @@ impl EntryStep {
         }
     }
 
-    /// Whether pages of a pool are all that is left of it: it was taken back, and a program used them then.
+    /// Whether pages of a pool are all that is left of it: it was taken back, and a program used them then, or a line of
+    /// others gave them.
     #[must_use]
     pub fn is_left_in_use(&self) -> bool {
         let is_in_use = |undone: &Outcome| undone.outcome == OutcomeKind::InUse;

@@ -92,10 +92,12 @@ fn count_lowered(
     }
 }
 
-/// The pages that steps hold; `None` where a kill came in a write of one.
+/// The pages that steps hold; `None` where a kill came in a write of one of them.
 fn held_in(seen: &[Entry], is_one: &dyn Fn(&EntryStep) -> bool) -> Option<u64> {
     let mut steps = seen.iter().flat_map(|entry| &entry.steps).filter(|step| is_one(step));
-    steps.try_fold(0_u64, |held, step| step.begun.is_none().then(|| held.saturating_add(step.still_held())))
+    // What was taken back holds nothing, however a kill came into taking it back once more.
+    let is_known = |step: &EntryStep| step.begun.is_none() || step.is_undone();
+    steps.try_fold(0_u64, |held, step| is_known(step).then(|| held.saturating_add(step.still_held())))
 }
 
 /// Leaves steps so many pages, newest first: somebody lowered something, of which others had so many.
@@ -175,6 +177,8 @@ fn carry_over(step: &mut EntryStep, entry: &Entry, lines: &Lines, boot_id: &str)
         }
         return true;
     }
+    // A write that a kill interrupted in another boot is over, and says nothing of this one.
+    step.begun = None;
     if !step.is_undone() || step.left_theirs() {
         let (knob, place) = (step.knob.clone(), step.place.clone());
         step.undone = Some(Outcome::new(knob, place, OutcomeKind::GoneWithReboot));

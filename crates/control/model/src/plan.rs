@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::entry::is_zero;
 use crate::{
     Class, EntryId, Knob, KnobId, Persist, Placement, SecondWriter, Undo, Verdict, VerdictKind, When,
 };
@@ -117,6 +118,10 @@ pub struct PoolGoing {
     /// free and taken back. Not there where the host does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_use: Option<u64>,
+    /// Those of the rest that a line of others for all nodes gives: they stay with the entry, which is open until that line
+    /// is gone, or force takes them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub claimed: u64,
 }
 
 /// One write: this knob, this place, from this value to that one.

@@ -3,9 +3,9 @@
 
 use planish_host::Host;
 use planish_journal::{Journal, JournalError};
-use planish_model::{Closure, Entry, EntryState, EntryStep, OutcomeKind};
+use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep, OutcomeKind};
 
-use crate::{devices, pools};
+use crate::{devices, pools, transition};
 
 /// The entries as they are in this boot, with their steps where their devices are now; `read` gives the text of a
 /// place.
@@ -25,25 +25,41 @@ pub(crate) fn is_gone(step: &EntryStep) -> bool {
     step.undone.as_ref().is_some_and(|undone| undone.outcome == OutcomeKind::GoneWithReboot)
 }
 
-/// The entries that are open and have nothing left but what a reboot took. How large pools are does not matter.
-fn all_gone(entries: &[Entry], boot_id: &str) -> Vec<Entry> {
+/// The entries that are open and have nothing left, be it that a reboot took it or that a kill came behind the last
+/// step of their undo, each with what closes it. How large pools are does not matter.
+fn all_gone(entries: &[Entry], boot_id: &str) -> Vec<(EntryId, Closure, Option<EntryId>)> {
     let mut gone = planish_model::in_boot(entries, boot_id, &|_| None);
-    gone.retain(|entry| entry.is_open() && entry.steps.iter().all(EntryStep::is_undone));
-    gone
+    // A kill may have come into the write of a pool that is taken back once more, by force.
+    let is_back = |step: &EntryStep| step.is_undone() && step.begun.is_none();
+    gone.retain(|entry| entry.is_open() && entry.steps.iter().all(is_back));
+    let closed = |entry: &Entry| {
+        let by_reboot = entry.steps.is_empty() || entry.steps.iter().any(is_gone);
+        let heir = transition::heir(entry.id, entries).filter(|_| !by_reboot).map(|heir| heir.id);
+        let closure = match (by_reboot, heir) {
+            (true, _) => Closure::GoneWithReboot,
+            (false, Some(_)) => Closure::Replaced,
+            (false, None) => Closure::Undone,
+        };
+        (entry.id, closure, heir)
+    };
+    gone.iter().map(closed).collect()
 }
 
 /// Shows entries as a reboot left them, for readers of the journal.
 pub(crate) fn show(entries: &mut [Entry], boot_id: &str) {
-    let gone = all_gone(entries, boot_id);
-    for entry in entries.iter_mut().filter(|entry| gone.iter().any(|gone| gone.id == entry.id)) {
-        entry.state = EntryState::Closed(Closure::GoneWithReboot);
+    for (id, closure, heir) in all_gone(entries, boot_id) {
+        let own = entries.iter_mut().filter(|entry| entry.id == id);
+        own.for_each(|entry| (entry.state, entry.replaced_by) = (EntryState::Closed(closure), heir));
     }
 }
 
 /// Closes entries that a reboot took, for writers of the journal.
 pub(crate) fn close(journal: &mut Journal, boot_id: &str) -> Result<(), JournalError> {
-    for entry in all_gone(&journal.ledger().entries, boot_id) {
-        journal.close(entry.id, Closure::GoneWithReboot)?;
+    for (id, closure, heir) in all_gone(&journal.ledger().entries, boot_id) {
+        match heir {
+            Some(heir) => journal.replaced(id, heir)?,
+            None => journal.close(id, closure)?,
+        }
     }
     Ok(())
 }

@@ -10,9 +10,9 @@ use planish_model::{
     PoolReading, Skipped, Step, Undo, place,
 };
 
-use crate::devices;
 use crate::error::PipelineError;
 use crate::session::Session;
+use crate::{devices, pools};
 
 /// The intent of what no plan asked for: an action, a move, files of a program. It is called by a name in the place of
 /// a profile, and no deadline undoes it.
@@ -301,7 +301,10 @@ pub(crate) fn steps(
         stack::link(&mut originals, open);
         let device = devices::id(session.host(), &step.place);
         let others = pages_of_others(step, &observation, open);
-        steps.push(EntryStep { device, others, ..entry_step(step, originals) });
+        let is_pool = step.undo == Undo::Subtract;
+        let line = is_pool.then(|| pools::line_of_others(session.host(), &step.place)).flatten();
+        let line = line.map(|(pages, _)| pages);
+        steps.push(EntryStep { device, others, line, ..entry_step(step, originals) });
     }
     look_at_satisfied(session, plan, &observation, persist, sink, &mut moved)?;
     let by_node = look_at_pools(plan, &observation, &mut moved)?;

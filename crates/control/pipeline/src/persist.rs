@@ -406,7 +406,7 @@ fn pool_line(
     let own = |entry: &&Entry| entry.profile == plan.profile && !goes(entry);
     let held = holding.iter().filter(own).flat_map(|entry| &entry.steps);
     let held = held.filter(|step| step.undo == Undo::Subtract && step.place == place && !step.is_undone());
-    let held: u64 = held.map(EntryStep::pages_held).sum();
+    let held: u64 = held.map(EntryStep::pages_in_force).sum();
     let open = || entries.iter().filter(|entry| entry.is_open());
     let files = open().filter(own).flat_map(|entry| &entry.steps);
     let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_act::Sink;
+use planish_act::stack::Claim;
 use planish_host::Host;
 use planish_model::{Entry, EntryStep, Outcome, PoolGoing, PoolUse, Undo, page_pool};
 
@@ -24,28 +24,41 @@ pub(crate) fn held(host: &Host, holding: &[Entry]) -> Vec<PoolUse> {
 }
 
 /// What becomes of the pools of an entry whose place is taken, as the host is now; `takes` tells how many pages of a
-/// pool the other one is to have.
+/// pool the other one is to have, and `known` is what is known of all entries in this boot.
 ///
 /// What is idle counts as those of the entry that goes, newer ones or not: that is how many its undo finds to hand
 /// back, in the order in which its steps go back.
-pub(crate) fn going(host: &Host, entry: &Entry, takes: &dyn Fn(&str) -> u64) -> Vec<PoolGoing> {
+pub(crate) fn going(
+    host: &Host,
+    entry: &Entry,
+    takes: &dyn Fn(&str) -> u64,
+    known: &[Entry],
+) -> Vec<PoolGoing> {
     let mut unused = Unused::of(host);
     let steps: Vec<&EntryStep> = raised(entry).filter(|step| step.pages_held() > 0).collect();
-    let handed = |step: &&EntryStep| {
+    let read = |place: &str| host.read(place).ok();
+    let mut gone = 0;
+    let mut handed = |step: &&EntryStep| {
         let taken_over = takes(&step.place).min(step.pages_held());
-        (taken_over, unused.take(&step.place, step.pages_held() - taken_over))
-    };
-    let handed: Vec<(u64, Option<u64>)> = steps.iter().rev().map(handed).collect();
-    // What is idle besides is of those that are taken over.
-    let going = |(step, (taken_over, back)): (&&EntryStep, (u64, Option<u64>))| {
         let rest = step.pages_held() - taken_over;
+        let claim = claim(host, step, known, &read);
+        let claimed = claim.map_or(0, |claim| rest.saturating_sub(claim.beside.saturating_sub(gone)));
+        let back = unused.take(&step.place, rest - claimed);
+        gone += back.unwrap_or(rest - claimed);
+        (taken_over, back, claimed)
+    };
+    let handed: Vec<(u64, Option<u64>, u64)> = steps.iter().rev().map(&mut handed).collect();
+    // What is idle besides is of those that are taken over, or that a line of others gives.
+    let going = |(step, (taken_over, back, claimed)): (&&EntryStep, (u64, Option<u64>, u64))| {
+        let due = step.pages_held() - taken_over - claimed;
         let kept = back.and_then(|back| unused.take(&step.place, step.pages_held() - back));
         let idle = back.zip(kept).map(|(back, kept)| back + kept);
         PoolGoing {
             pool: used_of(entry, step, idle),
             taken_over,
-            handed_back: back.unwrap_or(rest),
-            in_use: back.map(|back| rest - back),
+            handed_back: back.unwrap_or(due),
+            in_use: back.map(|back| due - back),
+            claimed,
         }
     };
     steps.iter().rev().zip(handed).map(going).collect()
@@ -63,9 +76,10 @@ pub(crate) fn gone(
     let granted = going.pool.granted;
     // Nothing is counted where the pool could not be looked at: all of it is where it was.
     let left = outcome.and_then(|outcome| outcome.granted_pages).unwrap_or(granted - taken_over.min(granted));
+    let claimed = outcome.map_or(0, Outcome::claimed);
     let gone = granted.saturating_sub(taken_over).saturating_sub(left);
     let handed_back = shrank.map_or(gone, |shrank| gone.min(shrank));
-    PoolGoing { taken_over, handed_back, in_use: Some(left), ..going }
+    PoolGoing { taken_over, handed_back, in_use: Some(left.saturating_sub(claimed)), claimed, ..going }
 }
 
 /// Pages of a pool, without those that are only lent; `None` where `read`, which gives the text of a place, tells none.
@@ -75,18 +89,38 @@ pub(crate) fn pages_in(place: &str, read: &dyn Fn(&str) -> Option<String>) -> Op
     Some(number(place)?.saturating_sub(lent.and_then(|place| number(&place)).unwrap_or(0)))
 }
 
-/// Has an undo leave what a line of others gives the pools of all nodes together: whoever loads it means all pages that
-/// are there, and those that we were granted among them.
-pub(crate) fn within_lines(host: &Host, step: &mut EntryStep, sink: &dyn Sink) {
-    let whole = page_pool::whole_of(&step.place).unwrap_or_else(|| step.place.clone());
-    let Some((line, source)) = planish_observe::pages_for_all_nodes(host, &whole) else { return };
-    let pages = |place: &String| pages_in(place, &|place| sink.read(place).ok());
-    let Some(there) = step.others.keys().map(pages).sum::<Option<u64>>() else { return };
-    let spare = there.saturating_sub(line);
-    if step.still_held() > spare {
-        let since = format!("there are {there}");
-        step.lower_to(spare, format!("{source} gives all nodes together {line} pages"), &since);
+/// What a line of others gives the pools of all nodes together whose size a place has, and the line.
+pub(crate) fn line_of_others(host: &Host, place: &str) -> Option<(u64, String)> {
+    let whole = page_pool::whole_of(place).unwrap_or_else(|| place.to_owned());
+    planish_observe::pages_for_all_nodes(host, &whole)
+}
+
+/// The line of others that an undo of a step leaves pages to: whoever loads it means all that are there. `read` gives
+/// the text of a place.
+///
+/// One that was the same when the step raised its pool meant none of ours: what it had not got by then it lacks without
+/// us, too. Nor does it mean what other entries raised beside it as it is.
+pub(crate) fn claim(
+    host: &Host,
+    step: &EntryStep,
+    known: &[Entry],
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Option<Claim> {
+    let (given, source) = line_of_others(host, &step.place)?;
+    if step.line == Some(given) || step.others.is_empty() {
+        return None;
     }
+    // A pool that is not there, with its node, has none of them.
+    let there: u64 = step.others.keys().filter_map(|place| pages_in(place, read)).sum();
+    let is_beside = |other: &&EntryStep| {
+        let of_size = other.undo == Undo::Subtract && step.others.contains_key(&other.place);
+        of_size && other.line == Some(given)
+    };
+    let raised_beside: u64 =
+        known.iter().flat_map(|entry| &entry.steps).filter(is_beside).map(EntryStep::still_held).sum();
+    let pages = if given == 1 { "page" } else { "pages" };
+    let line = format!("{source} gives all nodes together {given} {pages}");
+    Some(Claim { beside: there.saturating_sub(raised_beside).saturating_sub(given), line })
 }
 
 /// The steps of an entry that hold pages of pools.

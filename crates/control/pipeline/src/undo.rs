@@ -468,7 +468,7 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let resolved = resolved(session, (now, index), &known, force, sink);
+            let resolved = resolved(session, now, index, &known, sink);
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
@@ -497,26 +497,29 @@ pub(crate) fn take_back(
         back.journal_failure = back.journal_failure.take().or(told.err());
         known[of_boot].steps[index].begun = None;
         known[of_boot].steps[index].undone = Some(outcome.clone());
+        handed.into_iter().for_each(|handed| take_over(&mut known, handed, (of_boot, index)));
         back.outcomes.push(outcome);
     }
     back.outcomes.reverse();
     back
 }
 
-/// A step as it is to be taken back now, with what of its originals the host would not bear. Of a pool with what of it
-/// no line of others gives, unless forced.
-fn resolved(
-    session: &Session,
-    (entry, index): (&Entry, usize),
-    known: &[Entry],
-    force: bool,
-    sink: &dyn Sink,
-) -> Resolved {
+/// Gives pages that a step of an entry held to the one which has them now, as the journal does.
+fn take_over(known: &mut [Entry], Handed { to, step, pages }: Handed, (old, index): (usize, usize)) {
+    let line = known[old].steps[index].line;
+    let heir = known.iter_mut().find(|entry| entry.id == to).expect("it is known to inherit");
+    heir.steps[step].take_over(pages, line);
+}
+
+/// A step as it is to be taken back now, with what of its originals the host would not bear, and of a pool with what a
+/// line of others gives.
+fn resolved(session: &Session, entry: &Entry, index: usize, known: &[Entry], sink: &dyn Sink) -> Resolved {
     let mut resolved = stack::resolved(entry, index, known);
     resolved.step = boot::resolved(&resolved.step, entry.id, known);
     resolved.unborne = unborne::at_write(session, &resolved.step);
-    if resolved.step.undo == Undo::Subtract && !force && !resolved.step.others.is_empty() {
-        pools::within_lines(session.host(), &mut resolved.step, sink);
+    if resolved.step.undo == Undo::Subtract {
+        let read = |place: &str| sink.read(place).ok();
+        resolved.claim = pools::claim(session.host(), &resolved.step, known, &read);
     }
     resolved
 }
@@ -656,6 +659,30 @@ fn given_up(entry: &Entry, place: &str) -> String {
     format!("{place} is not there now, and was given up{}", before.unwrap_or_default())
 }
 
+/// What it takes to have back the pages that an undo left in a pool.
+fn pages_left(id: EntryId, outcome: &Outcome) -> Vec<String> {
+    let place = &outcome.place;
+    let is_used = outcome.granted_pages.is_none_or(|left| left > outcome.claimed());
+    let used = outcome.detail.as_deref().filter(|_| is_used).map(|detail| {
+        let holders = outcome.holders.iter().map(|held| format!("{} (pid {})", held.command, held.pid));
+        let holders: Vec<String> = holders.collect();
+        let who = if holders.is_empty() {
+            "no running program maps them: look for files in a hugetlbfs and for shared segments (ipcs -m)"
+                .to_owned()
+        } else {
+            format!("held by {}", holders.join(", "))
+        };
+        format!("{place}: {detail}, {who}; then again: planish undo {id}")
+    });
+    let claimed = outcome.claim.as_ref().map(|claim| {
+        format!(
+            "{place}: {claim}; when that line is gone, or for less: planish undo {id}; to have them back all the same: \
+             planish undo {id} --force"
+        )
+    });
+    used.into_iter().chain(claimed).collect()
+}
+
 pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<String> {
     let id = entry.id;
     let mut hints = Vec::new();
@@ -679,21 +706,7 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
                     outcome.place
                 ));
             }
-            OutcomeKind::InUse => {
-                let holders: Vec<String> = outcome
-                    .holders
-                    .iter()
-                    .map(|held| format!("{} (pid {})", held.command, held.pid))
-                    .collect();
-                let who = if holders.is_empty() {
-                    "no running program maps them: look for files in a hugetlbfs and for shared segments \
-                     (ipcs -m)"
-                        .to_owned()
-                } else {
-                    format!("held by {}", holders.join(", "))
-                };
-                hints.push(format!("{}: {detail}, {who}; then again: planish undo {id}", outcome.place));
-            }
+            OutcomeKind::InUse => hints.extend(pages_left(id, outcome)),
             OutcomeKind::Satisfied if boot::has_lost(outcome) => {
                 hints.push(format!("{}: {detail}", outcome.place));
             }

@@ -686,10 +686,7 @@ impl Bench<'_> {
         let pages = match number(running) {
             None => return (DriftState::Unknown, Some("shows no number".to_owned())),
             Some(pages) if pages < wanted => {
-                let lost = self.own_steps(reading).filter_map(|(_, step)| step.outcome.as_ref());
-                let mut lost = lost.filter(|outcome| outcome.outcome == OutcomeKind::Lowered);
-                let why = lost.find_map(|outcome| Some(format!(": {}", outcome.short.as_ref()?.reason)));
-                let why = why.unwrap_or_default();
+                let why = self.why_lacking(reading).map(|why| format!(": {why}")).unwrap_or_default();
                 return (DriftState::Drift, Some(format!("{pages} of {wanted} pages are there{why}")));
             }
             Some(pages) => pages,
@@ -722,6 +719,16 @@ impl Bench<'_> {
             None if ours => lost_unpersisted(),
             _ => (DriftState::Ok, None),
         }
+    }
+
+    /// Why a pool has fewer pages than entries raised it to, where that is not that a raise of this boot came short.
+    fn why_lacking(&self, reading: &Reading) -> Option<String> {
+        let outcomes = || self.own_steps(reading).filter_map(|(_, step)| step.outcome.as_ref());
+        let mut lowered = outcomes().filter(|outcome| outcome.outcome == OutcomeKind::Lowered);
+        let lowered = lowered.find_map(|outcome| Some(outcome.short.as_ref()?.reason.clone()));
+        let is_lacking = self.own_steps(reading).any(|(_, step)| step.pages_lacking() > 0);
+        let by_boot = "the boot had no more for the line of ours, or somebody took the others since";
+        lowered.or_else(|| is_lacking.then(|| by_boot.to_owned()))
     }
 
     /// What a file gives the pool of a node, of which no line tells: its share of what it gives to all of them.

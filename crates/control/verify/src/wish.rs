@@ -121,7 +121,7 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
     // By pool: what is held of it, and the size that a step asked for in vain. A newer step may hold what an older one
     // lacks, so that the one is no part of the other.
     let mut pools: BTreeMap<(KnobId, String), (u64, u64)> = BTreeMap::new();
-    for entry in own {
+    for entry in &own {
         add_lines(&mut wishes, entry, observation, catalogue);
         let is_of_now = entry.boot_id == observation.host.boot_id;
         for step in entry.steps.iter().filter(|step| is_of_now && !step.is_undone()) {
@@ -133,7 +133,8 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
                     let (held, asked) = pools.entry(key.clone()).or_default();
                     *held = held.saturating_add(step.pages_held());
                     *asked = (*asked).max(pages_short_of(step).unwrap_or(0));
-                    wishes.insert(key, Wish::Pages((*held).max(*asked)));
+                    let at_boot = size_of_boot(&own, &step.place, observation).unwrap_or(0);
+                    wishes.insert(key, Wish::Pages((*held).max(*asked).max(at_boot)));
                 }
                 Undo::Restore if step.outcome.is_some() => {
                     let before = step.original().map(|original| original.value.clone());
@@ -153,6 +154,29 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
         }
     }
     wishes
+}
+
+/// The size of a pool with all pages that this boot was to give it by lines of ours, beside what it has now; `None` where
+/// none of them is missing. What an entry of an earlier boot lacks, one of this boot may have raised since.
+fn size_of_boot(own: &[&Entry], place: &str, observation: &Observation) -> Option<u64> {
+    let boot = &observation.host.boot_id;
+    let has_line = |entry: &&&Entry| {
+        let of_earlier = |step: &&EntryStep| step.is_in_file() && step.written_in(&entry.boot_id) != boot;
+        let mut lines = entry.steps.iter().filter(of_earlier).flat_map(|file| &file.pools);
+        lines.any(|line| line.place == place)
+    };
+    // Entries are in force as if they were of this boot; those before one whose file is older are older, too.
+    let last = own.iter().filter(has_line).map(|entry| entry.id).max()?;
+    let steps = own.iter().filter(|entry| &entry.boot_id == boot).flat_map(|entry| {
+        let steps = entry.steps.iter().filter(|step| step.undo == Undo::Subtract && step.place == place);
+        steps.map(|step| (entry.id, step))
+    });
+    let lacking = steps.fold(0_u64, |lacking, (id, step)| match id <= last {
+        true => lacking.saturating_add(step.pages_lacking()),
+        false => lacking.saturating_sub(step.still_held()),
+    });
+    let pool = observation.pools.iter().find(|pool| pool.place == place)?;
+    (lacking > 0).then(|| pool.persistent().saturating_add(lacking))
 }
 
 /// Adds what the lines of an entry's files bring at each boot. A value that was there as it is wanted is in no step,

@@ -31,6 +31,7 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         raise_pages: None,
         takes_pages: None,
         others: Default::default(),
+        line: None,
         part: None,
         service: None,
         originals: vec![original],

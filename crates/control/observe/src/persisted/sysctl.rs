@@ -88,12 +88,13 @@ pub(crate) fn loaded_by_all(host: &Host) -> Vec<Setting> {
 }
 
 /// Pages that lines of others give the pools of all nodes together, and the line: of the last one for the file in /sys
-/// that sets them.
+/// that sets them, in whatever `sysctl --system` loads now.
 pub fn pages_for_all_nodes(host: &Host, whole: &str) -> Option<(u64, String)> {
     let meminfo = host.read("/proc/meminfo").ok()?;
     let default_page = crate::tables::meminfo(&meminfo).get("Hugepagesize").copied();
     let is_of = |line: &Setting| page_pool::in_sysfs(&line.path, default_page).as_deref() == Some(whole);
-    let line = loaded_by_all(host).into_iter().rfind(is_of)?;
+    let files = sources(host, false, &FOLDERS).into_iter();
+    let line = files.flat_map(|(file, text)| parse(&text, &file)).rfind(is_of)?;
     let pages = line.value.trim().parse().ok().filter(|_| Persisted::own_file(&line.source).is_none())?;
     Some((pages, line.source))
 }

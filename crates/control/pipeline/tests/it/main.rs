@@ -38,6 +38,7 @@ mod parts;
 mod persist;
 mod placement;
 mod plan_file;
+mod pools;
 mod program;
 mod random;
 mod read_only;

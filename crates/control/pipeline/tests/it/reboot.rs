@@ -254,6 +254,43 @@ fn a_boot_that_grants_less_takes_no_page_of_others() {
     assert_eq!((tree.get(&pool(0)).as_str(), tree.get(TMPFILES_FILE).as_str()), ("3\n", ""));
 }
 
+/// What a line of ours is to bring is wanted, whoever took it or did not give it, and whatever was raised beside it.
+#[test]
+fn a_pool_that_lacks_pages_of_its_line_is_drift_until_it_has_them_again() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_with(&tree, &pages("a", 8), &PERSIST);
+    assert_eq!(line(&tree), "11");
+    tree.reboot(&start);
+    let of_boot = "the boot had no more for the line of ours, or somebody took the others since";
+    // What the second apply raised once more has its own number of what others had.
+    for (there, why) in [("7", of_boot), ("4", "someone lowered the pool to 4 pages since")] {
+        tree.edit(&pool(0), there);
+        let (state, because) = state_of(&tree, None, &pool(0));
+        assert_eq!(state, DriftState::Drift, "{because}");
+        assert_eq!(because, format!("{there} of 11 pages are there: {why}"));
+        assert_eq!(apply_with(&tree, &pages("a", 8), &PERSIST).exit, Exit::Done);
+        assert_eq!((tree.get(&pool(0)).as_str(), line(&tree).as_str()), ("11\n", "11"));
+        assert_eq!(state_of(&tree, None, &pool(0)).0, DriftState::Ok, "{there}");
+    }
+    assert_eq!(undo_one(&tree, Target::All).exit, Exit::Done);
+    assert_eq!((tree.get(&pool(0)).as_str(), line(&tree).as_str()), ("3\n", ""));
+}
+
+#[test]
+fn a_pool_that_lacks_pages_is_drift_also_where_the_line_came_later() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_with(&tree, &pages("a", 8), &ApplyOptions::default());
+    apply_with(&tree, &pages("a", 8), &PERSIST);
+    assert_eq!((tree.entries().len(), line(&tree).as_str()), (2, "11"));
+    tree.reboot(&start);
+    assert_eq!(state_of(&tree, None, &pool(0)).0, DriftState::Ok);
+    tree.edit(&pool(0), "7");
+    let (state, because) = state_of(&tree, None, &pool(0));
+    assert_eq!(state, DriftState::Drift, "{because}");
+}
+
 #[test]
 fn an_undo_of_either_of_two_pools_lowers_the_file_by_its_own() {
     for (first, rest) in [(1, "8"), (2, "7")] {

@@ -80,6 +80,7 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         raise_pages: None,
         takes_pages: None,
         others: Default::default(),
+        line: None,
         part: None,
         service: None,
         originals: vec![Original {

@@ -444,25 +444,42 @@ fn is_left_in_use(knob: &KnobCheck, open: &[Entry]) -> bool {
     own.peek().is_some() && own.all(EntryStep::is_left_in_use)
 }
 
-/// Entries that are undone but for huge pages which were in use then, each with what it takes to be rid of it. One
-/// whose place another one is to take is told as that.
+/// Entries that are undone but for huge pages which were in use then, or which a line of others gave, each with what it
+/// takes to be rid of it. One whose place another one is to take is told as that.
 fn pages_left(checked: &Checked, context: &Context) -> Vec<(EntryId, String)> {
     let told = |entry: &Entry| {
-        let mut left: BTreeMap<&KnobId, u64> = BTreeMap::new();
-        for step in entry.steps.iter().filter(|step| step.is_left_in_use()) {
-            *left.entry(&step.knob).or_default() += step.pages_held();
+        let steps = entry.steps.iter().filter(|step| step.is_left_in_use());
+        let left = steps.filter_map(|step| Some((step, step.undone.as_ref()?)));
+        // By knob, those that were in use; and by line, those that it gave.
+        let (mut used, mut given) =
+            (BTreeMap::<&KnobId, u64>::new(), BTreeMap::<(&str, &KnobId), u64>::new());
+        for (step, undone) in left {
+            let in_use = step.pages_held().saturating_sub(undone.claimed());
+            if in_use > 0 {
+                *used.entry(&step.knob).or_default() += in_use;
+            }
+            if let Some(claim) = &undone.claim {
+                *given.entry((&claim.line, &step.knob)).or_default() += claim.pages;
+            }
         }
-        let pages = left.iter().map(|(knob, pages)| format!("{pages} of {knob}")).collect::<Vec<_>>();
-        let undo = context.root_line(&format!("undo {}", entry.id));
-        let text = format!(
-            "entry {} is undone but for huge pages that were in use ({}): once nobody uses them: {undo}",
-            entry.id,
-            pages.join(", ")
-        );
-        (!left.is_empty()).then_some((entry.id, text))
+        let (id, undo) = (entry.id, context.root_line(&format!("undo {}", entry.id)));
+        let in_use =
+            used.iter().map(|(knob, pages)| format!("{pages} of {knob}")).collect::<Vec<_>>().join(", ");
+        let in_use = (!used.is_empty()).then(|| {
+            format!(
+                "entry {id} is undone but for huge pages that were in use ({in_use}): once nobody uses them: {undo}"
+            )
+        });
+        let given = given.iter().map(|((line, knob), pages)| {
+            format!(
+                "entry {id} is undone but for {pages} of {knob}, since {line}: when that line is gone, or for less: \
+                 {undo}; to have them back all the same: {undo} --force"
+            )
+        });
+        in_use.into_iter().chain(given).map(|text| (id, text)).collect::<Vec<_>>()
     };
     let is_replaced = |entry: &&Entry| checked.unfinished.iter().any(|left| left.old == entry.id);
-    checked.open.iter().filter(|entry| !is_replaced(entry)).filter_map(told).collect()
+    checked.open.iter().filter(|entry| !is_replaced(entry)).flat_map(told).collect()
 }
 
 /// What runs as wanted, and only until the next boot, although a file of ours would keep it.

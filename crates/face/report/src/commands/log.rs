@@ -80,7 +80,10 @@ fn state(entry: &Entry) -> Cell {
         }
         EntryState::Open if entry.is_undone_in_part() => Cell::styled("undone in part", styles::BAD),
         EntryState::Open if entry.steps.iter().any(EntryStep::is_left_in_use) => {
-            Cell::styled("undone, pages in use", styles::WARNING)
+            let mut undone = entry.steps.iter().filter_map(|step| step.undone.as_ref());
+            let is_claimed = undone.any(|undone| undone.claim.is_some());
+            let why = if is_claimed { "undone, pages left to a line" } else { "undone, pages in use" };
+            Cell::styled(why, styles::WARNING)
         }
         EntryState::Open => Cell::styled("open", styles::GOOD),
         EntryState::Unconfirmed => Cell::styled("unconfirmed", styles::WARNING),

@@ -7,7 +7,7 @@ use planish_model::{
 
 use crate::commands::placement;
 use crate::page::{self, Page, Report, risk, verdict_text};
-use crate::table::Table;
+use crate::table::{Cell, Table};
 use crate::units;
 
 impl Report for Plan {
@@ -65,19 +65,23 @@ pub(crate) fn handed_back(pools: &[PoolGoing], page: &mut Page<'_>) {
         first.pool.entry
     ));
     let heads = ["pool", "asked", "granted", "used", "idle", "taken over", "handed back", "stay in use"];
-    let mut table = Table::new(&heads);
-    for PoolGoing { pool, taken_over, handed_back, in_use } in pools {
+    // Seldom, and then an apply names the line beside it.
+    let is_any_claimed = pools.iter().any(|pool| pool.claimed > 0);
+    let to_line = is_any_claimed.then_some("left to a line");
+    let mut table = Table::new(&heads.into_iter().chain(to_line).collect::<Vec<_>>());
+    for PoolGoing { pool, taken_over, handed_back, in_use, claimed } in pools {
         let told = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
-        table.row([
-            page.knob(&pool.knob, &[pool.place.as_str()]),
-            pool.asked.to_string().into(),
-            pool.granted.to_string().into(),
-            told(pool.used).into(),
-            told(pool.idle).into(),
-            taken_over.to_string().into(),
-            handed_back.to_string().into(),
-            told(*in_use).into(),
-        ]);
+        let counts = [
+            pool.asked.to_string(),
+            pool.granted.to_string(),
+            told(pool.used),
+            told(pool.idle),
+            taken_over.to_string(),
+            handed_back.to_string(),
+            told(*in_use),
+        ];
+        let counts = counts.into_iter().chain(is_any_claimed.then(|| claimed.to_string())).map(Cell::from);
+        table.row(std::iter::once(page.knob(&pool.knob, &[pool.place.as_str()])).chain(counts));
     }
     page.table(&table);
 }

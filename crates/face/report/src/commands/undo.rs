@@ -118,6 +118,7 @@ fn words(outcome: &Outcome, extra: Option<String>) -> (Vec<String>, Style) {
         OutcomeKind::Theirs => ("left alone", styles::WARNING),
         OutcomeKind::HandedOver => ("left to a newer entry", styles::GOOD),
         OutcomeKind::GoneWithReboot => ("gone with the reboot", styles::GOOD),
+        OutcomeKind::InUse if outcome.granted_pages == Some(outcome.claimed()) => ("left", styles::WARNING),
         OutcomeKind::InUse => ("still in use", styles::WARNING),
         OutcomeKind::Vanished => ("no longer there", styles::WARNING),
     };
@@ -127,6 +128,7 @@ fn words(outcome: &Outcome, extra: Option<String>) -> (Vec<String>, Style) {
         parts.push(format!("{} of {} pages granted: {}", short.granted, short.asked, short.reason));
     }
     parts.extend(outcome.detail.clone());
+    parts.extend(outcome.claim.as_ref().map(ToString::to_string));
     if !outcome.holders.is_empty() {
         let held = outcome.holders.iter();
         let named: Vec<String> = held

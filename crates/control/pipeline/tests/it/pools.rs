@@ -1,0 +1,407 @@
+//! Pools of huge pages, which belong to everybody: pages in use, pools that others lower, their lines for all nodes.
+
+use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, Nodes, OutcomeKind, Want};
+use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo};
+
+use crate::faults::{Fuse, MOMENTS, fused, until_killed};
+use crate::life::{apply_here, undo_all};
+use crate::tree::*;
+
+#[test]
+fn pages_in_use_keep_the_entry_open() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    apply_here(&tree, &everything());
+    let free = pool(1).replace("nr_", "free_");
+    tree.put(&free, "2\n");
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Findings);
+    assert_eq!((tree.get(&pool(0)).as_str(), tree.get(&pool(1)).as_str()), ("3\n", "6\n"));
+    assert!(undone.hints.iter().any(|hint| hint.contains("6 of 8 pages are in use")), "{:?}", undone.hints);
+    assert!(tree.entries()[0].is_open());
+    tree.put(&free, "6\n");
+    assert_eq!(undo_all(&tree).exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// As a line `vm.nr_hugepages = 3` does that is loaded again.
+#[test]
+fn a_pool_that_somebody_lowered_keeps_the_pages_of_others() {
+    for again in [false, true] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        apply_here(&tree, &everything());
+        tree.edit(&pool(0), "3");
+        let checked = check(&tree.session(), Some(&everything())).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.place == pool(0)).expect("a row");
+        let because = "3 of 11 pages are there: someone lowered the pool to 3 pages since";
+        assert_eq!((row.state, row.because.as_deref()), (DriftState::Drift, Some(because)));
+        if again {
+            let applied = apply_here(&tree, &everything());
+            assert_eq!((applied.exit, tree.get(&pool(0)).as_str()), (Exit::Done, "11\n"), "{applied:#?}");
+            let undone = undo(&tree.session(), Target::Entry(EntryId(2)), false).expect("undone");
+            assert_eq!((undone.exit, tree.get(&pool(0)).as_str()), (Exit::Done, "3\n"), "{undone:#?}");
+        }
+        let undone = undo_all(&tree);
+        assert_eq!(undone.exit, Exit::Findings, "{:#?}", undone.entries);
+        let told = "others had 3 when it was raised, so that 0 of 8 pages are ours still";
+        assert!(undone.hints.iter().any(|hint| hint.contains(told)), "{:?}", undone.hints);
+        let of_pool = undone.entries.iter().flat_map(|(_, outcomes)| outcomes);
+        let left =
+            of_pool.filter(|outcome| outcome.place == pool(0) && outcome.outcome == OutcomeKind::Theirs);
+        let left: Vec<Option<&str>> =
+            left.map(|outcome| outcome.read_back.as_deref().map(str::trim)).collect();
+        assert_eq!(left, [Some("3")]);
+        assert_eq!(undone.kept, None, "there is nothing to force");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+    }
+}
+
+/// A pool of one node, and nothing else.
+fn of_pool(name: &str, node: u32, pages: u64) -> Source {
+    let need_bytes = pages << 21;
+    profile(name, &[("hugepages.2m", Want::Need { need_bytes, nodes: Nodes::Each(vec![node]) })])
+}
+
+/// The plan of a pool that was lowered is the one that raised it, to the number of its hash.
+#[test]
+fn the_same_plan_raises_a_pool_again_that_somebody_lowered() {
+    let tree = Tree::new();
+    let source = of_pool("a", 0, 16);
+    apply_here(&tree, &source);
+    for there in ["11", "3"] {
+        tree.edit(&pool(0), there);
+        let applied = apply_here(&tree, &source);
+        assert_eq!(
+            (applied.exit, tree.get(&pool(0)).as_str()),
+            (Exit::Done, "19\n"),
+            "{there}: {applied:#?}"
+        );
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.place == pool(0)).expect("a row");
+        assert_ne!(row.state, DriftState::Drift, "{there}: {row:#?}");
+    }
+    undo_all(&tree);
+    assert_eq!(tree.get(&pool(0)), "3\n");
+}
+
+/// What older entries held when a newer one raised the pool is not what they had asked for.
+#[test]
+fn an_undo_takes_no_pages_of_others_beside_an_entry_that_came_short() {
+    let tree = Tree::answering(&format!("[[answer]]\nplace = \"{}\"\nclamp = {{ max = 4 }}\n", pool(1)));
+    tree.edit(&pool(1), "1");
+    let applied = apply_here(&tree, &of_pool("big", 1, 16));
+    assert_eq!(applied.exit, Exit::Findings, "{applied:#?}");
+    tree.put("/meta.toml", &tree.get("/meta.toml").replace("max = 4 ", "max = 29 "));
+    let applied = apply_here(&tree, &of_pool("b", 1, 8));
+    assert_eq!(tree.get(&pool(1)), "12\n", "{applied:#?}");
+    tree.edit(&pool(1), "1");
+    undo_all(&tree);
+    assert_eq!(tree.get(&pool(1)), "1\n");
+}
+
+const LINE: &str = "/etc/sysctl.d/99-db.conf";
+
+/// What a line says that somebody writes.
+fn write_line(tree: &Tree, pages: u64) {
+    tree.put(LINE, &format!("vm.nr_hugepages = {pages}\n"));
+}
+
+/// An entry that has raised node 0 by 16 beside others, before somebody wrote a line for all nodes, which may have made
+/// these sizes of the pools.
+fn before_a_line(others: [u64; 2], line: u64, loaded: Option<[u64; 2]>) -> Tree {
+    let tree = Tree::new();
+    set(&tree, others);
+    apply_here(&tree, &of_pool("a", 0, 16));
+    write_line(&tree, line);
+    loaded.into_iter().for_each(|pages| set(&tree, pages));
+    tree
+}
+
+/// What somebody else makes of the pools, however many pages their kernel gives at once.
+fn set(tree: &Tree, pages: [u64; 2]) {
+    while sizes(tree) != pages {
+        (0..).zip(pages).for_each(|(node, pages)| tree.edit(&pool(node), &pages.to_string()));
+    }
+}
+
+fn sizes(tree: &Tree) -> [u64; 2] {
+    [0, 1].map(|node| tree.get(&pool(node)).trim().parse().expect("pages"))
+}
+
+/// What a line had not got when we raised the pools, it lacks without us, too: a boot did not give it, or it waits for
+/// the next one.
+#[test]
+fn an_undo_beside_a_line_that_was_there_before_takes_what_the_apply_raised() {
+    for (others, line) in
+        [([5, 5], 10), ([5, 5], 20), ([5, 5], 4096), ([0, 0], 8), ([0, 0], 16), ([0, 0], 32)]
+    {
+        let tree = Tree::new();
+        set(&tree, others);
+        write_line(&tree, line);
+        apply_here(&tree, &of_pool("a", 0, 16));
+        apply_here(&tree, &of_pool("b", 1, 16));
+        assert_eq!(sizes(&tree), [others[0] + 16, others[1] + 16]);
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, others), "{line}: {undone:#?}");
+    }
+}
+
+const OF_LINE: &str = "/etc/sysctl.d/99-db.conf:1 gives all nodes together";
+
+/// Whoever loads a line for all nodes means all pages that are there. What he is left he has until the line is gone, or
+/// until it is forced.
+#[test]
+fn an_undo_leaves_what_a_line_of_others_gives_all_nodes_since() {
+    for (line, loaded, left, held) in [
+        // More than there was, all of it and as far as memory went, and not yet loaded.
+        (40, Some([28, 12]), [28, 12], 16),
+        (40, Some([24, 9]), [24, 9], 16),
+        (40, None, [21, 5], 16),
+        // Somebody raised them further; as many as there were; fewer.
+        (40, Some([34, 12]), [28, 12], 10),
+        (26, None, [21, 5], 16),
+        (12, None, [7, 5], 2),
+        // Who lowered them by it has what is left.
+        (20, Some([15, 5]), [15, 5], 10),
+    ] {
+        for force in [true, false] {
+            let tree = before_a_line([5, 5], line, loaded);
+            for _ in 0..2 {
+                let undone = undo_all(&tree);
+                assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, left), "{undone:#?}");
+                let told = format!("{held} pages stay, since {OF_LINE} {line} pages; ");
+                assert!(undone.hints.iter().any(|hint| hint.contains(&told)), "{told}: {:?}", undone.hints);
+                assert!(tree.entries()[0].is_open());
+            }
+            if !force {
+                tree.remove(LINE);
+            }
+            let undone = undo(&tree.session(), Target::Entry(EntryId(1)), force).expect("undone");
+            let end = [left[0] - held, left[1]];
+            assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, end), "{undone:#?}");
+            assert!(!tree.entries()[0].is_open());
+        }
+    }
+}
+
+#[test]
+fn a_line_that_gives_less_than_others_have_keeps_nothing_of_ours() {
+    let tree = before_a_line([5, 5], 10, None);
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [5, 5]), "{undone:#?}");
+}
+
+/// What an undo left to a line is there for no apply.
+#[test]
+fn a_profile_that_a_line_has_the_pages_of_raises_its_own() {
+    let tree = before_a_line([5, 5], 40, Some([28, 12]));
+    undo_all(&tree);
+    let applied = apply_here(&tree, &of_pool("a", 0, 16));
+    assert_eq!((applied.exit, sizes(&tree)), (Exit::Done, [44, 12]), "{applied:#?}");
+    let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [28, 12]), "{undone:#?}");
+}
+
+/// Others count first, also in a pool that was left to them.
+#[test]
+fn what_was_left_to_a_line_is_lowered_with_the_pool() {
+    let tree = before_a_line([5, 5], 40, Some([28, 12]));
+    undo_all(&tree);
+    tree.remove(LINE);
+    set(&tree, [8, 5]);
+    let forced = undo(&tree.session(), Target::All, true).expect("undone");
+    assert_eq!((forced.exit, sizes(&tree)), (Exit::Done, [5, 5]), "{forced:#?}");
+}
+
+#[test]
+fn pages_in_use_are_told_beside_those_that_a_line_gives() {
+    let tree = before_a_line([5, 5], 40, Some([34, 12]));
+    let free = pool(0).replace("nr_", "free_");
+    tree.put(&free, "2\n");
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, [32, 12]), "{undone:#?}");
+    for told in [
+        "4 of 6 pages are in use or reserved, 2 handed back, ",
+        "10 pages stay, since /etc/sysctl.d/99-db.conf:1 ",
+    ] {
+        assert!(undone.hints.iter().any(|hint| hint.contains(told)), "{:?}", undone.hints);
+    }
+    tree.put(&free, "32\n");
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, [28, 12]), "{undone:#?}");
+}
+
+/// What changes hands between entries is no matter of a line, and is as old as it was.
+#[test]
+fn pages_that_another_entry_takes_over_are_its_own_before_a_line() {
+    for (line, loaded, wanted, left, handed_back, to_line) in [
+        (10, None, 8, [13, 5], 8, 0),
+        (20, None, 8, [15, 5], 6, 2),
+        (40, Some([28, 12]), 8, [28, 12], 0, 8),
+        (40, Some([34, 12]), 8, [28, 12], 6, 2),
+        // It raises the rest.
+        (40, Some([28, 12]), 20, [32, 12], 0, 0),
+    ] {
+        let tree = before_a_line([5, 5], line, loaded);
+        let session = tree.session();
+        let options = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+        let plan = plan(&session, &of_pool("b", 0, wanted), &options).expect("a plan");
+        let applied = apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+        let exit = if to_line > 0 { Exit::Findings } else { Exit::Done };
+        assert_eq!((applied.exit, sizes(&tree)), (exit, left), "{line}: {applied:#?}");
+        for pools in [&plan.instead_of.as_ref().expect("an entry").pools, &applied.pools] {
+            let [going] = pools.as_slice() else { panic!("{pools:?}") };
+            let told = (going.taken_over, going.handed_back, going.in_use.unwrap_or(0), going.claimed);
+            assert_eq!(told, (wanted.min(16), handed_back, 0, to_line), "{line}");
+        }
+        let checked = check(&tree.session(), Some(&of_pool("b", 0, wanted))).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.place == pool(0)).expect("a row");
+        assert_ne!(row.state, DriftState::Drift, "{line}: {row:?}");
+        let named = applied.hints.iter().any(|hint| hint.contains(OF_LINE));
+        assert_eq!(named, to_line > 0, "{line}: {:?}", applied.hints);
+        undo_all(&tree);
+        assert_eq!(sizes(&tree).iter().sum::<u64>(), line.max(10), "what the line gives, or others had");
+        let forced = undo(&tree.session(), Target::All, true).expect("undone");
+        let others = loaded.map_or([5, 5], |[first, second]| [first - 16, second]);
+        assert_eq!((forced.exit, sizes(&tree)), (Exit::Done, others), "{line}: {forced:#?}");
+    }
+}
+
+/// Pages that were raised a moment ago are none of a line that was there, whoever has those that are to be taken over.
+#[test]
+fn what_an_apply_raised_that_failed_goes_back_whole_beside_a_line() {
+    let tree = before_a_line([5, 5], 40, Some([28, 12]));
+    let meta = tree.get("/meta.toml");
+    tree.put("/meta.toml", &format!("{meta}\n[[answer]]\nplace = \"{SWAPPINESS}\"\nerrno = \"EIO\"\n"));
+    let need = Want::Need { need_bytes: 24 << 21, nodes: Nodes::Each(vec![0]) };
+    let source = profile("b", &[("hugepages.2m", need), ("vm.swappiness", Want::Int(7))]);
+    let session = tree.session();
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+    let plan = plan(&session, &source, &options).expect("a plan");
+    let applied = apply(&session, &plan, &ApplyOptions::default()).expect("taken back");
+    assert_eq!((applied.exit, sizes(&tree)), (Exit::FailedRestored, [28, 12]), "{applied:#?}");
+}
+
+/// Pages of an entry that was applied beside the line are beside what it gives.
+#[test]
+fn entries_on_both_sides_of_a_line_leave_what_it_gives() {
+    for order in [[2, 1], [1, 2]] {
+        let tree = before_a_line([5, 5], 40, Some([28, 12]));
+        apply_here(&tree, &of_pool("b", 0, 8));
+        assert_eq!(sizes(&tree), [36, 12]);
+        for id in order {
+            let undone = undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
+            let exit = if id == 1 { Exit::Findings } else { Exit::Done };
+            assert_eq!(undone.exit, exit, "{undone:#?}");
+        }
+        assert_eq!(sizes(&tree), [28, 12], "{order:?}");
+    }
+}
+
+/// One that lowered two entries keeps what it left of both, however often they are undone.
+#[test]
+fn a_line_that_lowered_two_entries_has_its_pages_still_after_each_undo() {
+    let tree = Tree::new();
+    set(&tree, [5, 5]);
+    apply_here(&tree, &of_pool("a", 0, 16));
+    apply_here(&tree, &of_pool("b", 0, 8));
+    write_line(&tree, 15);
+    set(&tree, [10, 5]);
+    for _ in 0..3 {
+        undo_all(&tree);
+        assert_eq!(sizes(&tree), [10, 5]);
+    }
+    undo(&tree.session(), Target::All, true).expect("undone");
+    assert_eq!(sizes(&tree), [5, 5]);
+}
+
+/// Lowers a pool below what others and a new entry have in it: its undo takes what is left of ours, and no page of
+/// others.
+fn lose_some(tree: &Tree, [first, second]: [u64; 2], when: &str) {
+    apply_here(tree, &of_pool("later", 0, 8));
+    assert_eq!(sizes(tree), [first + 8, second], "{when}");
+    set(tree, [first + 3, second]);
+    let undone = undo_all(tree);
+    assert_eq!((undone.exit, sizes(tree)), (Exit::Done, [first, second]), "{when}: {undone:#?}");
+}
+
+#[test]
+fn a_kill_in_a_forced_undo_hides_no_later_loss() {
+    let left = || {
+        let tree = before_a_line([5, 5], 40, Some([28, 12]));
+        undo_all(&tree);
+        tree.remove(LINE);
+        tree
+    };
+    let force = |session: &Session| undo(session, Target::Entry(EntryId(1)), true).expect("undone");
+    let counter = Fuse::counting();
+    force(&fused(left().options(), &counter));
+    for operation in 0..counter.operations() {
+        for moment in MOMENTS {
+            let when = format!("killed {moment:?} operation {operation}");
+            let tree = left();
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| force(&session)).is_none(), "{when}");
+            drop(session);
+            assert_ne!(tree.entries()[0].state, EntryState::Closed(Closure::GoneWithReboot), "{when}");
+            force(&tree.session());
+            assert_eq!(sizes(&tree), [12, 12], "{when}");
+            lose_some(&tree, [12, 12], &when);
+        }
+    }
+}
+
+#[test]
+fn a_kill_before_a_reboot_hides_no_later_loss() {
+    let apply_all = |session: &Session| {
+        let plan = plan_of(session, &of_pool("a", 0, 16));
+        apply(session, &plan, &ApplyOptions::default()).expect("applied")
+    };
+    let counter = Fuse::counting();
+    apply_all(&fused(Tree::new().options(), &counter));
+    for operation in 0..counter.operations() {
+        for moment in MOMENTS {
+            let when = format!("killed {moment:?} operation {operation}");
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| apply_all(&session)).is_none(), "{when}");
+            drop(session);
+            tree.reboot(&start);
+            lose_some(&tree, [3, 0], &when);
+        }
+    }
+}
+
+/// What is left of an entry is given back by its own undo, whatever was written between the loss and that.
+#[test]
+fn what_is_left_of_a_lowered_pool_is_given_back() {
+    let tree = Tree::new();
+    tree.edit(&pool(0), "0");
+    apply_here(&tree, &of_pool("a", 0, 16));
+    apply_here(&tree, &of_pool("b", 0, 8));
+    tree.edit(&pool(0), "12");
+    apply_here(&tree, &profile("c", &[("vm.swappiness", Want::Int(7))]));
+    for (entry, left) in [(2, "4\n"), (1, "0\n")] {
+        let undone = undo(&tree.session(), Target::Entry(EntryId(entry)), false).expect("undone");
+        assert_eq!((undone.exit, tree.get(&pool(0)).as_str()), (Exit::Done, left), "{undone:#?}");
+    }
+}
+
+/// A plan tells as taken over what the apply takes over.
+#[test]
+fn what_is_left_of_a_lowered_pool_changes_hands() {
+    let tree = Tree::new();
+    tree.edit(&pool(0), "0");
+    apply_here(&tree, &of_pool("a", 0, 16));
+    tree.edit(&pool(0), "6");
+    let session = tree.session();
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+    let plan = plan(&session, &of_pool("b", 0, 8), &options).expect("a plan");
+    let applied = apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+    assert_eq!((applied.exit, tree.get(&pool(0)).as_str()), (Exit::Done, "8\n"), "{applied:#?}");
+    undo_all(&tree);
+    assert_eq!(tree.get(&pool(0)), "0\n");
+}
