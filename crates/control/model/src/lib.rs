@@ -59,8 +59,8 @@ pub use cpus::Cpus;
 pub use device::DeviceId;
 pub use drift::{BootValue, Drift, DriftState, KnobCheck, Overwriter};
 pub use entry::{
-    Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, LineClaim, Original, Outcome, OutcomeKind,
-    PoolLine, PoolWrite, RuleLine, ShortGrant, WaitEnd,
+    Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, LineClaim, Original, Outcome,
+    OutcomeKind, PoolLine, PoolWrite, RuleLine, ShortGrant, WaitEnd,
 };
 pub use exit::Exit;
 pub use finding::{
