@@ -106,8 +106,9 @@ pub(crate) struct Claims<'a> {
     pub line: Option<&'a Claim>,
 }
 
-/// Lowers a pool by what a step was granted, and by no page that someone uses or that a line of others gives. As many of
-/// the pages as are to be kept stay, for another entry; how many those are is told, and they are no part of the outcome.
+/// Lowers a pool by what a step was granted, and by no page that someone uses or that a line of others gives. As many
+/// of the pages as are to be kept stay, for another entry; how many those are is told, and they are no part of the
+/// outcome.
 pub(crate) fn lower(
     step: &EntryStep,
     claims: &Claims<'_>,

@@ -110,8 +110,8 @@ pub enum OutcomeKind {
     HandedOver,
     /// Undo: a step of an earlier boot; nothing to write.
     GoneWithReboot,
-    /// Undo: pages are still in use, or a line of others gives them, so that the pool was not lowered by them; the entry
-    /// stays open.
+    /// Undo: pages are still in use, or a line of others gives them, so that the pool was not lowered by them; the
+    /// entry stays open.
     InUse,
     /// The place is no longer there.
     Vanished,
@@ -260,8 +260,8 @@ pub struct EntryStep {
     /// only lent are not counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, u64>,
-    /// For pools: what a line of others gave all nodes together when the intent was written, or when that was by which the
-    /// pages were raised that it has taken over. Another line since means pages of ours, too.
+    /// For pools: what a line of others gave all nodes together when the intent was written, or when that was by which
+    /// the pages were raised that it has taken over. Another line since means pages of ours, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// For pools: the service that the pages are for, by the name of its program.
@@ -481,8 +481,8 @@ impl EntryStep {
         raised.unwrap_or_else(|| self.pages_held())
     }
 
-    /// Pages that a boot was to give it by a line of ours, and that are not there: what was raised by hand was granted, or
-    /// is told as short or lowered.
+    /// Pages that a boot was to give it by a line of ours, and that are not there: what was raised by hand was granted,
+    /// or is told as short or lowered.
     #[must_use]
     pub fn pages_lacking(&self) -> u64 {
         let is_done = self.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::Done);
@@ -521,8 +521,8 @@ impl EntryStep {
         }
     }
 
-    /// Whether pages of a pool are all that is left of it: it was taken back, and a program used them then, or a line of
-    /// others gave them.
+    /// Whether pages of a pool are all that is left of it: it was taken back, and a program used them then, or a line
+    /// of others gave them.
     #[must_use]
     pub fn is_left_in_use(&self) -> bool {
         let is_in_use = |undone: &Outcome| undone.outcome == OutcomeKind::InUse;

@@ -118,8 +118,8 @@ pub struct PoolGoing {
     /// free and taken back. Not there where the host does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_use: Option<u64>,
-    /// Those of the rest that a line of others for all nodes gives: they stay with the entry, which is open until that line
-    /// is gone, or force takes them.
+    /// Those of the rest that a line of others for all nodes gives: they stay with the entry, which is open until that
+    /// line is gone, or force takes them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub claimed: u64,
 }

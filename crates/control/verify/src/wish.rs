@@ -156,8 +156,8 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
     wishes
 }
 
-/// The size of a pool with all pages that this boot was to give it by lines of ours, beside what it has now; `None` where
-/// none of them is missing. What an entry of an earlier boot lacks, one of this boot may have raised since.
+/// The size of a pool with all pages that this boot was to give it by lines of ours, beside what it has now; `None`
+/// where none of them is missing. What an entry of an earlier boot lacks, one of this boot may have raised since.
 fn size_of_boot(own: &[&Entry], place: &str, observation: &Observation) -> Option<u64> {
     let boot = &observation.host.boot_id;
     let has_line = |entry: &&&Entry| {
