@@ -45,7 +45,7 @@ fn all_gone(entries: &[Entry], boot_id: &str) -> Vec<(EntryId, Closure, Option<E
     gone.iter().map(closed).collect()
 }
 
-/// Shows entries as a reboot left them, for readers of the journal.
+/// Shows entries that have nothing left as closed, for readers of the journal.
 pub(crate) fn show(entries: &mut [Entry], boot_id: &str) {
     for (id, closure, heir) in all_gone(entries, boot_id) {
         let own = entries.iter_mut().filter(|entry| entry.id == id);
@@ -53,7 +53,7 @@ pub(crate) fn show(entries: &mut [Entry], boot_id: &str) {
     }
 }
 
-/// Closes entries that a reboot took, for writers of the journal.
+/// Closes entries that have nothing left, for writers of the journal.
 pub(crate) fn close(journal: &mut Journal, boot_id: &str) -> Result<(), JournalError> {
     for (id, closure, heir) in all_gone(&journal.ledger().entries, boot_id) {
         match heir {

@@ -69,9 +69,9 @@ pub(crate) fn take_place(
         let step = plan.steps.iter().find(|step| step.undo == Undo::Subtract && step.place == place);
         step.and_then(|step| step.takes_pages).unwrap_or(0)
     };
-    let holding = session.holding(entries);
-    let old = holding.iter().find(|entry| entry.id == id);
+    // One that holds nothing in this boot was refused.
     let known = session.in_boot(entries);
+    let old = known.iter().find(|entry| entry.id == id);
     let pools = old.map_or_else(Vec::new, |old| pools::going(session.host(), old, &takes, &known));
     Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files, pools }, steps))
 }

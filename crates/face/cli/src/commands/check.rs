@@ -454,7 +454,7 @@ fn pages_left(checked: &Checked, context: &Context) -> Vec<(EntryId, String)> {
         let (mut used, mut given) =
             (BTreeMap::<&KnobId, u64>::new(), BTreeMap::<(&str, &KnobId), u64>::new());
         for (step, undone) in left {
-            let in_use = step.pages_held().saturating_sub(undone.claimed());
+            let in_use = step.pages_in_force();
             if in_use > 0 {
                 *used.entry(&step.knob).or_default() += in_use;
             }
