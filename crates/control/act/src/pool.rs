@@ -129,6 +129,7 @@ pub(crate) fn lower(
         let (outcome, read_back) = (OutcomeKind::Theirs, sink.read(&step.place).ok());
         return (Outcome { outcome, read_back, short: None, ..lost.clone() }, 0);
     }
+    let lost = step.why_lost().filter(|_| settled.is_none() && step.undone.is_none());
     let mut outcome = Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::Done);
     if let Err(error) = pool.pages() {
         return (failed(outcome, &error), 0);
@@ -157,11 +158,12 @@ pub(crate) fn lower(
     let kept = claims.kept.min(left);
     left -= kept;
     outcome.granted_pages = Some(left);
-    let (pages, line) = (claimed.min(left), claims.line.map(|claim| claim.line.clone()));
-    outcome.claim = line.filter(|_| pages > 0).map(|line| LineClaim { pages, line });
+    let pages = claimed.min(left);
+    let line = claims.line.filter(|_| pages > 0);
+    outcome.claim =
+        line.map(|Claim { given, source, .. }| LineClaim { pages, given: *given, source: source.clone() });
     if outcome.outcome == OutcomeKind::Done {
-        let lost = lowered.and_then(|lowered| Some(lowered.short.as_ref()?.reason.as_str()));
-        tell(&mut outcome, &pool, (due, handed_back), lost);
+        tell(&mut outcome, &pool, (due, handed_back), lost.as_deref());
     }
     (outcome, kept)
 }
@@ -183,8 +185,7 @@ fn tell(outcome: &mut Outcome, pool: &Pool<'_>, (due, handed_back): (u64, u64), 
         let pages = if handed_back == 1 { "page" } else { "pages" };
         let back = (handed_back > 0).then(|| format!("{handed_back} {pages} handed back"));
         let told: Vec<String> = back.into_iter().chain(lost.map(str::to_owned)).collect();
-        let is_told = (due > 0 || outcome.claim.is_some()) && !told.is_empty();
-        outcome.detail = is_told.then(|| told.join("; "));
+        outcome.detail = (!told.is_empty()).then(|| told.join("; "));
     }
 }
 

@@ -157,8 +157,10 @@ pub struct Resolved {
 pub struct Claim {
     /// Pages that are there beside those that it gives: no more of ours go back.
     pub beside: u64,
-    /// The line, and how many it gives.
-    pub line: String,
+    /// How many it gives.
+    pub given: u64,
+    /// The line: file and number.
+    pub source: String,
 }
 
 /// A step of an entry with the originals that count now.

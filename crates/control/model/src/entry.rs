@@ -122,14 +122,34 @@ pub enum OutcomeKind {
 pub struct LineClaim {
     /// How many of ours.
     pub pages: u64,
-    /// The line, and how many it gives.
-    pub line: String,
+    /// How many the line gives.
+    pub given: u64,
+    /// The line: file and number.
+    pub source: String,
+}
+
+impl LineClaim {
+    /// The line, and what it gives.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let pages = if self.given == 1 { "page" } else { "pages" };
+        format!("{} gives all nodes together {} {pages}", self.source, self.given)
+    }
+
+    /// When an undo takes the pages: told of the line.
+    #[must_use]
+    pub fn until(&self) -> String {
+        match self.given.saturating_sub(self.pages) {
+            0 => "when that line is gone".to_owned(),
+            most => format!("when that line is gone, or for {most} at most"),
+        }
+    }
 }
 
 impl fmt::Display for LineClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stay = if self.pages == 1 { "page stays" } else { "pages stay" };
-        write!(f, "{} {stay}, since {}", self.pages, self.line)
+        write!(f, "{} {stay}, since {}", self.pages, self.line())
     }
 }
 
@@ -261,7 +281,8 @@ pub struct EntryStep {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<String, u64>,
     /// For pools: what a line of others gave all nodes together when the intent was written, or when that was by which
-    /// the pages were raised that it has taken over. Another line since means pages of ours, too.
+    /// the pages were raised that it has taken over. Another line since means pages of ours, too, and so does the same
+    /// one where somebody loaded it since, as every boot does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// For pools: the service that the pages are for, by the name of its program.
@@ -453,7 +474,15 @@ impl EntryStep {
         outcome.granted_pages = Some(still);
         outcome.detail = Some(format!("{reason}; {since}, so that {still} of {asked} pages are ours still"));
         outcome.short = Some(ShortGrant { asked, granted: still, reason, fits: None });
-        (self.outcome, self.undone) = (Some(outcome), None);
+        // What an undo left is left still, as far as it is there.
+        let left = self.undone.take().filter(|undone| undone.outcome == OutcomeKind::InUse);
+        let fewer = |claim: LineClaim| LineClaim { pages: claim.pages.min(still), ..claim };
+        self.undone = left.map(|left| Outcome {
+            granted_pages: Some(still),
+            claim: left.claim.clone().map(fewer),
+            ..left
+        });
+        self.outcome = Some(outcome);
     }
 
     /// Gives it pages of its pool that a step of another entry held. From here on they are pages that it asked for, and
@@ -488,6 +517,15 @@ impl EntryStep {
         let is_done = self.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::Done);
         let is_whole = is_done && self.undo == Undo::Subtract && self.undone.is_none();
         if is_whole { self.pages_asked().saturating_sub(self.pages_held()) } else { 0 }
+    }
+
+    /// Why it holds fewer pages than it asked for, where that is not that a raise came short.
+    #[must_use]
+    pub fn why_lost(&self) -> Option<String> {
+        let lowered = self.outcome.as_ref().filter(|_| self.is_lowered());
+        let reason = lowered.and_then(|outcome| Some(outcome.short.as_ref()?.reason.clone()));
+        let by_boot = "the boot had no more for the line of ours, or somebody took the others since";
+        reason.or_else(|| (self.pages_lacking() > 0).then(|| by_boot.to_owned()))
     }
 
     /// Whether the host made something else of the value that it wrote: ours to undo, and not what was wanted.

@@ -107,6 +107,7 @@ fn leave(
     mut left: u64,
     (lowered, others): (&str, u64),
 ) {
+    let newest = seen.iter().map(|entry| entry.id).max();
     for step in seen.iter_mut().rev().flat_map(|entry| entry.steps.iter_mut().rev()) {
         let held = if is_one(step) { step.still_held() } else { 0 };
         let still = held.min(left);
@@ -116,6 +117,7 @@ fn leave(
         }
         let reason = format!("someone lowered {lowered} pages since");
         step.lower_to(still, reason, &format!("others had {others} when it was raised"));
+        step.last_entry = newest;
     }
 }
 
@@ -162,10 +164,13 @@ fn carry_over(step: &mut EntryStep, entry: &Entry, lines: &Lines, boot_id: &str)
     };
     if step.was_seen_in(boot_id) {
         drop_derived(step);
+        step.line = None;
         return true;
     }
     if entry.is_open() && is_brought(step, entry, lines) {
         drop_derived(step);
+        // This boot has loaded whatever line there is.
+        step.line = None;
         step.undone = None;
         step.begun = None;
         if let Some(outcome) = &mut step.outcome {

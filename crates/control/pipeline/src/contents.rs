@@ -3,7 +3,7 @@
 //! An apply adds its lines, an undo takes them out, and the file goes with the last line, with the folders that were
 //! made for it. A file of that name that planish did not write is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use planish_act::in_chars::{InChars, text_in_chars, told_of_chars};
 use planish_act::{Sink, boot, files};
@@ -62,6 +62,11 @@ fn key(line: &str) -> &str {
     }
     let end = line.find(" = ").or_else(|| line.find(" - - - - ")).unwrap_or(line.len());
     &line[..end]
+}
+
+/// The lines of a file that size pools, in an order of their own.
+fn of_pools(text: &Option<String>) -> BTreeSet<&str> {
+    text.iter().flat_map(|text| text.lines()).filter(|line| line.contains("/nr_hugepages ")).collect()
 }
 
 /// The place that a line sets.
@@ -160,8 +165,9 @@ impl Contents {
         });
         // The lines of pools that an older planish wrote had the pages of others in them, and those of undone entries.
         let is_as_known = || sink.read_file(&step.place).is_ok_and(|now| now == self.without);
-        has_lines
-            && (step.pools.is_empty() || (step.pools.iter().all(|line| line.pages == 0) && is_as_known()))
+        // Files of others may give a pool more by now than when its line was written.
+        let is_of_now = || of_pools(&self.with) == of_pools(&self.without);
+        has_lines && (step.pools.is_empty() || (is_of_now() && is_as_known()))
     }
 
     /// Whether a file that shows this has the lines of the entry: what it comes to when its outcome was lost.

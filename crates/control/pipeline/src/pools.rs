@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use planish_act::stack::Claim;
 use planish_host::Host;
-use planish_model::{Entry, EntryStep, Outcome, PoolGoing, PoolUse, Undo, page_pool};
+use planish_model::{Entry, EntryId, EntryStep, Outcome, PoolGoing, PoolUse, Undo, page_pool};
 
 /// The pools of entries that hold pages, oldest entry first.
 ///
@@ -41,7 +41,7 @@ pub(crate) fn going(
     let mut handed = |step: &&EntryStep| {
         let taken_over = takes(&step.place).min(step.pages_held());
         let rest = step.pages_held() - taken_over;
-        let claim = claim(host, step, known, &read);
+        let claim = claim(host, (entry.id, step), known, &read);
         let claimed = claim.map_or(0, |claim| rest.saturating_sub(claim.beside.saturating_sub(gone)));
         let back = unused.take(&step.place, rest - claimed);
         gone += back.unwrap_or(rest - claimed);
@@ -98,29 +98,52 @@ pub(crate) fn line_of_others(host: &Host, place: &str) -> Option<(u64, String)> 
 /// The line of others that an undo of a step leaves pages to: whoever loads it means all that are there. `read` gives
 /// the text of a place.
 ///
-/// One that was the same when the step raised its pool meant none of ours: what it had not got by then it lacks without
-/// us, too. Nor does it mean what other entries raised beside it as it is.
+/// One that was the same when the step raised its pool, and that nobody loaded since, meant none of ours: what it had
+/// not got by then it lacks without us, too. Nor does it mean what other entries raised beside it as it is.
 pub(crate) fn claim(
     host: &Host,
-    step: &EntryStep,
+    (id, step): (EntryId, &EntryStep),
     known: &[Entry],
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Claim> {
     let (given, source) = line_of_others(host, &step.place)?;
-    if step.line == Some(given) || step.others.is_empty() {
+    if step.others.is_empty() {
         return None;
     }
     // A pool that is not there, with its node, has none of them.
     let there: u64 = step.others.keys().filter_map(|place| pages_in(place, read)).sum();
-    let is_beside = |other: &&EntryStep| {
-        let of_size = other.undo == Undo::Subtract && step.others.contains_key(&other.place);
-        of_size && other.line == Some(given)
+    let is_beside = |other: &EntryStep| other.line == Some(given);
+    if is_beside(step) && there != given && is_untouched((id, step), known, read) {
+        return None;
+    }
+    let held_beside = |step: &EntryStep| if is_beside(step) { step.still_held() } else { 0 };
+    let all_beside: u64 = of_size(step, known).map(|(_, other)| held_beside(other)).sum();
+    let others_beside = all_beside.saturating_sub(held_beside(step));
+    Some(Claim { beside: there.saturating_sub(others_beside).saturating_sub(given), given, source })
+}
+
+/// Whether all pools of its size are page for page what they were when a step raised one of them, and what entries hold
+/// there. Where that is also what a line gives, nobody can tell whether it was loaded.
+fn is_untouched(
+    (id, step): (EntryId, &EntryStep),
+    known: &[Entry],
+    read: &dyn Fn(&str) -> Option<String>,
+) -> bool {
+    let is_as_left = |(place, others): (&String, &u64)| {
+        let held = of_size(step, known).filter(|(_, other)| other.place == *place);
+        let held = held.fold(*others, |pages, (_, other)| pages.saturating_add(other.still_held()));
+        pages_in(place, read).unwrap_or(0) == held
     };
-    let raised_beside: u64 =
-        known.iter().flat_map(|entry| &entry.steps).filter(is_beside).map(EntryStep::still_held).sum();
-    let pages = if given == 1 { "page" } else { "pages" };
-    let line = format!("{source} gives all nodes together {given} {pages}");
-    Some(Claim { beside: there.saturating_sub(raised_beside).saturating_sub(given), line })
+    // Such a pool is what others had and what is left of ours; it was told of behind this step where it came later.
+    let is_lowered =
+        |(own, other): (EntryId, &EntryStep)| other.is_lowered() && other.was_told_behind(own, id);
+    step.others.iter().all(is_as_left) && !of_size(step, known).any(is_lowered)
+}
+
+/// The steps that raised a pool of the same page size, each with its entry; that one is among them.
+fn of_size<'a>(step: &'a EntryStep, known: &'a [Entry]) -> impl Iterator<Item = (EntryId, &'a EntryStep)> {
+    let steps = known.iter().flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
+    steps.filter(|(_, other)| other.undo == Undo::Subtract && step.others.contains_key(&other.place))
 }
 
 /// The steps of an entry that hold pages of pools.

@@ -56,14 +56,22 @@ pub(crate) fn pools(journal: &mut Journal, host: &Host, sink: &dyn Sink) -> Resu
     for (entry, index, outcome) in counted {
         journal.outcome(entry, index, outcome)?;
     }
-    for (entry, index, outcome) in lowered(journal, host, &boot_id, sink) {
-        journal.outcome(entry, index, outcome)?;
+    for (entry, index, step) in lowered(journal, host, &boot_id, sink) {
+        journal.outcome(entry, index, step.outcome.expect("it is lowered"))?;
+        if let Some(left) = step.undone {
+            journal.undone(entry, index, left)?;
+        }
     }
     Ok(())
 }
 
 /// The steps of pools that somebody lowered, as far as the journal does not say so.
-fn lowered(journal: &Journal, host: &Host, boot_id: &str, sink: &dyn Sink) -> Vec<(EntryId, usize, Outcome)> {
+fn lowered(
+    journal: &Journal,
+    host: &Host,
+    boot_id: &str,
+    sink: &dyn Sink,
+) -> Vec<(EntryId, usize, EntryStep)> {
     let entries = &journal.ledger().entries;
     let seen = gone::in_boot(entries, boot_id, host, &|place| sink.read(place).ok());
     let of_entry = |(raw, seen): (&Entry, Entry)| {
@@ -71,10 +79,10 @@ fn lowered(journal: &Journal, host: &Host, boot_id: &str, sink: &dyn Sink) -> Ve
         let is_new = |(_, (raw, seen)): &(usize, (&EntryStep, EntryStep))| {
             seen.undo == Undo::Subtract
                 && seen.is_lowered()
-                && seen.undone.is_none()
+                && !seen.is_undone()
                 && seen.outcome != raw.outcome
         };
-        let new = steps.filter(is_new).filter_map(|(index, (_, seen))| Some((raw.id, index, seen.outcome?)));
+        let new = steps.filter(is_new).map(|(index, (_, seen))| (raw.id, index, seen));
         new.collect::<Vec<_>>()
     };
     entries.iter().zip(seen).filter(|(raw, _)| raw.is_open()).flat_map(of_entry).collect()

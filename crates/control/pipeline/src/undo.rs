@@ -519,7 +519,7 @@ fn resolved(session: &Session, entry: &Entry, index: usize, known: &[Entry], sin
     resolved.unborne = unborne::at_write(session, &resolved.step);
     if resolved.step.undo == Undo::Subtract {
         let read = |place: &str| sink.read(place).ok();
-        resolved.claim = pools::claim(session.host(), &resolved.step, known, &read);
+        resolved.claim = pools::claim(session.host(), (entry.id, &resolved.step), known, &read);
     }
     resolved
 }
@@ -676,8 +676,8 @@ fn pages_left(id: EntryId, outcome: &Outcome) -> Vec<String> {
     });
     let claimed = outcome.claim.as_ref().map(|claim| {
         format!(
-            "{place}: {claim}; when that line is gone, or for less: planish undo {id}; to have them back all the same: \
-             planish undo {id} --force"
+            "{place}: {claim}; {}: planish undo {id}; to have them back all the same: planish undo {id} --force",
+            claim.until()
         )
     });
     used.into_iter().chain(claimed).collect()

@@ -691,7 +691,7 @@ impl Bench<'_> {
             }
             Some(pages) => pages,
         };
-        let held: u64 = self.own_steps(reading).map(|(_, step)| step.pages_held()).sum();
+        let held: u64 = self.own_steps(reading).map(|(_, step)| step.pages_in_force()).sum();
         let ours = held > 0;
         if ours && let Some(judged) = self.overwritten(knob, reading, &wanted.to_string(), persisted) {
             return judged;
@@ -723,12 +723,10 @@ impl Bench<'_> {
 
     /// Why a pool has fewer pages than entries raised it to, where that is not that a raise of this boot came short.
     fn why_lacking(&self, reading: &Reading) -> Option<String> {
-        let outcomes = || self.own_steps(reading).filter_map(|(_, step)| step.outcome.as_ref());
-        let mut lowered = outcomes().filter(|outcome| outcome.outcome == OutcomeKind::Lowered);
-        let lowered = lowered.find_map(|outcome| Some(outcome.short.as_ref()?.reason.clone()));
-        let is_lacking = self.own_steps(reading).any(|(_, step)| step.pages_lacking() > 0);
-        let by_boot = "the boot had no more for the line of ours, or somebody took the others since";
-        lowered.or_else(|| is_lacking.then(|| by_boot.to_owned()))
+        let mut steps: Vec<&EntryStep> = self.own_steps(reading).map(|(_, step)| step).collect();
+        // What somebody did is told before what may have been.
+        steps.sort_by_key(|step| !step.is_lowered());
+        steps.into_iter().find_map(EntryStep::why_lost)
     }
 
     /// What a file gives the pool of a node, of which no line tells: its share of what it gives to all of them.
@@ -752,6 +750,14 @@ impl Bench<'_> {
         let persisted: u64 = lines.map(|line| line.pages).sum();
         if number(&found.value) < Some(due) || persisted < held {
             return (DriftState::LostAtBoot, Some(format!("{source} will set {}", found.value)));
+        }
+        // The line of ours is read behind that of others, and sets the whole pool.
+        if let Some((share, line)) = self.observation.pool_share_of_files(&reading.place)
+            && due < share.saturating_add(persisted)
+        {
+            let (value, theirs) = (&found.value, &line.source);
+            let why = format!("{source} will set {value}, where {theirs} gives {share} besides ours");
+            return (DriftState::LostAtBoot, Some(why));
         }
         (DriftState::Ok, None)
     }

@@ -129,9 +129,11 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
             match step.undo {
                 // Places that their lines set are read anew from the files; boot parameters are above.
                 Undo::File | Undo::Edit | Undo::Moved | Undo::Exchanged | Undo::None => {}
+                // What an undo left to a line of others is wanted by nobody of ours.
+                Undo::Subtract if step.is_left_in_use() && step.pages_in_force() == 0 => {}
                 Undo::Subtract => {
                     let (held, asked) = pools.entry(key.clone()).or_default();
-                    *held = held.saturating_add(step.pages_held());
+                    *held = held.saturating_add(step.pages_in_force());
                     *asked = (*asked).max(pages_short_of(step).unwrap_or(0));
                     let at_boot = size_of_boot(&own, &step.place, observation).unwrap_or(0);
                     wishes.insert(key, Wish::Pages((*held).max(*asked).max(at_boot)));

@@ -41,11 +41,9 @@ pub(crate) struct Found {
 /// Reads all files. Lines that a program writes `again` later stand behind the others, and nowhere else.
 pub(crate) fn read(host: &Host, again: Vec<Setting>) -> Found {
     let is_systemd = writers::is_systemd(host);
-    let lines = sources(host, is_systemd, &super::kept(&FOLDERS))
-        .into_iter()
-        .flat_map(|(file, text)| parse(&text, &file));
+    let lines = loaded(host, is_systemd, &super::kept(&FOLDERS));
     let (lines, taken_back) =
-        if is_systemd { in_order_of_systemd(lines) } else { (lines.collect(), HashMap::new()) };
+        if is_systemd { in_order_of_systemd(lines.into_iter()) } else { (lines, HashMap::new()) };
     let mut settings = explicit_after_wild(lines);
     if !again.is_empty() {
         // The same line by the name of a link is the same line.
@@ -83,25 +81,46 @@ pub(crate) fn written_again(host: &Host, except: &[&str]) -> Vec<Setting> {
 
 /// The lines that `sysctl --system` sets, in their order.
 pub(crate) fn loaded_by_all(host: &Host) -> Vec<Setting> {
-    let files = sources(host, false, &super::kept(&FOLDERS)).into_iter();
-    files.flat_map(|(file, text)| parse(&text, &file)).collect()
+    loaded(host, false, &super::kept(&FOLDERS))
 }
 
 /// Pages that lines of others give the pools of all nodes together, and the line: of the last one for the file in /sys
-/// that sets them, in whatever `sysctl --system` loads now.
+/// that sets them, in whatever is loaded now. Who loads all files may be systemd or procps, which read them in two
+/// orders, and of two lines the one for more pages counts. Our own files set pools by other lines: one of this kind
+/// there is somebody else's.
 pub fn pages_for_all_nodes(host: &Host, whole: &str) -> Option<(u64, String)> {
     let meminfo = host.read("/proc/meminfo").ok()?;
     let default_page = crate::tables::meminfo(&meminfo).get("Hugepagesize").copied();
-    let is_of = |line: &Setting| page_pool::in_sysfs(&line.path, default_page).as_deref() == Some(whole);
-    let files = sources(host, false, &FOLDERS).into_iter();
-    let line = files.flat_map(|(file, text)| parse(&text, &file)).rfind(is_of)?;
-    let pages = line.value.trim().parse().ok().filter(|_| Persisted::own_file(&line.source).is_none())?;
-    Some((pages, line.source))
+    let names = page_pool::other_names(whole, default_page);
+    let is_of = |line: &Setting| names.iter().any(|name| line.covers(name));
+    let given = |is_systemd: bool| {
+        let lines = loaded(host, is_systemd, &FOLDERS).into_iter();
+        let lines = if is_systemd { in_order_of_systemd(lines).0 } else { lines.collect() };
+        let line = explicit_after_wild(lines).into_iter().rfind(is_of)?;
+        Some((pages(&line.value)?, line.source))
+    };
+    [given(true), given(false)].into_iter().flatten().max_by_key(|(pages, _)| *pages)
+}
+
+/// A number of pages as the kernel reads it (`proc_doulongvec_minmax`): `0x` is hexadecimal, and `0` octal.
+fn pages(text: &str) -> Option<u64> {
+    let (digits, radix) = match text.trim() {
+        text if text.starts_with("0x") || text.starts_with("0X") => (&text[2..], 16),
+        text if text.starts_with('0') => (text, 8),
+        text => (text, 10),
+    };
+    u64::from_str_radix(digits, radix).ok()
 }
 
 /// What the next boot may set besides: files of /run go with this one, and whoever wrote them may do so again.
 pub(crate) fn of_this_boot(host: &Host) -> Vec<Setting> {
     super::of_run(host, &FOLDERS, ".conf").iter().flat_map(|(file, text)| parse(text, file)).collect()
+}
+
+/// The lines of all files, in their order.
+fn loaded(host: &Host, is_systemd: bool, folders: &[&str]) -> Vec<Setting> {
+    let files = sources(host, is_systemd, folders).into_iter();
+    files.flat_map(|(file, text)| parse(&text, &file)).collect()
 }
 
 /// The files that are read, with their text, in their order. A link to /dev/null has none, and masks.

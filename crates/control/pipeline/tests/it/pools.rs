@@ -134,9 +134,7 @@ fn sizes(tree: &Tree) -> [u64; 2] {
 /// the next one.
 #[test]
 fn an_undo_beside_a_line_that_was_there_before_takes_what_the_apply_raised() {
-    for (others, line) in
-        [([5, 5], 10), ([5, 5], 20), ([5, 5], 4096), ([0, 0], 8), ([0, 0], 16), ([0, 0], 32)]
-    {
+    for (others, line) in [([5, 5], 10), ([5, 5], 20), ([5, 5], 4096), ([0, 0], 8)] {
         let tree = Tree::new();
         set(&tree, others);
         write_line(&tree, line);
@@ -145,6 +143,82 @@ fn an_undo_beside_a_line_that_was_there_before_takes_what_the_apply_raised() {
         assert_eq!(sizes(&tree), [others[0] + 16, others[1] + 16]);
         let undone = undo_all(&tree);
         assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, others), "{line}: {undone:#?}");
+    }
+}
+
+/// The same line is loaded behind the raise, or the pools are as if it had been: page for page what it gives.
+#[test]
+fn an_undo_leaves_what_a_line_that_was_there_before_gives_once_it_was_loaded() {
+    for (others, line, loaded, left) in [
+        ([5, 5], 20, Some([14, 6]), [14, 6]),
+        ([5, 5], 12, Some([9, 3]), [9, 3]),
+        // Others had all of theirs, and the kernel takes from where they had them.
+        ([10, 10], 20, Some([17, 3]), [17, 3]),
+        // Not all that it gave was there.
+        ([5, 5], 40, Some([26, 9]), [26, 9]),
+        ([5, 11], 32, None, [21, 11]),
+        // Somebody else raised a pool, and may have loaded it.
+        ([5, 5], 40, Some([21, 6]), [21, 6]),
+    ] {
+        let tree = Tree::new();
+        set(&tree, others);
+        write_line(&tree, line);
+        apply_here(&tree, &of_pool("a", 0, 16));
+        loaded.into_iter().for_each(|pages| set(&tree, pages));
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, left), "{others:?} {line}: {undone:#?}");
+        // Of a pool that has no more than others had nothing is ours any more.
+        let is_left = left.iter().sum::<u64>() > others.iter().sum();
+        assert_eq!(tree.entries()[0].is_open(), is_left, "{others:?} {line}");
+        undo(&tree.session(), Target::All, true).expect("forced");
+        assert!(!tree.entries()[0].is_open(), "{others:?} {line}");
+    }
+}
+
+#[test]
+fn a_pool_that_was_lowered_before_the_raise_is_no_sign_of_a_load() {
+    let tree = Tree::new();
+    set(&tree, [0, 0]);
+    apply_here(&tree, &of_pool("a", 0, 16));
+    set(&tree, [10, 0]);
+    write_line(&tree, 4096);
+    apply_here(&tree, &of_pool("b", 1, 16));
+    let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [10, 0]), "{undone:#?}");
+}
+
+/// Of two readers of the same files the one counts that gives more.
+#[test]
+fn a_line_counts_also_where_only_one_of_two_readers_has_it_last() {
+    for (file, text) in [
+        ("/etc/sysctl.conf", "vm.nr_hugepages = 0\n"),
+        ("/etc/sysctl.d/98-a.conf", "vm.nr_hugepages = 0x1a\nvm.nr_huge* = 3\n"),
+        ("/etc/sysctl.d/90-planish.conf", "vm.nr_hugepages = 032\n"),
+    ] {
+        let tree = before_a_line([5, 5], 26, Some([20, 6]));
+        tree.put(file, text);
+        if !file.ends_with("/sysctl.conf") {
+            tree.remove(LINE);
+        }
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, [20, 6]), "{file}: {undone:#?}");
+    }
+}
+
+/// Every boot loads what lines there are, and ours behind them.
+#[test]
+fn in_a_later_boot_a_line_that_was_there_before_was_loaded() {
+    for (now, exit, left) in [([26, 10], Exit::Done, [10, 10]), ([17, 3], Exit::Findings, [17, 3])] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        set(&tree, [10, 10]);
+        write_line(&tree, 20);
+        apply(&tree.session(), &plan_of(&tree.session(), &of_pool("a", 0, 16)), &PERSIST).expect("applied");
+        tree.reboot(&start);
+        write_line(&tree, 20);
+        set(&tree, now);
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, sizes(&tree)), (exit, left), "{now:?}: {undone:#?}");
     }
 }
 
@@ -404,4 +478,55 @@ fn what_is_left_of_a_lowered_pool_changes_hands() {
     assert_eq!((applied.exit, tree.get(&pool(0)).as_str()), (Exit::Done, "8\n"), "{applied:#?}");
     undo_all(&tree);
     assert_eq!(tree.get(&pool(0)), "0\n");
+}
+
+/// Our line is read behind that of others, and sets the whole pool: it has their pages, whenever they came.
+#[test]
+fn a_line_of_ours_has_what_a_line_of_others_gives_since() {
+    let line = |tree: &Tree| {
+        let text = tree.get(TMPFILES_FILE);
+        text.trim().rsplit(' ').next().map(str::to_owned).expect("a number")
+    };
+    let source = of_pool("a", 0, 16);
+    let keep = |tree: &Tree, source: &Source| {
+        apply(&tree.session(), &plan_of(&tree.session(), source), &PERSIST).expect("applied")
+    };
+    let state = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
+        (row.state, row.because.unwrap_or_default())
+    };
+    for other in [source.clone(), of_pool("b", 0, 8)] {
+        let tree = Tree::new();
+        set(&tree, [0, 0]);
+        keep(&tree, &source);
+        let before: u64 = line(&tree).parse().expect("a number");
+        write_line(&tree, 40);
+        set(&tree, [28, 12]);
+        let (lost, because) = state(&tree);
+        assert_eq!(lost, DriftState::LostAtBoot, "{because}");
+        assert!(because.contains("gives 20 besides ours"), "{because}");
+        keep(&tree, &other);
+        let raised =
+            if matches!(state(&tree).0, DriftState::Ok) { line(&tree).parse().expect("a number") } else { 0 };
+        assert!(raised >= 20 + 16 && raised > before, "{before} {raised}");
+        keep(&tree, &other);
+        assert_eq!(line(&tree), raised.to_string());
+    }
+}
+
+#[test]
+fn what_an_undo_left_to_a_line_is_wanted_by_nobody() {
+    let tree = before_a_line([5, 5], 40, Some([28, 12]));
+    assert_eq!(undo_all(&tree).exit, Exit::Findings);
+    let state = |tree: &Tree| {
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0));
+        (checked.exit, row.map(|row| row.state))
+    };
+    set(&tree, [20, 8]);
+    assert_eq!(state(&tree).0, Exit::Done, "{:?}", state(&tree));
+    let source = of_pool("a", 0, 16);
+    apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    assert_eq!(state(&tree), (Exit::Done, Some(DriftState::Ok)));
 }

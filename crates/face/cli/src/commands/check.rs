@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
     Allowed, BootValue, Catalogue, Class, DriftState, Entry, EntryId, EntryStep, Exit, KnobCheck, KnobId,
-    Persisted, TrialBootState, Unpersisted, gone_at_boot, quoted,
+    LineClaim, Persisted, TrialBootState, Unpersisted, gone_at_boot, quoted,
 };
 use planish_pipeline::{
     self as pipeline, Checked, Half, HeldText, Session, Source, Stranger, TextFile, Unconfirmed,
@@ -452,14 +452,15 @@ fn pages_left(checked: &Checked, context: &Context) -> Vec<(EntryId, String)> {
         let left = steps.filter_map(|step| Some((step, step.undone.as_ref()?)));
         // By knob, those that were in use; and by line, those that it gave.
         let (mut used, mut given) =
-            (BTreeMap::<&KnobId, u64>::new(), BTreeMap::<(&str, &KnobId), u64>::new());
+            (BTreeMap::<&KnobId, u64>::new(), BTreeMap::<(&str, &KnobId), LineClaim>::new());
         for (step, undone) in left {
             let in_use = step.pages_in_force();
             if in_use > 0 {
                 *used.entry(&step.knob).or_default() += in_use;
             }
             if let Some(claim) = &undone.claim {
-                *given.entry((&claim.line, &step.knob)).or_default() += claim.pages;
+                let sum = given.entry((&claim.source, &step.knob));
+                sum.and_modify(|sum| sum.pages += claim.pages).or_insert_with(|| claim.clone());
             }
         }
         let (id, undo) = (entry.id, context.root_line(&format!("undo {}", entry.id)));
@@ -470,10 +471,13 @@ fn pages_left(checked: &Checked, context: &Context) -> Vec<(EntryId, String)> {
                 "entry {id} is undone but for huge pages that were in use ({in_use}): once nobody uses them: {undo}"
             )
         });
-        let given = given.iter().map(|((line, knob), pages)| {
+        let given = given.iter().map(|((_, knob), claim)| {
             format!(
-                "entry {id} is undone but for {pages} of {knob}, since {line}: when that line is gone, or for less: \
-                 {undo}; to have them back all the same: {undo} --force"
+                "entry {id} is undone but for {} of {knob}, since {}: {}: {undo}; to have them back all the same: \
+                 {undo} --force",
+                claim.pages,
+                claim.line(),
+                claim.until()
             )
         });
         in_use.into_iter().chain(given).map(|text| (id, text)).collect::<Vec<_>>()
