@@ -14,7 +14,7 @@ use planish_trial::boots::{self, After, BootOptions, Going, Hands};
 use planish_trial::{RunOptions, RungVerdict, Silent, Stop, TrialError, TrialFile, TrialOutcome};
 
 use crate::boot::{Named, all, more, persist};
-use crate::faults::{Fuse, MOMENTS, Moment, fused, until_killed};
+use crate::faults::{Fuse, MOMENTS, Moment, WHOLE, fused, until_killed};
 use crate::once::{able, reboot};
 use crate::tree::*;
 
@@ -39,7 +39,7 @@ impl Hands for Played {
             if call == "conclude" {
                 fuse.mark();
             }
-            fuse.pass(|| (), || ());
+            fuse.pass(|| (), WHOLE);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::boot::{
     DEFAULTS, ENTRY, ENV, KERNEL_CMDLINE, Named, all, debian, give, more, persist, rocky, suse,
 };
 use crate::boot::{lines_of, systemd, try_out, wants};
-use crate::faults::{Fuse, MOMENTS, fused, until_killed};
+use crate::faults::{Fuse, fused, until_killed};
 use crate::tree::*;
 
 #[test]
@@ -211,25 +211,23 @@ fn a_confirm_that_was_killed_and_is_typed_again_gives_each_argument_once() {
         let (start, whole) = (make().snapshot(), on_trial(make));
         let counter = Fuse::counting();
         confirm(&fused(whole.options(), &counter)).expect("confirmed");
-        for operation in 0..counter.operations() {
-            for moment in MOMENTS {
-                let when = format!("{name}, killed {moment:?} operation {operation}");
-                let tree = on_trial(make);
-                let session = fused(tree.options(), &Fuse::at(operation, moment));
-                assert!(until_killed(|| confirm(&session)).is_none(), "{when}");
-                drop(session);
-                confirm(&tree.session()).unwrap_or_else(|error| panic!("{when}: {error}"));
-                assert_eq!(differences(&whole.snapshot(), &tree.snapshot()), [""; 0], "{when}");
-                let entry = tree.entries().remove(0);
-                let files = entry.steps.iter().filter(|step| step.generator.is_some());
-                for step in files {
-                    // The program is not run on a recorded host, and each file says that it would be.
-                    let told = step.outcome.as_ref().and_then(|outcome| outcome.detail.as_deref());
-                    assert!(told.is_some_and(|told| told.contains("makes the menu")), "{when}: {told:?}");
-                }
-                undo(&tree.session(), Target::All, false).expect("undone");
-                assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+        for (operation, moment) in counter.kills() {
+            let when = format!("{name}, killed {moment:?} operation {operation}");
+            let tree = on_trial(make);
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| confirm(&session)).is_none(), "{when}");
+            drop(session);
+            confirm(&tree.session()).unwrap_or_else(|error| panic!("{when}: {error}"));
+            assert_eq!(differences(&whole.snapshot(), &tree.snapshot()), [""; 0], "{when}");
+            let entry = tree.entries().remove(0);
+            let files = entry.steps.iter().filter(|step| step.generator.is_some());
+            for step in files {
+                // The program is not run on a recorded host, and each file says that it would be.
+                let told = step.outcome.as_ref().and_then(|outcome| outcome.detail.as_deref());
+                assert!(told.is_some_and(|told| told.contains("makes the menu")), "{when}: {told:?}");
             }
+            undo(&tree.session(), Target::All, false).expect("undone");
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
         }
     }
 }

@@ -79,16 +79,14 @@ fn kill_the_first(operations: usize, prepared: &Prepared<'_>, scene: &Scene) -> 
     let (tree, _) = prepared();
     scene(&fused(tree.options(), &counter));
     let mut tally = Tally::default();
-    for operation in 0..counter.operations().min(operations) {
-        for moment in MOMENTS {
-            let (tree, start) = prepared();
-            let session = fused(tree.options(), &Fuse::at(operation, moment));
-            let ended = until_killed(|| scene(&session));
-            assert!(ended.is_none(), "operation {operation} of {} was never reached", counter.operations());
-            drop(session);
-            let left = come_back(&tree, &start, &format!("killed {moment:?} operation {operation}"));
-            tally.count(&left);
-        }
+    for (operation, moment) in counter.kills().into_iter().filter(|(at, _)| *at < operations) {
+        let (tree, start) = prepared();
+        let session = fused(tree.options(), &Fuse::at(operation, moment));
+        let ended = until_killed(|| scene(&session));
+        assert!(ended.is_none(), "operation {operation} of {} was never reached", counter.operations());
+        drop(session);
+        let left = come_back(&tree, &start, &format!("killed {moment:?} operation {operation}"));
+        tally.count(&left);
     }
     tally
 }
@@ -135,17 +133,17 @@ fn is_same_pool(file: &str, pool: &str) -> bool {
 /// A kill of an apply leaves a difference in two places only: after a write that derives a value and before the
 /// look at it, and in a pool that is granted in pieces (5 pages a write, for 8).
 fn assert_rare(tally: &Tally) {
-    assert!(tally.kills >= 40 && tally.derived <= 4 && tally.pools <= 24, "{tally:?}");
+    assert!(tally.kills >= 20 && tally.derived <= 2 && tally.pools <= 12, "{tally:?}");
 }
 
 /// A kill of an undo leaves none.
 fn assert_none(tally: &Tally) {
-    assert!(tally.kills >= 40 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
+    assert!(tally.kills >= 20 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
 }
 
 /// A kill of what writes no derived value and no pool leaves nothing.
 pub fn assert_clean(tally: &Tally) {
-    assert!(tally.kills >= 24 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
+    assert!(tally.kills >= 12 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
 }
 
 #[test]
@@ -184,20 +182,18 @@ fn an_undo_of_files_that_others_edited_too_is_finished_wherever_the_kill_comes()
         undo_everything(&fused(tree.options(), &counter));
         let after = tree.snapshot();
         assert!(differences(&start, &after).contains(&path.to_owned()), "their line stays in {path}");
-        for operation in 0..counter.operations() {
-            for moment in MOMENTS {
-                let (tree, _) = prepared();
-                let session = fused(tree.options(), &Fuse::at(operation, moment));
-                assert!(until_killed(|| undo_everything(&session)).is_none());
-                drop(session);
-                let when = format!("{path}, killed {moment:?} operation {operation}");
-                let undone = undo(&tree.session(), Target::All, false).expect("undone");
-                assert_eq!(differences(&after, &tree.snapshot()), [""; 0], "{when}");
-                let theirs = |step: &EntryStep| step.place == path && step.left_theirs();
-                let entries = tree.entries();
-                let left = entries.iter().flat_map(|entry| &entry.steps).find(|step| theirs(step));
-                assert!(left.is_none() || path == OWN, "{when}: {left:?} {:?}", undone.hints);
-            }
+        for (operation, moment) in counter.kills() {
+            let (tree, _) = prepared();
+            let session = fused(tree.options(), &Fuse::at(operation, moment));
+            assert!(until_killed(|| undo_everything(&session)).is_none());
+            drop(session);
+            let when = format!("{path}, killed {moment:?} operation {operation}");
+            let undone = undo(&tree.session(), Target::All, false).expect("undone");
+            assert_eq!(differences(&after, &tree.snapshot()), [""; 0], "{when}");
+            let theirs = |step: &EntryStep| step.place == path && step.left_theirs();
+            let entries = tree.entries();
+            let left = entries.iter().flat_map(|entry| &entry.steps).find(|step| theirs(step));
+            assert!(left.is_none() || path == OWN, "{when}: {left:?} {:?}", undone.hints);
         }
     }
 }
@@ -234,7 +230,8 @@ fn an_undo_that_is_killed_around_its_archiving_comes_back() {
         (tree, start)
     };
     let tally = kill_the_first(ARCHIVING + 1, &prepared, &undo_everything);
-    assert!(tally.kills == 3 * (ARCHIVING + 1) && tally.derived + tally.pools == 0, "{tally:?}");
+    // Its first operation has a half, and so has the line behind it.
+    assert!(tally.kills == ARCHIVING + 4 && tally.derived + tally.pools == 0, "{tally:?}");
 }
 
 /// Operations of an archiving: see [`crate::faults`].
@@ -254,7 +251,7 @@ fn an_undo_that_is_killed_around_the_cut_of_a_torn_tail_comes_back() {
         (tree, start)
     };
     let tally = kill_the_first(2, &prepared, &undo_everything);
-    assert!(tally.kills == 6 && tally.derived + tally.pools == 0, "{tally:?}");
+    assert!(tally.kills == 5 && tally.derived + tally.pools == 0, "{tally:?}");
     // Whatever the kill did to the cut, the torn bytes are kept.
     for moment in MOMENTS {
         let (tree, _) = prepared();
@@ -295,7 +292,8 @@ fn pages_that_are_being_counted_after_a_kill_are_counted_after_the_next_one() {
         begun += 1;
         // The line of the count, and what comes after it.
         for scene in scenes {
-            assert_eq!(kill_the_first(2, &prepared, scene).kills, 6, "after operation {operation}");
+            let kills = kill_the_first(2, &prepared, scene).kills;
+            assert!((4..=5).contains(&kills), "{kills} after operation {operation}");
         }
     }
     assert!(begun >= 4, "only {begun} kills came while a pool was being written");
@@ -324,7 +322,7 @@ fn a_transition_that_is_killed_anywhere_comes_back() {
     for options in [ApplyOptions::default(), persist] {
         let scene = move |session: &Session| take_place(session, &options);
         let tally = kill_everywhere(&Tree::new, &apply_everything, &scene);
-        assert!(tally.kills >= 80 && tally.derived <= 8 && tally.pools <= 24, "{tally:?}");
+        assert!(tally.kills >= 40 && tally.derived <= 4 && tally.pools <= 12, "{tally:?}");
     }
 }
 
@@ -340,7 +338,7 @@ fn a_confirm_of_a_transition_that_is_killed_anywhere_comes_back() {
     };
     let scene = |session: &Session| drop(confirm(session).expect("confirmed"));
     let tally = kill_the_first(usize::MAX, &prepared, &scene);
-    assert!(tally.kills >= 40 && tally.derived == 0 && tally.pools <= 6, "{tally:?}");
+    assert!(tally.kills >= 20 && tally.derived == 0 && tally.pools <= 3, "{tally:?}");
 }
 
 #[test]
@@ -389,7 +387,7 @@ fn an_action_that_is_killed_anywhere_leaves_an_entry_that_closes() {
         do_once(session, &KnobId::new("vm.compact_memory"), "1", None).expect("the model takes it");
     };
     let tally = kill_everywhere(&Tree::new, &apply_everything, &act);
-    assert!(tally.kills >= 10 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
+    assert!(tally.kills >= 5 && tally.derived == 0 && tally.pools == 0, "{tally:?}");
 }
 
 #[test]
@@ -397,13 +395,11 @@ fn a_confirm_that_is_killed_anywhere_comes_back() {
     let counter = Fuse::counting();
     let tree = waiting();
     confirm(&fused(tree.options(), &counter)).expect("confirmed");
-    for operation in 0..counter.operations() {
-        for moment in MOMENTS {
-            let tree = waiting();
-            let session = fused(tree.options(), &Fuse::at(operation, moment));
-            assert!(until_killed(|| confirm(&session)).is_none());
-            come_back(&tree, &Tree::new().snapshot(), &format!("killed {moment:?} operation {operation}"));
-        }
+    for (operation, moment) in counter.kills() {
+        let tree = waiting();
+        let session = fused(tree.options(), &Fuse::at(operation, moment));
+        assert!(until_killed(|| confirm(&session)).is_none());
+        come_back(&tree, &Tree::new().snapshot(), &format!("killed {moment:?} operation {operation}"));
     }
     assert!(counter.operations() >= 6, "{}", counter.operations());
 }
@@ -433,23 +429,21 @@ fn an_undo_that_is_killed_anywhere_leaves_the_rest_to_the_timer() {
     undo_everything(&fused(waiting().options(), &counter));
     assert!(counter.operations() >= 20, "{}", counter.operations());
     let mut idle = Vec::new();
-    for operation in 0..counter.operations() {
-        for moment in MOMENTS {
-            let when = format!("killed {moment:?} operation {operation}");
-            let tree = waiting();
-            let watched = tree.entries().remove(0);
-            let session = fused(tree.options(), &Fuse::at(operation, moment));
-            assert!(until_killed(|| undo_everything(&session)).is_none(), "{when}");
-            drop(session);
-            let undone = take_unconfirmed(&tree.session(), &watched).expect("the host is ours");
-            if undone.is_none() {
-                idle.push((operation, moment));
-            }
-            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
-            assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
-            let again = take_unconfirmed(&tree.session(), &watched).expect("nothing to do");
-            assert!(again.is_none(), "{when}: the timer goes off once");
+    for (operation, moment) in counter.kills() {
+        let when = format!("killed {moment:?} operation {operation}");
+        let tree = waiting();
+        let watched = tree.entries().remove(0);
+        let session = fused(tree.options(), &Fuse::at(operation, moment));
+        assert!(until_killed(|| undo_everything(&session)).is_none(), "{when}");
+        drop(session);
+        let undone = take_unconfirmed(&tree.session(), &watched).expect("the host is ours");
+        if undone.is_none() {
+            idle.push((operation, moment));
         }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
+        let again = take_unconfirmed(&tree.session(), &watched).expect("nothing to do");
+        assert!(again.is_none(), "{when}: the timer goes off once");
     }
     // Only a kill after the last line leaves the timer nothing to do.
     assert!(idle.len() < 8, "{idle:?}");
@@ -499,19 +493,17 @@ fn an_undo_that_was_killed_leaves_files_that_the_next_apply_knows() {
     both(&counted.session());
     undo_everything(&fused(counted.options(), &counter));
     let mut tally = Tally::default();
-    for operation in 0..counter.operations() {
-        for moment in MOMENTS {
-            let tree = Tree::new();
-            let start = tree.snapshot();
-            both(&tree.session());
-            let session = fused(tree.options(), &Fuse::at(operation, moment));
-            assert!(until_killed(|| undo_everything(&session)).is_none());
-            drop(session);
-            let when = format!("undo killed {moment:?} operation {operation}, another apply");
-            apply(&tree.session(), &plan_of(&tree.session(), &third), &persist)
-                .unwrap_or_else(|error| panic!("{when}: {error}"));
-            tally.count(&come_back(&tree, &start, &when));
-        }
+    for (operation, moment) in counter.kills() {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        both(&tree.session());
+        let session = fused(tree.options(), &Fuse::at(operation, moment));
+        assert!(until_killed(|| undo_everything(&session)).is_none());
+        drop(session);
+        let when = format!("undo killed {moment:?} operation {operation}, another apply");
+        apply(&tree.session(), &plan_of(&tree.session(), &third), &persist)
+            .unwrap_or_else(|error| panic!("{when}: {error}"));
+        tally.count(&come_back(&tree, &start, &when));
     }
     assert_none(&tally);
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use planish_model::{Entry, EntryId, Exit, Nodes, Want};
 use planish_pipeline::{ApplyOptions, Session, SessionOptions, Target, apply, log, take_unconfirmed, undo};
 
-use crate::faults::{Fuse, MOMENTS, fused, until_killed};
+use crate::faults::{Fuse, fused, until_killed};
 use crate::tree::*;
 
 fn state(tree: &Tree) -> PathBuf {
@@ -165,9 +165,7 @@ fn a_salvage_that_is_killed_anywhere_is_done_again() {
         let (tree, _, is_intent) = damaged(line).expect("there are more");
         assert!(!is_intent, "originals are needed");
         salvage(&fused(tree.options(), &counter));
-        for (operation, moment) in
-            (0..counter.operations()).flat_map(|operation| MOMENTS.map(|moment| (operation, moment)))
-        {
+        for (operation, moment) in counter.kills() {
             let when = format!("line {line}, killed {moment:?} operation {operation}");
             let (tree, bytes, _) = damaged(line).expect("as before");
             let session = fused(tree.options(), &Fuse::at(operation, moment));

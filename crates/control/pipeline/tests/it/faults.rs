@@ -26,7 +26,7 @@ pub enum Moment {
     /// Before it.
     Before,
     /// In its middle: half of the bytes of an append are in the file, half of a new file lies beside the one that it is
-    /// to replace, and of GRUB's environment block one sector is written. Any other operation is whole.
+    /// to replace, and of GRUB's environment block one sector is written. Any other operation has no half.
     Torn,
     /// After it.
     After,
@@ -83,9 +83,14 @@ pub struct Fuse {
     places: RefCell<Vec<String>>,
     /// What each operation was.
     kinds: RefCell<Vec<Kind>>,
+    /// Whether each of them has a half.
+    has_half: RefCell<Vec<bool>>,
     /// Operations before the moment that a test asked for.
     mark: Cell<Option<usize>>,
 }
+
+/// The half of an operation that has none.
+pub const WHOLE: Option<fn()> = None;
 
 /// What a kill unwinds with. Nothing catches it but [`until_killed`]: no code of the pipeline runs after it.
 struct Killed;
@@ -113,6 +118,7 @@ impl Fuse {
             refusal: None,
             places: RefCell::default(),
             kinds: RefCell::default(),
+            has_half: RefCell::default(),
             mark: Cell::default(),
         }
     }
@@ -144,19 +150,31 @@ impl Fuse {
         self.mark.get()
     }
 
+    /// The kills of the operations so far that leave something else each: before one there is what the one before it
+    /// left, and in its middle, where it has none, too.
+    pub fn kills(&self) -> Vec<(usize, Moment)> {
+        let halves = self.has_half.borrow();
+        let first = halves.first().map(|_| (0, Moment::Before));
+        let others = halves.iter().enumerate().flat_map(|(at, has_half)| {
+            has_half.then_some((at, Moment::Torn)).into_iter().chain([(at, Moment::After)])
+        });
+        first.into_iter().chain(others).collect()
+    }
+
     /// What each operation was so far, in order.
     pub fn kinds(&self) -> Vec<Kind> {
         self.kinds.borrow().clone()
     }
 
-    /// Runs an operation, or as much of it as comes before the kill.
-    pub fn pass<T>(&self, whole: impl FnOnce() -> T, half: impl FnOnce()) -> T {
+    /// Runs an operation, or as much of it as comes before the kill: nothing, where it has no half.
+    pub fn pass<T>(&self, whole: impl FnOnce() -> T, half: Option<impl FnOnce()>) -> T {
         self.pass_as(Kind::Other, whole, half)
     }
 
     /// The same of an operation of a kind.
-    fn pass_as<T>(&self, kind: Kind, whole: impl FnOnce() -> T, half: impl FnOnce()) -> T {
+    fn pass_as<T>(&self, kind: Kind, whole: impl FnOnce() -> T, half: Option<impl FnOnce()>) -> T {
         self.kinds.borrow_mut().push(kind);
+        self.has_half.borrow_mut().push(half.is_some());
         self.operations.set(self.operations.get() + 1);
         let left = self.left.get();
         self.left.set(left.and_then(|left| left.checked_sub(1)));
@@ -165,7 +183,7 @@ impl Fuse {
         }
         match self.moment {
             Moment::Before => {}
-            Moment::Torn => half(),
+            Moment::Torn => half.into_iter().for_each(|half| half()),
             Moment::After => drop(whole()),
         }
         resume_unwind(Box::new(Killed))
@@ -250,14 +268,14 @@ impl Storage for FusedStorage {
             let beside = self.inner.path().with_file_name(format!("journal.torn-{length}"));
             put(&beside, &bytes[usize::try_from(length).expect("short")..]);
         };
-        self.fuse.pass_as(Kind::Journal, || self.inner.cut(length), half)
+        self.fuse.pass_as(Kind::Journal, || self.inner.cut(length), Some(half))
     }
     fn reserve(&self, bytes: u64) -> io::Result<()> {
-        self.fuse.pass_as(Kind::Journal, || self.inner.reserve(bytes), || ())
+        self.fuse.pass_as(Kind::Journal, || self.inner.reserve(bytes), WHOLE)
     }
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let half = || self.inner.append(&bytes[..bytes.len() / 2]).expect("room");
-        self.fuse.pass_as(Kind::Line, || self.inner.append(bytes), half)
+        self.fuse.pass_as(Kind::Line, || self.inner.append(bytes), Some(half))
     }
     fn sync(&self) -> io::Result<()> {
         let whole = || {
@@ -265,20 +283,24 @@ impl Storage for FusedStorage {
             self.synced.0.set(self.inner.read()?.len() as u64);
             Ok(())
         };
-        self.fuse.pass_as(Kind::Journal, whole, || ())
+        self.fuse.pass_as(Kind::Journal, whole, WHOLE)
     }
     /// The steps that an archiving makes, each an operation of its own: the new journal beside the old one, a second
     /// name for the old one, and the change of names. The last one does all of it, over what the others left.
     fn archive(&self, name: &str, next: &[u8], reserve: u64) -> io::Result<()> {
         let (journal, beside) = (self.inner.path(), self.inner.path().with_file_name("journal.next"));
-        self.fuse.pass_as(Kind::Journal, || put(&beside, next), || put(&beside, &next[..next.len() / 2]));
+        self.fuse.pass_as(
+            Kind::Journal,
+            || put(&beside, next),
+            Some(|| put(&beside, &next[..next.len() / 2])),
+        );
         // A name that is taken stays: the archiving itself has to look whose it is.
         self.fuse.pass_as(
             Kind::Journal,
             || drop(std::fs::hard_link(journal, journal.with_file_name(name))),
-            || (),
+            WHOLE,
         );
-        self.fuse.pass_as(Kind::Journal, || self.inner.archive(name, next, reserve), || ())
+        self.fuse.pass_as(Kind::Journal, || self.inner.archive(name, next, reserve), WHOLE)
     }
 }
 
@@ -318,7 +340,7 @@ impl Sink for FusedSink<'_> {
     }
     fn write(&self, place: &str, value: &str) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Write, place)?;
-        self.fuse.pass_as(Kind::of_value(place), || self.inner.write(place, value), || ())
+        self.fuse.pass_as(Kind::of_value(place), || self.inner.write(place, value), WHOLE)
     }
     fn read_bytes(&self, path: &str) -> Result<Option<Vec<u8>>, SinkError> {
         self.inner.read_bytes(path)
@@ -329,11 +351,11 @@ impl Sink for FusedSink<'_> {
     fn replace_file(&self, path: &str, content: Option<&[u8]>) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
         let half = || content.into_iter().for_each(|content| self.half_beside(path, "new", content));
-        self.fuse.pass_as(Kind::of_file(path), || self.inner.replace_file(path, content), half)
+        self.fuse.pass_as(Kind::of_file(path), || self.inner.replace_file(path, content), Some(half))
     }
     fn remove_folder(&self, path: &str) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
-        self.fuse.pass(|| self.inner.remove_folder(path), || ())
+        self.fuse.pass(|| self.inner.remove_folder(path), WHOLE)
     }
     fn edit_file(&self, path: &str, content: &[u8]) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
@@ -341,7 +363,7 @@ impl Sink for FusedSink<'_> {
             true => self.half_of_block(path, content),
             false => self.half_beside(path, "planish-new", content),
         };
-        self.fuse.pass_as(Kind::of_file(path), || self.inner.edit_file(path, content), half)
+        self.fuse.pass_as(Kind::of_file(path), || self.inner.edit_file(path, content), Some(half))
     }
     fn sweep(&self, path: &str, is_edited: bool) -> Result<(), SinkError> {
         // No write that a kill could come between: what it removes, nobody reads.
@@ -352,7 +374,7 @@ impl Sink for FusedSink<'_> {
     }
     fn set_variable(&self, path: &str, name: Option<&str>) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Write, path)?;
-        self.fuse.pass_as(Kind::Boot, || self.inner.set_variable(path, name), || ())
+        self.fuse.pass_as(Kind::Boot, || self.inner.set_variable(path, name), WHOLE)
     }
     fn generate(&self, generator: Generator) -> Result<bool, SinkError> {
         // The program writes beside the menu, and beside that.
@@ -361,7 +383,7 @@ impl Sink for FusedSink<'_> {
                 self.half_beside(generator.output(), ending, b"menuentry 'a' {");
             }
         };
-        self.fuse.pass_as(Kind::Boot, || self.inner.generate(generator), half)
+        self.fuse.pass_as(Kind::Boot, || self.inner.generate(generator), Some(half))
     }
     fn pause(&self, time: Duration) {
         self.inner.pause(time);
@@ -399,17 +421,17 @@ impl Programs for FusedPrograms<'_> {
     fn make(&self, path: &str, bytes: &[u8]) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
         let half = || put(&self.inner.real(path, Side::Beside), &bytes[..bytes.len() / 2]);
-        self.fuse.pass(|| self.inner.make(path, bytes), half)
+        self.fuse.pass(|| self.inner.make(path, bytes), Some(half))
     }
     fn exchange(&self, path: &str) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
-        self.fuse.pass(|| self.inner.exchange(path), || ())
+        self.fuse.pass(|| self.inner.exchange(path), WHOLE)
     }
     fn give_name(&self, path: &str) -> Result<(), SinkError> {
-        self.fuse.pass(|| self.inner.give_name(path), || ())
+        self.fuse.pass(|| self.inner.give_name(path), WHOLE)
     }
     fn remove(&self, path: &str) -> Result<(), SinkError> {
-        self.fuse.pass(|| self.inner.remove(path), || ())
+        self.fuse.pass(|| self.inner.remove(path), WHOLE)
     }
     fn real(&self, path: &str, side: Side) -> PathBuf {
         self.inner.real(path, side)

@@ -5,7 +5,7 @@ use planish_model::{DriftState, EntryId, EntryState, Exit, Nodes, Want};
 use planish_pipeline::{Applied, ApplyOptions, Source, Target, Undone, apply, check, undo};
 
 use crate::crash::undo_everything;
-use crate::faults::{Fuse, MOMENTS, fused, until_killed};
+use crate::faults::{Fuse, Moment, fused, until_killed};
 use crate::tree::*;
 
 fn swappiness(name: &str, value: i64) -> Source {
@@ -337,18 +337,16 @@ fn an_undo_after_a_reboot_that_is_killed_anywhere_comes_back() {
     let counter = Fuse::counting();
     undo_everything(&fused(rebooted().0.options(), &counter));
     assert!(counter.operations() >= 20, "{}", counter.operations());
-    for operation in 0..counter.operations() {
-        for moment in MOMENTS {
-            let when = format!("killed {moment:?} operation {operation}");
-            let (tree, start) = rebooted();
-            let session = fused(tree.options(), &Fuse::at(operation, moment));
-            assert!(until_killed(|| undo_everything(&session)).is_none(), "{when}");
-            drop(session);
-            let undone = undo_one(&tree, Target::All);
-            assert_eq!(undone.exit, Exit::Done, "{when}: {:#?}", undone.entries);
-            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
-            assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
-        }
+    for (operation, moment) in counter.kills() {
+        let when = format!("killed {moment:?} operation {operation}");
+        let (tree, start) = rebooted();
+        let session = fused(tree.options(), &Fuse::at(operation, moment));
+        assert!(until_killed(|| undo_everything(&session)).is_none(), "{when}");
+        drop(session);
+        let undone = undo_one(&tree, Target::All);
+        assert_eq!(undone.exit, Exit::Done, "{when}: {:#?}", undone.entries);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{when}");
+        assert!(tree.entries().iter().all(|entry| !entry.is_open()), "{when}");
     }
 }
 
@@ -371,7 +369,7 @@ fn a_kill_in_an_undo_and_another_reboot_leave_nothing() {
     for operation in 0..counter.operations() {
         let (tree, _) = rebooted();
         let start = Tree::new().snapshot();
-        let session = fused(tree.options(), &Fuse::at(operation, MOMENTS[0]));
+        let session = fused(tree.options(), &Fuse::at(operation, Moment::Before));
         until_killed(|| undo_everything(&session));
         drop(session);
         tree.reboot(&start);
