@@ -38,6 +38,7 @@ fn read(bytes: &[u8]) {
     assert!(settings.name_bytes <= settings.name.len(), "{} bytes of a name", settings.name_bytes);
     assert!(settings.weights_count <= settings.weights.len());
     assert!(settings.pool_shift < 64);
+    assert!(!settings.takes(0) && settings.group.ends_with(&[0]), "{} bytes least", settings.bytes_min);
     let known = || settings.weights.iter().take(settings.weights_count);
     for chunk in [0, 1, 63, usize::MAX] {
         let node = settings.node_of(chunk);

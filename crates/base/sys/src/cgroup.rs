@@ -29,6 +29,10 @@ pub struct Room {
     pub bytes: u64,
     /// The file of the limit.
     pub file: PathBuf,
+    /// The limit itself.
+    pub limit_bytes: u64,
+    /// The file that tells how much is used, clean file cache with it.
+    pub usage: PathBuf,
 }
 
 /// The tightest limit on memory; `None` where no group of ours has one. A `memory.high` counts as one: beyond it the
@@ -91,8 +95,8 @@ fn room(root: &Path, controller: &str, limits: &[Limit<'_>]) -> Option<Room> {
     let rooms = folders(root, controller).into_iter().flat_map(|folder| {
         limits.iter().filter_map(move |limit| {
             let file = folder.join(limit.limit);
-            let bytes = limit.left(&root.join(folder.strip_prefix("/").ok()?))?;
-            Some(Room { bytes, file })
+            let (bytes, limit_bytes) = limit.left(&root.join(folder.strip_prefix("/").ok()?))?;
+            Some(Room { bytes, file, limit_bytes, usage: folder.join(limit.usage) })
         })
     });
     rooms.min_by_key(|room| room.bytes)
@@ -140,8 +144,8 @@ fn throttling(root: &Path) -> Option<Throttling> {
 }
 
 impl Limit<'_> {
-    /// What the limit leaves in the group of `folder`; `None` without one.
-    fn left(&self, folder: &Path) -> Option<u64> {
+    /// What the limit leaves in the group of `folder`, and the limit; `None` without one.
+    fn left(&self, folder: &Path) -> Option<(u64, u64)> {
         let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
         // `max` is no number.
         let limit = number(self.limit).filter(|&limit| limit < UNLIMITED)?;
@@ -152,7 +156,7 @@ impl Limit<'_> {
             [clean, dirty] => sum(clean).saturating_sub(sum(dirty)),
             _ => 0,
         };
-        Some(limit.saturating_sub(used.saturating_sub(cache)))
+        Some((limit.saturating_sub(used.saturating_sub(cache)), limit))
     }
 }
 
@@ -251,11 +255,15 @@ mod tests {
             ("sys/fs/cgroup/a.slice/b.service/memory.high", "3000\n"),
             ("sys/fs/cgroup/a.slice/b.service/memory.current", "100\n"),
         ];
-        let file = PathBuf::from("/sys/fs/cgroup/a.slice/memory.max");
-        assert_eq!(memory(&files), Some(Room { bytes: 650, file }));
+        let of = |bytes, limit_bytes, folder: &str, limit: &str| {
+            let folder = Path::new("/sys/fs/cgroup").join(folder);
+            let (file, usage) = (folder.join(limit), folder.join("memory.current"));
+            Some(Room { bytes, file, limit_bytes, usage })
+        };
+        assert_eq!(memory(&files), of(650, 5000, "a.slice", "memory.max"));
         assert_eq!(memory(&files[..2]), None, "no limit anywhere");
-        let high = PathBuf::from("/sys/fs/cgroup/a.slice/b.service/memory.high");
-        assert_eq!(memory(&[&files[..2], &files[5..]].concat()), Some(Room { bytes: 2900, file: high }));
+        let without_max = [&files[..2], &files[5..]].concat();
+        assert_eq!(memory(&without_max), of(2900, 3000, "a.slice/b.service", "memory.high"));
     }
 
     #[test]
@@ -270,8 +278,9 @@ mod tests {
             (&limit, "1000\n"),
             (&usage, "1200\n"),
         ];
-        let path = PathBuf::from("/").join(&limit);
-        assert_eq!(memory(&files), Some(Room { bytes: 0, file: path }), "usage is counted in batches");
+        let place = |file: &str| PathBuf::from("/").join(file);
+        let room = Room { bytes: 0, file: place(&limit), limit_bytes: 1000, usage: place(&usage) };
+        assert_eq!(memory(&files), Some(room), "usage is counted in batches");
         files.truncate(4);
         assert_eq!(memory(&files), None);
     }

@@ -58,8 +58,8 @@ unsafe impl Sync for Once {}
 
 static SETTINGS: Once = Once(UnsafeCell::new(Settings::NONE));
 static IS_READ: AtomicBool = AtomicBool::new(false);
-/// Shared mappings below this length are not ours; 1 until the settings are read.
-static BYTES_MIN: AtomicUsize = AtomicUsize::new(1);
+/// Shared mappings up to this length are not ours; 0 until the settings are read.
+static BYTES_BELOW: AtomicUsize = AtomicUsize::new(0);
 
 /// The settings; read by the first caller that finds an environment.
 fn settings() -> &'static Settings {
@@ -72,7 +72,7 @@ fn settings() -> &'static Settings {
                 if let Some(text) = settings::find(variables) {
                     (*SETTINGS.0.get()).read(text);
                 }
-                BYTES_MIN.store((*SETTINGS.0.get()).bytes_min, Ordering::Relaxed);
+                BYTES_BELOW.store((*SETTINGS.0.get()).bytes_min.wrapping_sub(1), Ordering::Relaxed);
                 IS_READ.store(true, Ordering::Release);
             }
         }
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn mmap(
     offset: usize,
 ) -> *mut c_void {
     let wanted = [address, bytes, protection as usize, flags as usize, file as usize, offset];
-    let is_ours = flags & MAP_SHARED != 0 && bytes >= BYTES_MIN.load(Ordering::Relaxed);
+    let is_ours = flags & MAP_SHARED != 0 && bytes > BYTES_BELOW.load(Ordering::Relaxed);
     if is_ours && protection & PROT_WRITE != 0 {
         // SAFETY: the caller's.
         return told(unsafe { shared(wanted, flags, settings()) });
@@ -151,7 +151,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
     let anonymous = Content::anonymous(bytes, flags & MAP_HUGETLB != 0);
     let content = if is_anonymous { Some(anonymous) } else { place::of_memory(file) };
     let (Some(Content { length, had_bytes, room_bytes, is_pool }), true) =
-        (content, bytes >= settings.bytes_min)
+        (content, settings.takes(bytes))
     else {
         // SAFETY: the caller's.
         return unsafe { call_inline(nr::MMAP, wanted) };
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn munmap(address: usize, bytes: usize) -> i32 {
 pub unsafe extern "C" fn shmget(key: i32, bytes: usize, flags: i32) -> i32 {
     let settings = settings();
     let is_new = flags & IPC_CREAT != 0 && flags & SHM_HUGETLB == 0;
-    if is_new && settings.pool_shift > 0 && bytes >= settings.bytes_min {
+    if is_new && settings.pool_shift > 0 && settings.takes(bytes) {
         let huge = flags | SHM_HUGETLB | ((settings.pool_shift as i32) << SHIFT_AT);
         // SAFETY: the caller's.
         let id = unsafe { call(nr::SHMGET, key as usize, bytes, huge as usize) };
@@ -297,7 +297,7 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
     // SAFETY: the caller's.
     let attach = || unsafe { call(nr::SHMAT, id as usize, address, flags as usize) };
     let ours = (flags & SHM_RDONLY == 0).then(|| place::of_sysv(id)).flatten();
-    let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| *bytes >= settings.bytes_min) else {
+    let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| settings.takes(*bytes)) else {
         return told(attach());
     };
     let begun = raw::now();

@@ -136,8 +136,8 @@ pub fn place(segment: &Segment, settings: &Settings) {
         () if segment.is_sparse => wire::SKIP_SPARSE,
         // What whoever made it has left out is not ours to add.
         () if is_filled && !(settings.has_policy && segment.is_whole) => wire::SKIP_FILLED,
-        () if !segment.is_pool && !segment.is_whole && !has_room(segment, settings) => wire::SKIP_ROOM,
-        () => wire::SKIP_NOT,
+        () if segment.is_pool || segment.is_whole => wire::SKIP_NOT,
+        () => room(segment, settings),
     };
     let prefaults = threads > 0 && notice.skipped == wire::SKIP_NOT;
     // Pages of a huge page's size are spread by the thread that makes them: a collapse takes them from one node.
@@ -182,29 +182,47 @@ fn policy_of(address: usize) -> Option<usize> {
 /// Bytes that this process has filled before: the limit of the launcher is for all of them.
 static FILLED: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether so much can be filled without another having to give way.
-fn has_room(segment: &Segment, settings: &Settings) -> bool {
+/// What keeps a segment from being filled, so that no other has to give way: one of the `SKIP_*`.
+fn room(segment: &Segment, settings: &Settings) -> u32 {
+    let mut text = [0u8; 256];
+    let is_told = read(c"/proc/meminfo".as_ptr().cast(), &mut text);
+    // Where /proc is not mounted, the limit of the launcher must do.
+    let available = if is_told { available_bytes(&text) } else { usize::MAX };
+    let bytes = segment.filled_bytes;
+    if bytes.saturating_add(settings.spare_bytes) > available || bytes > segment.room_bytes {
+        return wire::SKIP_ROOM;
+    }
+    let mut filled = FILLED.load(Ordering::Relaxed);
+    if filled.wrapping_add(bytes) > settings.bytes_max {
+        // What was unmapped since may be free, or may be a child's still: the group itself knows.
+        let left = if read(settings.group.as_ptr(), &mut text) {
+            // SAFETY: the last byte was not read into and is zero.
+            let used = unsafe { Text::new(text.as_ptr()) }.until(b'\n').number();
+            settings.group_bytes.saturating_sub(used)
+        } else {
+            0
+        };
+        if bytes > left {
+            return wire::SKIP_GROUP;
+        }
+        filled = settings.bytes_max.saturating_sub(left);
+    }
+    FILLED.store(filled.wrapping_add(bytes), Ordering::Relaxed);
+    wire::SKIP_NOT
+}
+
+/// Reads the begin of the file at `path`, which ends with a zero byte; false where there is none. The last byte of
+/// `text` is left as it is.
+fn read(path: *const u8, text: &mut [u8; 256]) -> bool {
     const AT_FDCWD: usize = -100isize as usize;
     const CLOEXEC: usize = 0o2000000;
-    let mut text = [0u8; 256];
     // SAFETY: a path that ends with a zero byte, and a buffer of the length that is told.
-    let length = unsafe {
-        let file = call(nr::OPENAT, AT_FDCWD, c"/proc/meminfo".as_ptr() as usize, CLOEXEC);
+    unsafe {
+        let file = call(nr::OPENAT, AT_FDCWD, path as usize, CLOEXEC);
         let length = call(nr::READ, file as usize, text.as_mut_ptr() as usize, text.len() - 1);
         call(nr::CLOSE, file as usize, 0, 0);
-        length
-    };
-    // Where /proc is not mounted, the limit of the launcher must do.
-    let available = if length > 0 { available_bytes(&text) } else { usize::MAX };
-    let bytes = segment.filled_bytes;
-    let with_others = FILLED.load(Ordering::Relaxed).wrapping_add(bytes);
-    let has_room = with_others <= settings.bytes_max
-        && bytes.saturating_add(settings.spare_bytes) <= available
-        && bytes <= segment.room_bytes;
-    if has_room {
-        FILLED.store(with_others, Ordering::Relaxed);
+        length > 0
     }
-    has_room
 }
 
 /// `MemAvailable:   12345 kB`: the first line with an `A`.

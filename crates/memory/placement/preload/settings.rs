@@ -17,9 +17,12 @@ const WEIGHTS_MAX: usize = 64;
 /// Longest name of the socket that results go to.
 const NAME_MAX: usize = 64;
 
+/// Longest path of a file of a control group, with the zero byte behind it.
+const PATH_MAX: usize = 256;
+
 /// What is to be done with shared memory.
 pub struct Settings {
-    /// Shorter mappings are left alone; `usize::MAX` leaves all alone.
+    /// Shorter mappings are left alone; 0 leaves all alone.
     pub bytes_min: usize,
     /// The mode of mbind(2); none with `has_policy` false.
     pub mode: usize,
@@ -36,6 +39,10 @@ pub struct Settings {
     pub threads: usize,
     /// Most bytes to prefault, by the limit of a control group.
     pub bytes_max: usize,
+    /// How much that group may use until nothing is filled any more.
+    pub group_bytes: usize,
+    /// The file that tells how much it uses, ended by a zero byte; empty without one.
+    pub group: [u8; PATH_MAX],
     /// Bytes of memory that stay available beside a prefault.
     pub spare_bytes: usize,
     /// Name of an abstract socket to tell results to.
@@ -44,8 +51,9 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// All zeroes: what is no byte of the file of the preload costs none of what it may have.
     pub const NONE: Self = Self {
-        bytes_min: usize::MAX,
+        bytes_min: 0,
         mode: 0,
         has_policy: false,
         mask: [0; NODES_MAX / WORD],
@@ -54,14 +62,22 @@ impl Settings {
         thp_bytes: 0,
         pool_shift: 0,
         threads: 0,
-        bytes_max: usize::MAX,
-        spare_bytes: usize::MAX,
+        bytes_max: 0,
+        group_bytes: 0,
+        group: [0; PATH_MAX],
+        spare_bytes: 0,
         name: [0; NAME_MAX],
         name_bytes: 0,
     };
 
+    /// Whether a mapping of this length is ours.
+    pub fn takes(&self, bytes: usize) -> bool {
+        bytes > self.bytes_min.wrapping_sub(1)
+    }
+
     /// Takes one setting after the other.
     pub fn read(&mut self, mut text: Text) {
+        (self.bytes_max, self.spare_bytes) = (usize::MAX, usize::MAX);
         loop {
             let (key, value) = (text.until(b'='), text.until(b':'));
             match key.first() {
@@ -73,6 +89,7 @@ impl Settings {
                 Some(b'p') => self.pool_shift = value.number() & 63,
                 Some(b't') => self.threads = value.number(),
                 Some(b'l') => self.bytes_max = value.number(),
+                Some(b'g') => self.take_group(value),
                 Some(b's') => self.spare_bytes = value.number(),
                 Some(b'a') => self.take_name(value),
                 Some(_) => {}
@@ -109,6 +126,15 @@ impl Settings {
         for (place, byte) in self.name.iter_mut().zip(name) {
             *place = byte;
             self.name_bytes += 1;
+        }
+    }
+
+    /// `12345+/sys/fs/cgroup/db/memory.current`
+    fn take_group(&mut self, mut group: Text) {
+        self.group_bytes = group.until(b'+').number();
+        // The last byte stays the zero that ends it: a path that is too long is that of no file.
+        for (place, byte) in self.group.iter_mut().take(PATH_MAX - 1).zip(group) {
+            *place = byte;
         }
     }
 

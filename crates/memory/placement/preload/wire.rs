@@ -3,7 +3,7 @@
 //! Included by both sides, so it needs nothing but `core`.
 
 /// The variable that holds the settings: pairs of a key, of which the first letter counts, and a value:
-/// `bytes=16777216:mode=3:nodes=0+1:weights=0x1+1x1:huge=2097152:threads=2:limit=...:spare=...:answer=...`.
+/// `bytes=16777216:mode=3:nodes=0+1:weights=0x1+1x1:huge=2097152:threads=2:limit=...:group=...:spare=...:answer=...`.
 pub const VARIABLE: &[u8] = b"PLANISH_SHM";
 /// First word of a datagram; its last byte is the version of the layout.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"planish\x01");
@@ -55,5 +55,7 @@ pub const SKIP_ROOM: u32 = 2;
 pub const SKIP_SPARSE: u32 = 3;
 /// No thread could be started.
 pub const SKIP_THREADS: u32 = 4;
+/// It is more than its control group has left.
+pub const SKIP_GROUP: u32 = 5;
 
 const _: () = assert!(size_of::<Notice>() == 64, "the layout of a datagram is fixed");

@@ -191,6 +191,11 @@ fn failures(notice: &Notice, wish: &Wish) -> Vec<String> {
             "it was not filled: less memory is available, or room in its file system, than it needs"
                 .to_owned(),
         ),
+        wire::SKIP_GROUP => Some(
+            "it was not filled: its control group has less memory left than it needs, with what is to be left for the \
+             heap (the page cache of the group counts as used)"
+                .to_owned(),
+        ),
         wire::SKIP_THREADS => Some("it was not filled: no thread could be started".to_owned()),
         // The program asked for it, or there is nothing to fill.
         _ => None,

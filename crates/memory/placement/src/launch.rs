@@ -201,11 +201,23 @@ fn settings(
     let spare = SPARE_BYTES.min(machine.total_bytes / 8);
     text += &format!(":threads={threads}:spare={spare}");
     if let Some(room) = cgroup::memory_room() {
-        // The heap wants some of it too.
-        text += &format!(":limit={}", room.bytes - room.bytes / 8);
+        text += &limit(&room);
     }
     if let Some(answer) = answer {
         text += &format!(":answer={answer}");
+    }
+    text
+}
+
+/// What may be filled of the memory that a control group has left, and how the preload finds out later what is left.
+fn limit(room: &cgroup::Room) -> String {
+    // The heap wants some of it too.
+    let spared = room.bytes / 8;
+    let mut text = format!(":limit={}", room.bytes - spared);
+    let usage = room.usage.to_string_lossy();
+    // A path that the preload cannot read is not given: then what was filled once counts for good.
+    if usage.len() < 256 && !usage.contains(':') {
+        text += &format!(":group={}+{usage}", room.limit_bytes.saturating_sub(spared));
     }
     text
 }
@@ -257,6 +269,19 @@ mod tests {
         wish.shared_pages = Some(SharedPages::Pool(Some(1 << 30)));
         let text = settings(&wish, &machine(), None, None);
         assert!(text.starts_with("bytes=1048576:mode=2:nodes=1:pool=30:threads=3:"), "{text}");
+    }
+
+    #[test]
+    fn the_preload_is_told_where_its_group_tells_its_use() {
+        let room = |usage: &str| cgroup::Room {
+            bytes: 800,
+            file: "/x/memory.max".into(),
+            limit_bytes: 1000,
+            usage: usage.into(),
+        };
+        assert_eq!(limit(&room("/x/memory.current")), ":limit=700:group=900+/x/memory.current");
+        assert_eq!(limit(&room("/system.slice:cri:7/memory.current")), ":limit=700", "no path for a list");
+        assert_eq!(limit(&room(&"/x".repeat(128))), ":limit=700");
     }
 
     #[test]

@@ -9,7 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use planish_placement::{Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE};
+use planish_placement::{
+    Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE,
+};
 
 const MIB: usize = 1 << 20;
 /// Which mapping the child is to make; set for children only.
@@ -129,7 +131,7 @@ fn what_is_small_private_sparse_or_too_large_is_left_alone() {
     };
     assert_eq!(skipped("sparse", fill), SKIP_SPARSE);
     assert_eq!(skipped("anonymous", "threads=2:spare=18446744073709551615"), SKIP_ROOM);
-    assert_eq!(skipped("anonymous", "threads=2:spare=0:limit=1048576"), SKIP_ROOM);
+    assert_eq!(skipped("anonymous", "threads=2:spare=0:limit=1048576"), SKIP_GROUP);
     assert_eq!(skipped("anonymous", "threads=0:spare=0"), SKIP_NOT);
 }
 
@@ -142,7 +144,30 @@ fn segments_are_filled_up_to_the_limit_together() {
         placed.notices.iter().map(|notice| notice.skipped).collect()
     };
     assert_eq!(skips(16 * MIB), [SKIP_NOT, SKIP_NOT]);
-    assert_eq!(skips(15 * MIB), [SKIP_NOT, SKIP_ROOM]);
+    assert_eq!(skips(15 * MIB), [SKIP_NOT, SKIP_GROUP]);
+}
+
+/// A program that maps and unmaps for long fills each segment as it did the first, for as long as its group has room:
+/// what was unmapped is not in use any more, and what a child keeps is.
+#[test]
+fn what_was_unmapped_is_filled_anew_while_the_group_has_room() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder = tempfile::tempdir().unwrap();
+    let usage = folder.path().join("memory.current");
+    fs::write(&usage, "5000000\n").unwrap();
+    let skips = |group: &str| -> Vec<u32> {
+        let placed = placed("again", &format!("threads=1:spare=0:limit={}{group}", 16 * MIB));
+        placed.notices.iter().map(|notice| notice.skipped).collect()
+    };
+    let of = |most: usize| format!(":group={most}+{}", usage.display());
+    let all = [SKIP_NOT; 6];
+    assert_eq!(skips(&of(5_000_000 + 16 * MIB)), all);
+    assert_eq!(skips(&of(5_000_000 + 8 * MIB)), all);
+    let twice = [SKIP_NOT, SKIP_NOT, SKIP_GROUP, SKIP_GROUP, SKIP_GROUP, SKIP_GROUP];
+    assert_eq!(skips(&of(5_000_000 + 8 * MIB - 1)), twice);
+    for unknown in ["", ":group=", ":group=99999999999+/no/such/file", ":group=99999999999+"] {
+        assert_eq!(skips(unknown), twice, "{unknown}");
+    }
 }
 
 #[test]
@@ -220,6 +245,13 @@ fn the_child() {
         // Of ten MiB an eighth is not a quarter, and eight fit; of nine they do not.
         if let Err(error) = own_tmpfs(size) {
             return println!("unmounted {error}");
+        }
+    }
+    if role == "again" {
+        for _ in 0..5 {
+            let address = mapped(&role, 8 * MIB);
+            // SAFETY: just mapped and never used.
+            assert_eq!(unsafe { libc::munmap(address as *mut libc::c_void, 8 * MIB) }, 0);
         }
     }
     let address = mapped(&role, 8 * MIB);
