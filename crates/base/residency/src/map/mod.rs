@@ -27,7 +27,7 @@ use serde::Serialize;
 use self::eyes::Eyes;
 use self::shared::Objects;
 use crate::maps::{Area, Kind};
-use crate::process::{ResidencyError, status};
+use crate::process::{ResidencyError, shown_as, status};
 use crate::rows::{self, Part, Row};
 use crate::stat::Stat;
 use crate::status::Status;
@@ -70,6 +70,26 @@ pub struct AreaPages {
     pub swapped_bytes: u64,
     /// Index of the shared object behind it.
     pub object: Option<usize>,
+    /// Of a private mapping of a file that is mapped shared as well: index of the object that has its pages, but for
+    /// those that were written here.
+    pub keeper: Option<usize>,
+}
+
+impl AreaPages {
+    /// A mapping of which nothing is known yet; `object` is the one of its file.
+    fn new(area: Area, object: Option<usize>) -> Self {
+        let (object, keeper) = if area.is_shared() { (object, None) } else { (None, object) };
+        Self {
+            area,
+            parts: Vec::new(),
+            own: Vec::new(),
+            mapped_bytes: 0,
+            file_bytes: 0,
+            swapped_bytes: 0,
+            object,
+            keeper,
+        }
+    }
 }
 
 /// One process of a map.
@@ -110,6 +130,11 @@ impl Map {
         let members = members(host, who, tree)?;
         let mut eyes = Eyes::open(host, members.len() > 1);
         let (mut objects, nodes) = (Objects::default(), threads::cpus_of_nodes(host));
+        for (pid, _) in members.iter().filter(|_| members.len() > 1) {
+            let maps = host.read_lossy(&format!("/proc/{}/maps", shown_as(host, *pid)));
+            // Of one that cannot be read, its own turn will tell why.
+            objects.note_maps(&maps.unwrap_or_default());
+        }
         let mut read: Vec<Member> = Vec::with_capacity(members.len());
         for (number, (pid, stat)) in members.into_iter().enumerate() {
             match Member::read(host, pid, stat, &mut eyes, &mut objects) {
@@ -128,7 +153,7 @@ impl Map {
             }
         }
         for area in read.iter().flat_map(|member| &member.areas) {
-            if let (Some(object), Some(extent)) = (area.object, area.area.extent()) {
+            if let (Some(object), Some(extent)) = (area.object.or(area.keeper), area.area.extent()) {
                 objects.list[object].map(extent);
             }
         }
@@ -222,15 +247,7 @@ mod tests {
             "1000-9000 rw-p 0 0:0 0\n9000-a000 rw-p 0 0:0 0\na000-b000 rw-s 0 0:1 5 /dev/zero (deleted)\n";
         let bounded = |swap_bytes| -> Vec<u64> {
             let areas = crate::maps::parse_maps(maps).unwrap().into_iter().zip([12 << 10, 4 << 10, 4 << 10]);
-            let pages = |(area, swapped_bytes)| AreaPages {
-                area,
-                parts: Vec::new(),
-                own: Vec::new(),
-                mapped_bytes: 0,
-                file_bytes: 0,
-                swapped_bytes,
-                object: None,
-            };
+            let pages = |(area, swapped_bytes)| AreaPages { swapped_bytes, ..AreaPages::new(area, None) };
             let mut areas: Vec<AreaPages> = areas.map(pages).collect();
             bound_swap(&mut areas, swap_bytes);
             areas.iter().map(|pages| pages.swapped_bytes).collect()

@@ -48,36 +48,52 @@ pub(crate) fn read(
         }
     }
     let process = Process::read(host, pid)?;
+    objects.note(process.regions.iter().map(|region| &region.area));
     let parts = process.parts();
-    let areas = process.regions.into_iter().zip(parts).map(|(region, mut parts)| {
+    let regions = process.regions.into_iter().zip(parts);
+    let mut found: Vec<AreaPages> = Vec::with_capacity(regions.len());
+    for (region, parts) in regions {
         let object = objects.find(host, pid, &region.area, eyes);
-        let own = if region.area.is_shared() { Vec::new() } else { own_parts(&region, &parts) };
-        if let (Some(object), Some(extent)) = (object, region.area.extent()) {
-            let parts = std::mem::take(&mut parts);
-            if objects.is_of_tables(object) {
-                objects.list[object].kind = region.area.kind;
-                objects.list[object].pages.add_sum(extent, parts);
-            }
-        }
-        AreaPages {
-            mapped_bytes: region.resident_bytes,
-            swapped_bytes: region.swap_bytes,
-            file_bytes: region.resident_bytes.saturating_sub(region.own_bytes()),
-            object,
-            area: region.area,
-            own,
-            parts,
-        }
-    });
-    Ok((areas.collect(), SeenBy::Smaps))
+        found.push(of_region(region, parts, object, objects));
+    }
+    Ok((found, SeenBy::Smaps))
 }
 
-/// What of `parts` is the process's own, in proportion.
-fn own_parts(region: &Region, parts: &[Part]) -> Vec<Part> {
-    let (own, whole) = (region.own_bytes(), region.resident_bytes.max(1));
+/// What smaps tells of a mapping; what of `parts` is the `object`'s of its file is noted there.
+fn of_region(region: Region, parts: Vec<Part>, object: Option<usize>, objects: &mut Objects) -> AreaPages {
+    let own_bytes = region.own_bytes();
+    let (own, kept) = match region.area.is_shared() {
+        true => (Vec::new(), parts.clone()),
+        false => {
+            let kept_bytes = region.resident_bytes.saturating_sub(own_bytes);
+            (in_proportion(&region, &parts, own_bytes), in_proportion(&region, &parts, kept_bytes))
+        }
+    };
+    if let (Some(object), Some(extent)) = (object, region.area.extent())
+        && objects.is_of_tables(object)
+    {
+        if region.area.is_shared() {
+            // smaps knows of pools what maps does not.
+            objects.list[object].kind = region.area.kind;
+        }
+        objects.list[object].pages.add_sum(extent, kept);
+    }
+    AreaPages {
+        mapped_bytes: region.resident_bytes,
+        swapped_bytes: region.swap_bytes,
+        file_bytes: region.resident_bytes.saturating_sub(own_bytes),
+        parts: if object.is_some() { own.clone() } else { parts },
+        own,
+        ..AreaPages::new(region.area, object)
+    }
+}
+
+/// `bytes` of what a region has, out of each of its parts in proportion.
+fn in_proportion(region: &Region, parts: &[Part], bytes: u64) -> Vec<Part> {
+    let whole = region.resident_bytes.max(1);
     let part = |part: &Part| {
         let bytes =
-            u64::try_from(u128::from(part.bytes) * u128::from(own) / u128::from(whole)).unwrap_or(own);
+            u64::try_from(u128::from(part.bytes) * u128::from(bytes) / u128::from(whole)).unwrap_or(bytes);
         Part { bytes, ..*part }
     };
     parts.iter().map(part).filter(|part| part.bytes > 0).collect()
@@ -165,18 +181,9 @@ impl Walk {
         let (mut runs, mut of_file) = (Vec::new(), Vec::new());
         let scanned = self.pagemap.scan_by_keeper(start..end, &mut runs, &mut of_file);
         scanned.map_err(|error| self.sort(error))?;
-        let mut found: Vec<AreaPages> = areas
-            .iter()
-            .map(|area| AreaPages {
-                object: objects.find(host, self.pid, area, eyes),
-                area: area.clone(),
-                parts: Vec::new(),
-                own: Vec::new(),
-                mapped_bytes: 0,
-                file_bytes: 0,
-                swapped_bytes: 0,
-            })
-            .collect();
+        objects.note(&areas);
+        let object = |area: &Area| AreaPages::new(area.clone(), objects.find(host, self.pid, area, eyes));
+        let mut found: Vec<AreaPages> = areas.iter().map(object).collect();
         let mut chunk = Chunk::default();
         for piece in join(&areas, &runs) {
             let run = runs.partition_point(|run| run.range.end <= piece.range.start);
@@ -284,7 +291,11 @@ impl Walk {
             }
             area.file_bytes += if entry.of_file { entry.bytes } else { 0 };
             let (backing, page_bytes) = entry.huge.unwrap_or_else(|| eyes.backing_of(pages, false));
-            if let Some(object) = area.object {
+            let keeper = area.keeper.filter(|_| entry.of_file);
+            if let Some(object) = area.object.or(keeper) {
+                if !objects.is_of_tables(object) {
+                    continue;
+                }
                 let start = area.area.offset.saturating_add(*address as u64 - area.area.range.start);
                 let unit = if backing == Backing::Hugetlb { page_bytes } else { eyes.base_bytes };
                 let part = Part { backing, node, page_bytes, bytes: 0, estimated: false };

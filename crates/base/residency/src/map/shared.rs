@@ -1,4 +1,7 @@
 //! The shared objects that processes map: each looked at once, however many map it.
+//!
+//! A file that somebody maps shared may be mapped privately as well, there or elsewhere. Of such a mapping, the pages
+//! that nobody wrote through it are those of the object, and what was written is the process's own.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +14,7 @@ use rustix::process::Pid;
 use super::eyes::Eyes;
 use super::leases::{self, FileId};
 use super::object::ObjectPages;
-use crate::maps::{Area, Kind};
+use crate::maps::{Area, Kind, parse_line};
 use crate::rows::{Part, add_part};
 
 /// A piece of memory that processes share.
@@ -63,17 +66,37 @@ pub(crate) struct Objects {
     pub list: Vec<Object>,
     /// Index in `list`; `None` for a file whose pages are told apart by their frames.
     known: HashMap<FileId, Option<usize>>,
+    /// Files that are mapped shared somewhere, and what for.
+    shared: HashMap<FileId, Kind>,
+}
+
+/// The file that an area is of, where it is one of its own.
+fn file_of(area: &Area) -> Option<FileId> {
+    // All of the kernel's own files (`anon_inode:[io_uring]`) have one inode.
+    let is_own = area.inode != 0 && !area.name.starts_with("anon_inode:");
+    is_own.then_some((area.device, area.inode))
 }
 
 impl Objects {
-    /// The object behind a shared mapping; looked at when it is met first. One that cannot be looked at is made of the
-    /// pages that processes have mapped of it.
+    /// Takes note of what is mapped shared: before the first process is looked at, of all of them.
+    pub(crate) fn note<'a>(&mut self, areas: impl IntoIterator<Item = &'a Area>) {
+        let shared = areas.into_iter().filter(|area| area.is_shared());
+        self.shared.extend(shared.filter_map(|area| Some((file_of(area)?, area.kind))));
+    }
+
+    /// The same of the text of maps; a line that is none is left to who reads all of them.
+    pub(crate) fn note_maps(&mut self, text: &str) {
+        let is_shared = |line: &&str| line.split(' ').nth(1).is_some_and(|word| word.ends_with('s'));
+        let areas: Vec<Area> = text.lines().filter(is_shared).filter_map(parse_line).collect();
+        self.note(&areas);
+    }
+
+    /// The object behind a mapping, of a private one that which keeps what nobody wrote; `None` where nobody maps its
+    /// file shared. It is looked at when it is met first. One that cannot be looked at is made of the pages that
+    /// processes have mapped of it.
     pub(crate) fn find(&mut self, host: &Host, pid: u32, area: &Area, eyes: &mut Eyes) -> Option<usize> {
-        // All of the kernel's own files (`anon_inode:[io_uring]`) have one inode.
-        if !area.is_shared() || area.inode == 0 || area.name.starts_with("anon_inode:") {
-            return None;
-        }
-        let id = (area.device, area.inode);
+        let id = file_of(area)?;
+        let kind = *self.shared.get(&id)?;
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
@@ -94,8 +117,8 @@ impl Objects {
             },
         };
         // A page of a file of a disk is also mapped privately: its frame, where it is told, knows of both.
-        let by_frame = area.kind != Kind::Shared && eyes.counts_frames();
-        let found = looked.or_else(|| (!by_frame).then(|| self.add(area, area.kind)));
+        let by_frame = kind != Kind::Shared && eyes.counts_frames();
+        let found = looked.or_else(|| (!by_frame).then(|| self.add(area, kind)));
         self.known.insert(id, found);
         found
     }

@@ -144,6 +144,7 @@ fn plays_a_role() {
             let all = rustix::fs::FallocateFlags::empty();
             rustix::fs::fallocate(file, all, 0, bytes as u64).expect("there is memory");
         }),
+        "both" => both(number()),
         "leased" => named_segment(number(), |file, _| {
             // SAFETY: it takes a descriptor of ours and a number.
             let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
@@ -267,23 +268,61 @@ fn forked(bytes: usize, churned: usize) -> String {
     start
 }
 
-/// Maps a segment of /dev/shm whole, prepares it and writes the first half of it; says where, and its name. It is gone
-/// from its folder when the actor is dropped.
-fn named_segment(bytes: usize, prepare: impl FnOnce(&std::fs::File, usize)) -> String {
+/// A new segment of /dev/shm, which is gone from its folder when the actor is dropped, and its name.
+fn new_segment(bytes: usize) -> (std::fs::File, String) {
     let name = format!("/dev/shm/planish-segment-{}", std::process::id());
     let file = std::fs::File::options().read(true).write(true).create_new(true).open(&name);
     let file = file.expect("a new segment");
     file.set_len(bytes as u64).expect("it may grow");
+    (file, name)
+}
+
+/// Maps all of a file; it stays as long as this process.
+fn whole_of(file: &std::fs::File, bytes: usize, kind: MapFlags) -> *mut u8 {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a fresh mapping at an address of the kernel's choice.
-    let start = unsafe { rustix::mm::mmap(null_mut(), bytes, access, MapFlags::SHARED, &file, 0) };
-    let start = start.expect("it is mapped").cast::<u8>();
+    let start = unsafe { rustix::mm::mmap(null_mut(), bytes, access, kind, file, 0) };
+    start.expect("it is mapped").cast()
+}
+
+/// Maps a segment whole, prepares it and writes the first half of it; says where, and its name.
+fn named_segment(bytes: usize, prepare: impl FnOnce(&std::fs::File, usize)) -> String {
+    let (file, name) = new_segment(bytes);
+    let start = whole_of(&file, bytes, MapFlags::SHARED);
     // SAFETY: inside the mapping, which lives as long as this process.
     unsafe { start.write_bytes(1, bytes / 2) };
     prepare(&file, bytes);
     // A lease is its file's; it lives as long as this process.
     std::mem::forget(file);
     format!("{:x} {name}", start.addr())
+}
+
+/// Maps a segment privately, and in a child shared, which writes the first half of it. Then reads that half, and writes
+/// its first page, which is then its own; says where, and the name.
+fn both(bytes: usize) -> String {
+    let (file, name) = new_segment(bytes);
+    let private = whole_of(&file, bytes, MapFlags::PRIVATE);
+    let (mut told, tell) = std::io::pipe().expect("two descriptors");
+    // SAFETY: the child calls nothing but the kernel, and writes to its own mapping and nowhere else.
+    unsafe {
+        if libc::fork() == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            let shared = whole_of(&file, bytes, MapFlags::SHARED);
+            shared.write_bytes(1, bytes / 2);
+            libc::write(tell.as_raw_fd(), shared.cast(), 1);
+            loop {
+                libc::pause();
+            }
+        }
+    }
+    told.read_exact(&mut [0]).expect("the child says so");
+    for at in (0..bytes / 2).step_by(pages::base_bytes()) {
+        // SAFETY: inside the mapping, which lives as long as this process.
+        unsafe { private.add(at).read_volatile() };
+    }
+    // SAFETY: the same.
+    unsafe { private.write_volatile(2) };
+    format!("{:x} {name}", private.addr())
 }
 
 fn options(shared: bool) -> MapOptions {

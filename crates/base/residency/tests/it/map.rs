@@ -141,6 +141,18 @@ fn memory_that_is_allocated_and_not_written_is_told() {
     assert!(map.unseen.iter().any(|unseen| unseen.what.starts_with(&what)), "{:?}", map.unseen);
 }
 
+/// The tree of a process as one sees it who may ask for the nodes of its pages, and neither for frames nor for segments.
+fn without_rights(pid: u32) -> Result<Map, rustix::io::Errno> {
+    let looked = std::thread::spawn(move || {
+        // The raw call changes this thread only, which ends after the look.
+        let left = CapabilitySet::SYS_PTRACE & capabilities(None)?.effective;
+        let sets = CapabilitySets { effective: left, permitted: left, inheritable: CapabilitySet::empty() };
+        set_capabilities(None, sets)?;
+        Ok(Map::read(&Host::live(), &Who::Pid(pid), true).expect("our own child"))
+    });
+    looked.join().expect("no panic")
+}
+
 /// Without the numbers of page frames and without a look at the segment: its pages are told apart by where they are in
 /// it, so that it is as large for four processes as for one, and no memory of their own.
 #[test]
@@ -149,15 +161,8 @@ fn without_rights_shared_memory_is_shared_and_counts_once() {
     let (bytes, children) = (8 << 20, 3);
     let actor = Actor::start(&format!("sharing {bytes} {children}"));
     let pid = actor.pid();
-    let looked = std::thread::spawn(move || {
-        // The raw call changes this thread only, which ends after the look.
-        let left = CapabilitySet::SYS_PTRACE & capabilities(None)?.effective;
-        let sets = CapabilitySets { effective: left, permitted: left, inheritable: CapabilitySet::empty() };
-        set_capabilities(None, sets)?;
-        Ok::<_, rustix::io::Errno>(Map::read(&Host::live(), &Who::Pid(pid), true))
-    });
-    let map = match looked.join().expect("no panic") {
-        Ok(map) => map.expect("our own child"),
+    let map = match without_rights(pid) {
+        Ok(map) => map,
         Err(errno) => return planish_skip::skip(test, errno),
     };
     assert_eq!(map.members.len(), 1 + children);
@@ -171,6 +176,33 @@ fn without_rights_shared_memory_is_shared_and_counts_once() {
     for member in &map.members[1..] {
         let segment = member.areas.iter().find(|pages| pages.area.kind == Kind::Shared).expect("it maps it");
         assert_eq!((segment.mapped_bytes, segment.parts.len(), segment.own.len()), (bytes, 0, 0));
+    }
+}
+
+/// One process maps the file privately and another one shared: its pages are one and the same, but for the one that was
+/// written through the private mapping.
+#[test]
+fn a_file_that_is_mapped_shared_and_privately_counts_once() {
+    let test = "a_file_that_is_mapped_shared_and_privately_counts_once";
+    let (bytes, base) = (8u64 << 20, pages::base_bytes() as u64);
+    let actor = Actor::start(&format!("both {bytes}"));
+    let (private, name) = actor.line.split_once(' ').unwrap();
+    let check = |map: &Map| {
+        let told: u64 = map.rows().iter().filter(|row| row.name == name).map(|row| row.resident_bytes).sum();
+        assert_eq!(told, bytes / 2 + base, "{:?}", map.rows());
+        let private = area_at(map, private);
+        assert_eq!((private.object, private.mapped_bytes), (None, bytes / 2), "{private:?}");
+        let sum = |parts: &[planish_residency::Part]| parts.iter().map(|part| part.bytes).sum::<u64>();
+        assert_eq!((sum(&private.parts), sum(&private.own)), (base, base), "{private:?}");
+        assert_eq!(private.file_bytes, bytes / 2 - base);
+    };
+    check(&Map::read(&Host::live(), &Who::Pid(actor.pid()), true).expect("our own child"));
+    // By itself, nobody in sight maps it shared: all that it has is told with it.
+    let alone = area_at(&map_of(actor.pid()), private);
+    assert_eq!(alone.parts.iter().map(|part| part.bytes).sum::<u64>(), bytes / 2, "{alone:?}");
+    match without_rights(actor.pid()) {
+        Ok(map) => check(&map),
+        Err(errno) => planish_skip::skip(test, errno),
     }
 }
 
