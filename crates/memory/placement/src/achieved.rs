@@ -56,7 +56,8 @@ pub struct PrivateAt {
     pub shares: Vec<Share>,
     /// The nodes that its threads ran on last.
     pub ran_on: Vec<u32>,
-    /// The share of bytes on those nodes; `None` where it has none or nodes are not told.
+    /// The share of bytes on those nodes; `None` where it has none, nodes are not told, or there is one node only, on
+    /// which all memory is local.
     pub local_share: Option<f64>,
     /// What differs from what was wanted.
     pub short: Vec<String>,
@@ -94,6 +95,11 @@ impl Achieved {
             thp_bytes: thp.map(|row| row.resident_bytes).sum(),
             unseen: map.unseen.iter().map(|unseen| format!("{}: {}", unseen.what, unseen.why)).collect(),
         }
+    }
+
+    /// The processes that were looked at.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.private.iter().map(|private| private.pid)
     }
 
     /// Everything that differs from what was wanted.
@@ -298,7 +304,7 @@ fn private(member: &Member, wish: &Wish, machine: &Machine) -> PrivateAt {
     ran_on.sort_unstable();
     ran_on.dedup();
     let local: u64 = ran_on.iter().filter_map(|node| nodes.get(&Some(*node))).sum();
-    let is_told = total > 0 && !nodes.contains_key(&None);
+    let is_told = total > 0 && !nodes.contains_key(&None) && machine.known.count() > 1;
     let bound = wish.nodes.clone().map(Spread::Bind);
     let spread = bound.as_ref().or(wish.heap.as_ref());
     // Libraries and their pages were there before any policy counts: a heap of a few pages proves nothing.

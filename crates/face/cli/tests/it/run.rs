@@ -71,6 +71,59 @@ fn a_heap_that_is_seen_is_told_with_its_node() {
     assert!(ended.stderr.contains("private of"), "{}", ended.stderr);
 }
 
+/// The first look is after two seconds: what is started later is in the next one, and the report says when that was.
+#[test]
+fn what_is_started_later_is_looked_at_too() {
+    let script = "sleep 3 & wait; sleep 30 & wait_for=$!; sleep 4; kill $wait_for";
+    let (ended, report) = reported(&[], &["sh", "-c", script]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    let mut pids: Vec<&str> =
+        ended.stderr.lines().filter_map(|line| line.trim().strip_prefix("private of ")).collect();
+    pids.iter_mut().for_each(|line| *line = line.split(' ').next().unwrap_or_default());
+    pids.sort_unstable();
+    pids.dedup();
+    assert!(pids.len() >= 4, "the shell, and three that it started: {}", ended.stderr);
+    let instance = &report["result"]["instances"][0];
+    assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.5, "{instance}");
+    assert_eq!(instance["private"].as_array().expect("processes").len(), 3, "{instance}");
+    assert!(ended.stderr.contains("what came later is not in it"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_process_that_left_the_program_is_named() {
+    // Placed by a process whose parent has ended; it lives on for a moment, and so does the program.
+    let Some(program) = detaching() else {
+        return planish_skip::skip("a_process_that_left_the_program_is_named", "no python3 to map a segment");
+    };
+    let (ended, _) = reported(&["--numa", "interleave", "--no-prefault"], &["python3", "-c", &program]);
+    let policies = planish_sys::policy::allowed_nodes();
+    if let Err(error) = policies {
+        return planish_skip::skip("a_process_that_left_the_program_is_named", error);
+    }
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("is no child of the program any more"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("planish map "), "{}", ended.stderr);
+}
+
+/// A program of Python that maps a segment in a grandchild whose parent ends.
+fn detaching() -> Option<String> {
+    let known = std::process::Command::new("python3").arg("--version").output();
+    known.ok().filter(|output| output.status.success())?;
+    let lines = [
+        "import mmap, os, time",
+        "child = os.fork()",
+        "if child == 0:",
+        "    if os.fork() == 0:",
+        "        time.sleep(0.3)",
+        "        kept = mmap.mmap(-1, 64 << 20)",
+        "        time.sleep(4)",
+        "    os._exit(0)",
+        "os.waitpid(child, 0)",
+        "time.sleep(3)",
+    ];
+    Some(lines.join("\n"))
+}
+
 #[test]
 fn signals_reach_the_program() {
     let home = tempfile::tempdir().expect("a temporary folder");

@@ -51,7 +51,7 @@ pub struct RunPrivate {
     pub shares: Vec<RunShare>,
     /// The nodes that its threads ran on last.
     pub ran_on: Vec<u32>,
-    /// The share of its bytes on those nodes; null where it has none or nodes are not told.
+    /// The share of its bytes on those nodes; null where it has none, nodes are not told, or there is one node only.
     pub local_share: Option<f64>,
     /// What differs from what was wanted.
     pub short: Vec<String>,
@@ -90,6 +90,9 @@ pub struct RunInstance {
     pub exit: Option<u8>,
     /// Whether its memory was looked at: a program may end before.
     pub seen: bool,
+    /// Seconds from the start to the look that is told here: what it started or mapped later is not in it. Null where it
+    /// was not looked at.
+    pub looked_after_s: Option<f64>,
     /// Shared segments that were placed.
     pub segments: Vec<RunSegment>,
     /// Private memory of its processes.
@@ -133,7 +136,7 @@ impl RunInstance {
     fn text(&self, page: &mut Page<'_>) {
         let node = self.node.map(|node| format!(" for node {node}")).unwrap_or_default();
         page.heading(&format!("pid {}{node}", self.pid));
-        let mut table = Table::new(&["memory", ">size", "on", "pages", "filled"]);
+        let mut table = Table::new(&["memory", ">size", "on", "pages", "filled, local"]);
         for segment in &self.segments {
             let filled = match segment.threads {
                 0 => "no".to_owned(),
@@ -152,7 +155,8 @@ impl RunInstance {
             ]);
         }
         for private in self.private.iter().filter(|private| !private.shares.is_empty()) {
-            let local = private.local_share.map(|share| format!("{:.1} % local", share * 100.0));
+            let local =
+                private.local_share.map(|share| format!("{:.1} % by where it ran last", share * 100.0));
             table.row([
                 format!("private of {}", private.pid).into(),
                 units::bytes(private.shares.iter().map(|share| share.resident_bytes).sum()).into(),
@@ -162,6 +166,10 @@ impl RunInstance {
             ]);
         }
         page.table(&table);
+        if let Some(seconds) = self.looked_after_s {
+            let after = units::seconds(seconds);
+            page.fact("looked at", &format!("{after} after its start: what came later is not in it"));
+        }
         if let Some(text) = &self.text {
             let (huge, whole) = (units::bytes(text.huge_bytes), units::bytes(text.whole_bytes));
             page.fact("text", &format!("{huge} of {whole} on huge pages ({})", text.route));
@@ -231,6 +239,7 @@ mod tests {
             pid: 77,
             exit: None,
             seen: true,
+            looked_after_s: Some(0.5),
             segments: vec![RunSegment {
                 pid: 77,
                 kind: "sysv".to_owned(),
@@ -264,6 +273,6 @@ mod tests {
         report.text(&mut page);
         let text = page.into_text();
         assert!(text.contains("pid 77 for node 1") && text.contains("in 250 ms by 2 threads"), "{text}");
-        assert!(text.contains("[Service]"), "{text}");
+        assert!(text.contains("[Service]") && text.contains("500 ms after its start"), "{text}");
     }
 }

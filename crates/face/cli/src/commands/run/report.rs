@@ -1,6 +1,7 @@
 //! What was achieved, as the value that is printed and written.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use planish_placement::{Achieved, Launch, Libc, PrivateAt, SegmentAt, Share};
 use planish_report::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunText, RunVariable};
@@ -28,18 +29,20 @@ pub(super) fn instance(
     pid: u32,
     exit: Option<u8>,
     launch: &Launch,
-    achieved: Option<&Achieved>,
+    seen: Option<&(Duration, Achieved)>,
     text: Option<RunText>,
 ) -> RunInstance {
     let variables = launch.variables.iter().map(|(name, value)| RunVariable {
         name: (*name).to_owned(),
         value: value.to_string_lossy().into_owned(),
     });
+    let achieved = seen.map(|(_, achieved)| achieved);
     RunInstance {
         node,
         pid,
         exit,
         seen: achieved.is_some(),
+        looked_after_s: seen.map(|(after, _)| after.as_secs_f64()),
         segments: achieved
             .map(|achieved| achieved.segments.iter().map(segment).collect())
             .unwrap_or_default(),

@@ -9,7 +9,7 @@ use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Running, next_event};
 use planish_report::{Message, RunReport, RunText};
-use planish_residency::{Map, ResidencyError, Who};
+use planish_residency::{Map, ResidencyError, Who, members};
 
 use super::text::OwnText;
 use super::{Args, Stopped, own, report, warning, write_envelope};
@@ -23,6 +23,10 @@ use crate::signals::{Forward, code};
 const SETTLE: Duration = Duration::from_millis(300);
 /// How long a program has to map its first segment.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Looks again after the first: workers are often started when a segment stands, and heaps grow.
+const LATER: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(30)];
+/// A later look at processes that were looked at already, if the one before took no longer.
+const CHEAP: Duration = Duration::from_millis(100);
 /// Segments that are told apart; the rest are counted.
 const NOTICES_MAX: usize = 4096;
 
@@ -52,7 +56,12 @@ struct Watch<'a> {
     launches: Vec<Launch>,
     running: Vec<Running>,
     notices: Vec<Notice>,
-    achieved: Vec<Option<Achieved>>,
+    /// The last look at each, and how long after the start it was.
+    achieved: Vec<Option<(Duration, Achieved)>>,
+    begun: Instant,
+    /// Looks so far, and how long the last one took.
+    looks: usize,
+    took: Duration,
     text: Option<OwnText>,
     on_huge: Vec<Option<RunText>>,
     messages: Vec<Message>,
@@ -76,6 +85,9 @@ pub(super) fn run(
         machine,
         nodes: started.iter().map(|one| one.node).collect(),
         achieved: started.iter().map(|_| None).collect(),
+        begun: Instant::now(),
+        looks: 0,
+        took: Duration::ZERO,
         text,
         on_huge: started.iter().map(|_| None).collect(),
         messages: Vec::new(),
@@ -118,42 +130,96 @@ impl Watch<'_> {
                     }
                 }
                 Event::Quiet => {
-                    due = None;
                     self.look();
+                    // Who said when to look wants to look then.
+                    let later = LATER.get(self.looks - 1).filter(|_| fixed.is_none());
+                    due = later.map(|later| Instant::now() + *later);
                 }
             }
         }
     }
 
-    /// Looks at the memory of every instance, and tells what was achieved.
+    /// Looks at the memory of every instance, and tells what was achieved: the first time, and when there are processes
+    /// or segments that were not there the last time.
     fn look(&mut self) {
+        let begun = Instant::now();
+        self.looks += 1;
+        let mut is_new = self.looks == 1;
         for index in 0..self.running.len() {
-            if self.running[index].ended().is_some() {
-                continue;
-            }
-            let launch = &self.launches[index];
-            let pid = self.running[index].pid;
-            self.on_huge[index] = self.text.as_ref().and_then(|text| text.seen(&self.host, pid));
-            match Map::read(&self.host, &Who::Pid(self.running[index].pid), true) {
-                Ok(map) => {
-                    let achieved = Achieved::of(&map, &self.notices, &launch.wish, &self.machine);
-                    self.judge(index, &achieved);
-                    self.achieved[index] = Some(achieved);
-                }
-                // It has ended, which the next event tells.
-                Err(ResidencyError::NoProcess { .. } | ResidencyError::Ended { .. }) => {}
-                Err(error) => {
-                    let chain = crate::failure::chain(&error);
-                    self.tell(warning(format!("its memory cannot be looked at: {chain}")));
-                }
-            }
+            is_new |= self.look_at(index);
         }
-        let report = self.report();
-        if !self.context.globals.quiet && self.achieved.iter().any(Option::is_some) {
-            output::print_talk(&self.context.text(&report, &Catalogue::default()));
+        self.took = begun.elapsed();
+        if is_new {
+            self.tell_detached();
+            let report = self.report();
+            if !self.context.globals.quiet && self.achieved.iter().any(Option::is_some) {
+                output::print_talk(&self.context.text(&report, &Catalogue::default()));
+            }
         }
         if let Err(failure) = self.write(0) {
             self.tell(failure.message("", "planish run --help"));
+        }
+    }
+
+    /// Looks at one instance; true where there is something new to tell.
+    fn look_at(&mut self, index: usize) -> bool {
+        let who = Who::Pid(self.running[index].pid);
+        if self.running[index].ended().is_some() || !self.is_worth_a_look(index, &who) {
+            return false;
+        }
+        let text = self.text.as_ref();
+        self.on_huge[index] = text.and_then(|text| text.seen(&self.host, self.running[index].pid));
+        match Map::read(&self.host, &who, true) {
+            Ok(map) => {
+                let after = self.begun.elapsed();
+                let achieved = Achieved::of(&map, &self.notices, &self.launches[index].wish, &self.machine);
+                let is_new = self.achieved[index].as_ref().is_none_or(|(_, known)| {
+                    let mut pids = achieved.pids();
+                    pids.any(|pid| known.pids().all(|known| known != pid))
+                        || achieved.segments.len() > known.segments.len()
+                });
+                if is_new {
+                    self.judge(index, &achieved);
+                }
+                self.achieved[index] = Some((after, achieved));
+                return is_new;
+            }
+            // It has ended, which the next event tells.
+            Err(ResidencyError::NoProcess { .. } | ResidencyError::Ended { .. }) => {}
+            Err(error) => {
+                let chain = crate::failure::chain(&error);
+                self.tell(warning(format!("its memory cannot be looked at: {chain}")));
+            }
+        }
+        false
+    }
+
+    /// Whether an instance that was looked at is looked at again: a large one takes a while, and is as it was unless it
+    /// has started something since, or mapped a segment.
+    fn is_worth_a_look(&self, index: usize, who: &Who) -> bool {
+        let Some((_, known)) = &self.achieved[index] else { return true };
+        let is_known = |pid: u32| known.pids().any(|known| known == pid);
+        let now = members(&self.host, who, true).unwrap_or_default();
+        let segments = self.notices.iter().filter(|notice| is_known(notice.pid)).count();
+        self.took < CHEAP || now.iter().any(|(pid, _)| !is_known(*pid)) || segments > known.segments.len()
+    }
+
+    /// Names processes that placed segments and are below no instance any more.
+    fn tell_detached(&mut self) {
+        let is_below = |pid: u32| {
+            let looks = self.achieved.iter().flatten();
+            looks.flat_map(|(_, achieved)| achieved.pids()).any(|known| known == pid)
+        };
+        let mut pids: Vec<u32> = self.notices.iter().map(|notice| notice.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids.retain(|pid| !is_below(*pid) && members(&self.host, &Who::Pid(*pid), false).is_ok());
+        for pid in pids {
+            let text = format!(
+                "pid {pid} placed segments and is no child of the program any more: its memory is not in what is told \
+                 here"
+            );
+            self.tell(warning(text).hint(format!("planish map {pid} --tree")));
         }
     }
 
