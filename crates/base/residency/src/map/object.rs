@@ -12,6 +12,8 @@ use crate::smaps::Backing;
 
 /// Pages that are asked about in one call.
 const PAGES_PER_CALL: usize = 16 << 10;
+/// Pages between two wanted ones that are read along rather than by another call.
+const GAP: usize = 32;
 
 /// Where the pages of one shared object lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,40 +40,58 @@ impl ObjectPages {
         let mut pages = Self { unit_bytes: object.page_bytes(), ..Self::default() };
         let own = Pagemap::open(None)?;
         let whole = 0..object.bytes.next_multiple_of(object.page_bytes());
-        let looked = peek.look(object, whole, |present| {
-            present.iter().try_for_each(|run| pages.add(run, object.is_hugetlb(), &own, eyes))
-        })?;
+        let looked =
+            peek.look(object, whole, |present| pages.add_all(present, object.is_hugetlb(), &own, eyes))?;
         pages.swapped_bytes = looked.swapped_bytes;
         pages.unwritten_bytes = looked.unwritten_bytes;
         Ok(pages)
     }
 
-    /// Adds pages that are mapped in our window at this moment.
-    fn add(
+    /// Adds pages that are mapped in our window at this moment: as many in a call as it takes, however they lie.
+    fn add_all(
         &mut self,
-        run: &Present,
+        present: &[Present],
         hugetlb: bool,
         own: &Pagemap,
         eyes: &mut Eyes,
     ) -> planish_sys::Result<()> {
         let unit = usize::try_from(self.unit_bytes).expect("a page fits an address space");
-        for first in (0..run.count).step_by(PAGES_PER_CALL) {
-            let count = PAGES_PER_CALL.min(run.count - first);
-            let start = run.address + first * unit;
-            let addresses: Vec<usize> = (0..count).map(|page| start + page * unit).collect();
-            let at = eyes.nodes_of(|| pages_at(None, &addresses), count)?;
-            let mut frames = vec![0; if hugetlb || !eyes.sees_folios() { 0 } else { count }];
-            own.frames(start as u64, &mut frames)?;
-            let folios = eyes.folio_pages(&frames);
-            for (page, (node, _)) in at.into_iter().enumerate() {
-                let (backing, page_bytes) = match folios.get(page) {
-                    _ if hugetlb => (Backing::Hugetlb, self.unit_bytes),
-                    Some(pages) => eyes.backing_of(*pages, true),
-                    None => (Backing::Base, self.unit_bytes),
-                };
-                let part = Part { backing, node, page_bytes, bytes: 0, estimated: false };
-                self.push(run.offset + (first + page) as u64 * self.unit_bytes, part);
+        let (mut addresses, mut offsets) = (Vec::new(), Vec::new());
+        for run in present {
+            for first in (0..run.count).step_by(PAGES_PER_CALL) {
+                let pages = first..run.count.min(first + PAGES_PER_CALL);
+                if addresses.len() + pages.len() > PAGES_PER_CALL {
+                    self.add(&addresses, &offsets, hugetlb, own, eyes)?;
+                    addresses.clear();
+                    offsets.clear();
+                }
+                addresses.extend(pages.clone().map(|page| run.address + page * unit));
+                offsets.extend(pages.map(|page| run.offset + page as u64 * self.unit_bytes));
             }
+        }
+        self.add(&addresses, &offsets, hugetlb, own, eyes)
+    }
+
+    /// Adds the pages at these addresses, which are at these offsets of the object.
+    fn add(
+        &mut self,
+        addresses: &[usize],
+        offsets: &[u64],
+        hugetlb: bool,
+        own: &Pagemap,
+        eyes: &mut Eyes,
+    ) -> planish_sys::Result<()> {
+        let at = eyes.nodes_of(|| pages_at(None, addresses), addresses.len())?;
+        let frames = if hugetlb || !eyes.sees_folios() { Vec::new() } else { frames_of(own, addresses)? };
+        let folios = eyes.folio_pages(&frames);
+        for (page, (node, _)) in at.into_iter().enumerate() {
+            let (backing, page_bytes) = match folios.get(page) {
+                _ if hugetlb => (Backing::Hugetlb, self.unit_bytes),
+                Some(pages) => eyes.backing_of(*pages, true),
+                None => (Backing::Base, self.unit_bytes),
+            };
+            let part = Part { backing, node, page_bytes, bytes: 0, estimated: false };
+            self.push(offsets[page], part);
         }
         Ok(())
     }
@@ -204,6 +224,19 @@ impl ObjectPages {
         }
         parts
     }
+}
+
+/// The frames of base pages of ours, in rising order of addresses: those that lie near each other in one call.
+fn frames_of(own: &Pagemap, addresses: &[usize]) -> planish_sys::Result<Vec<u64>> {
+    let base = planish_sys::pages::base_bytes();
+    let mut frames = Vec::with_capacity(addresses.len());
+    for near in addresses.chunk_by(|before, address| address - before <= GAP * base) {
+        let (first, last) = (near[0], near[near.len() - 1]);
+        let mut all = vec![0; (last - first) / base + 1];
+        own.frames(first as u64, &mut all)?;
+        frames.extend(near.iter().map(|address| all[(address - first) / base]));
+    }
+    Ok(frames)
 }
 
 /// The node of a page, and whether it is one that counts as resident.
