@@ -89,7 +89,11 @@ pub(crate) fn add_part(parts: &mut Vec<Part>, part: Part) {
     let key = |part: &Part| (part.backing, part.node, part.page_bytes, part.estimated);
     match parts.iter_mut().find(|known| key(known) == key(&part)) {
         Some(known) => known.bytes = known.bytes.saturating_add(part.bytes),
-        None => parts.push(part),
+        None => {
+            // Most mappings have one part, and there may be tens of thousands of them.
+            parts.reserve_exact(1);
+            parts.push(part);
+        }
     }
 }
 

@@ -187,23 +187,18 @@ impl Eyes {
         fresh.count() as u64
     }
 
-    /// The nodes of `count` pages, by `ask`; where the call is forbidden, the only node of the machine.
+    /// The nodes of `count` pages, by `ask`; where only one node has memory nobody is asked.
     ///
     /// # Errors
-    /// The call fails, or is forbidden on a machine of several nodes.
+    /// The call fails, or is forbidden.
     pub(crate) fn nodes_of(
         &mut self,
         ask: impl FnOnce() -> planish_sys::Result<Vec<PageAt>>,
         count: usize,
     ) -> planish_sys::Result<Vec<NodeOf>> {
-        match ask() {
-            Ok(at) => Ok(at.into_iter().map(node_of).collect()),
-            Err(planish_sys::Error::Forbidden { .. } | planish_sys::Error::Missing { .. })
-                if self.sole_node.is_some() =>
-            {
-                Ok(vec![(self.sole_node, true); count])
-            }
-            Err(error) => Err(error),
+        match self.sole_node {
+            Some(_) => Ok(vec![(self.sole_node, true); count]),
+            None => Ok(ask()?.into_iter().map(node_of).collect()),
         }
     }
 }

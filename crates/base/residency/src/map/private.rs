@@ -285,7 +285,8 @@ impl Walk {
         let entries = chunk.entries.iter().zip(&chunk.addresses);
         for (((entry, address), (frame, pages)), (node, resident)) in entries.zip(frames).zip(nodes) {
             let area = &mut found[entry.area];
-            if !resident {
+            let has_gone = eyes.wants_frames() && *frame == 0;
+            if !resident || has_gone {
                 area.mapped_bytes -= entry.bytes;
                 continue;
             }
