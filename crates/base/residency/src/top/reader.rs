@@ -1,5 +1,6 @@
 //! Reads a machine step by step, and remembers of each process what is too dear to read at each.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -51,10 +52,18 @@ const WALK_BYTES_MAX: u64 = 64 << 30;
 /// Threads whose CPUs are asked one by one.
 const THREADS_MAX: u32 = 1024;
 
+/// When something was read of a process, in milliseconds since the first step, and the CPU time that it had used then.
+#[derive(Clone, Copy, Debug)]
+struct ReadAt {
+    at_ms: u64,
+    cpu_ticks: u64,
+}
+
 /// What is known of one process from earlier steps.
 #[derive(Debug, Default)]
 struct Known {
     status: Option<StatusSample>,
+    status_read: Option<ReadAt>,
     walk: Turn<WalkSample>,
     places: Turn<PlacesSample>,
 }
@@ -63,6 +72,8 @@ struct Known {
 #[derive(Debug)]
 struct Turn<T> {
     told: Option<T>,
+    /// The last time.
+    read: Option<ReadAt>,
     /// Not again before this, in milliseconds since the first step.
     due_ms: u64,
     denied: bool,
@@ -70,7 +81,7 @@ struct Turn<T> {
 
 impl<T> Default for Turn<T> {
     fn default() -> Self {
-        Self { told: None, due_ms: 0, denied: false }
+        Self { told: None, read: None, due_ms: 0, denied: false }
     }
 }
 
@@ -131,12 +142,13 @@ impl Reader {
         let alive: HashSet<(u32, u64)> = processes.iter().map(key).collect();
         self.known.retain(|known, _| alive.contains(known));
         // After this point every process that is known is one of this step.
-        let order = self.order(&processes, shown);
+        let order = self.order(&processes, shown, at_ms, |known| known.status_read);
         self.read_statuses(&mut step, &mut processes, &order);
         if memory_nodes > 1 {
             self.place(&mut step, &processes, shown, &nodes);
         }
         // Last, with what is left of the time: there is always somebody who is due.
+        let order = self.order(&processes, shown, at_ms, |known| known.walk.read);
         self.walk(&mut step, &processes, &order);
         for process in &mut processes {
             let known = self.known.entry(key(process)).or_default();
@@ -168,17 +180,26 @@ impl Reader {
         }
     }
 
-    /// Indices of processes in the order in which they are read: what is shown, what is not known yet, the largest of
-    /// those first, then what was read longest ago.
-    fn order(&mut self, processes: &[ProcessSample], shown: &[u32]) -> Vec<usize> {
+    /// Indices of processes in the order in which they are read: what is shown, what was not `read` yet, the largest of
+    /// those first, then what was read longest ago, each tick of CPU time since counting as once more that time: what
+    /// runs changes its memory, and what sleeps has it as it was. What sleeps comes all the same, for its time grows.
+    fn order(
+        &self,
+        processes: &[ProcessSample],
+        shown: &[u32],
+        now_ms: u64,
+        read: impl Fn(&Known) -> Option<ReadAt>,
+    ) -> Vec<usize> {
         let shown: HashMap<u32, usize> = shown.iter().enumerate().map(|(place, pid)| (*pid, place)).collect();
         let mut order: Vec<usize> = (0..processes.len()).collect();
         order.sort_by_cached_key(|at| {
             let process = &processes[*at];
-            let read_ms =
-                self.known.get(&key(process)).and_then(|known| known.status).map(|status| status.at_ms);
+            let waits = self.known.get(&key(process)).and_then(&read).map(|read| {
+                let ticks = process.cpu_ticks.saturating_sub(read.cpu_ticks);
+                now_ms.saturating_sub(read.at_ms).saturating_mul(ticks.saturating_add(1))
+            });
             let place = shown.get(&process.pid).copied().unwrap_or(usize::MAX);
-            (place, read_ms, std::cmp::Reverse(process.resident_bytes))
+            (place, waits.is_some(), Reverse(waits), Reverse(process.resident_bytes))
         });
         order
     }
@@ -199,7 +220,9 @@ impl Reader {
                 swapped_bytes: status.swap_bytes,
                 hugetlb_bytes: status.hugetlb_bytes,
             };
-            self.known.entry(key(process)).or_default().status = Some(told);
+            let read = ReadAt { at_ms: step.at_ms, cpu_ticks: process.cpu_ticks };
+            let known = self.known.entry(key(process)).or_default();
+            (known.status, known.status_read) = (Some(told), Some(read));
         }
     }
 
@@ -232,6 +255,7 @@ impl Reader {
             let (found, took) = step.timed(|host| sums(host, process.pid));
             let turn = &mut self.known.entry(key(process)).or_default().walk;
             turn.due_ms = step.due_ms(took);
+            turn.read = Some(ReadAt { at_ms: step.at_ms, cpu_ticks: process.cpu_ticks });
             match found {
                 Ok(sums) => {
                     turn.told = Some(WalkSample {
@@ -516,6 +540,52 @@ mod tests {
         assert!(sample.reads.places <= 1, "only what is shown");
         assert!(of(&sample, 1).walk.is_none(), "process 1 is left alone");
         assert!(sample.processes.iter().all(|process| process.name != "kthreadd"), "no thread of the kernel");
+    }
+
+    /// Of two that were read at the same time, the one that has run since comes first, and one that sleeps is not left
+    /// out for good.
+    #[test]
+    fn what_runs_is_read_before_what_sleeps() {
+        let process = |pid: u32, cpu_ticks: u64, resident_bytes: u64| ProcessSample {
+            pid,
+            start_ticks: 1,
+            name: String::new(),
+            threads: 1,
+            cpu: None,
+            cpu_ticks,
+            minor_faults: 0,
+            major_faults: 0,
+            resident_bytes,
+            status: None,
+            walk: None,
+            places: None,
+        };
+        let mut reader = Reader::default();
+        let read = |at_ms: u64, cpu_ticks: u64| Some(ReadAt { at_ms, cpu_ticks });
+        for (pid, at) in [(1, read(1000, 500)), (2, read(1000, 500)), (3, None), (4, read(0, 7)), (5, None)] {
+            reader.known.insert((pid, 1), Known { status_read: at, ..Known::default() });
+        }
+        let order = |processes: &[ProcessSample], shown: &[u32], now_ms: u64| -> Vec<u32> {
+            let order = reader.order(processes, shown, now_ms, |known| known.status_read);
+            order.into_iter().map(|at| processes[at].pid).collect()
+        };
+        let now = [
+            process(1, 500, 9 << 20),
+            process(2, 550, 1 << 20),
+            process(3, 0, 2 << 20),
+            process(4, 7, 1 << 30),
+            process(5, 90, 3 << 20),
+        ];
+        assert_eq!(
+            order(&now, &[], 2000),
+            [5, 3, 2, 4, 1],
+            "unread by size, then a second times 51, 2 s, 1 s"
+        );
+        assert_eq!(order(&now, &[1], 2000), [1, 5, 3, 2, 4], "what is shown goes before");
+        // 60 s times 1 are more than a second times 51.
+        reader.known.insert((2, 1), Known { status_read: read(59_000, 500), ..Known::default() });
+        let order = reader.order(&now, &[], 60_000, |known| known.status_read);
+        assert_eq!(order.iter().map(|at| now[*at].pid).collect::<Vec<_>>(), [5, 3, 4, 1, 2]);
     }
 
     /// A machine of two nodes with a CPU each, and a process on the second.
