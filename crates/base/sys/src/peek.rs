@@ -135,6 +135,14 @@ fn private_pages_of_a_pool_are_sound() -> bool {
     matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 1))
 }
 
+/// Whether [`SharedObject::of_mapping`] opens what is mapped for writing, too: of a pool, by kernels before 6.1. Such an
+/// open breaks every lease, of readers as well.
+#[must_use]
+pub fn opens_for_writing(pid: Pid, range: &Range<u64>) -> bool {
+    let is_of_pool = || matches!(file_system_of(pid, range), Ok(FileSystem::Hugetlbfs { .. }));
+    !private_pages_of_a_pool_are_sound() && is_of_pool()
+}
+
 /// A piece of shared memory: a file on tmpfs or hugetlbfs, with or without a name.
 #[derive(Debug)]
 pub struct SharedObject {
@@ -271,6 +279,8 @@ pub struct Looked {
     /// hole, mincore absent, and UFFDIO_CONTINUE would clear them first: nobody tells where they lie. Of a look at
     /// the whole of an object on tmpfs.
     pub unwritten_bytes: u64,
+    /// Bytes on pages whose memory is broken, which the kernel maps for nobody any more.
+    pub poisoned_bytes: u64,
 }
 
 /// A userfaultfd for minor faults of shared memory.
@@ -320,7 +330,8 @@ impl Peek {
                 let window = Window::map(object, start..end)?;
                 let in_core = window.in_core()?;
                 in_core_bytes += in_core.iter().map(|run| run.end - run.start).sum::<u64>();
-                let present = window.resume(self, &in_core)?;
+                let (present, poisoned) = window.resume(self, &in_core)?;
+                looked.poisoned_bytes += poisoned * object.page_bytes;
                 let pages: usize = present.iter().map(|run| run.count).sum();
                 looked.present_bytes += pages as u64 * object.page_bytes;
                 show(&present)?;
@@ -335,7 +346,8 @@ impl Peek {
         if !object.hugetlb && given > looked.present_bytes {
             looked.swapped_bytes = object.data_bytes(&range).saturating_sub(in_core_bytes);
             if range.start == 0 && range.end >= object.bytes {
-                looked.unwritten_bytes = given.saturating_sub(looked.present_bytes + looked.swapped_bytes);
+                let seen = looked.present_bytes + looked.swapped_bytes + looked.poisoned_bytes;
+                looked.unwritten_bytes = given.saturating_sub(seen);
             }
         }
         Ok(looked)
@@ -393,8 +405,8 @@ impl<'a> Window<'a> {
         Ok(runs)
     }
 
-    /// Maps the pages of `parts` that are there; a hole stays one.
-    fn resume(&self, peek: &Peek, parts: &[Range<u64>]) -> Result<Vec<Present>> {
+    /// Maps the pages of `parts` that are there, and counts those that are broken; a hole stays one.
+    fn resume(&self, peek: &Peek, parts: &[Range<u64>]) -> Result<(Vec<Present>, u64)> {
         let range = raw::uffdio_range { start: self.start.addr().get() as u64, len: self.bytes() as u64 };
         let mode = raw::UFFDIO_REGISTER_MODE_MINOR.into();
         let mut register = raw::uffdio_register { range, mode, ioctls: 0 };
@@ -403,11 +415,18 @@ impl<'a> Window<'a> {
         // nobody reads or writes, so that no thread of ours can ever wait for a fault in it.
         let outcome = unsafe { syscall!(raw::__NR_ioctl, fd, ioctl::UFFDIO_REGISTER, &raw mut register) };
         outcome.map_err(|errno| Error::of("UFFDIO_REGISTER", errno))?;
-        let mut present: Vec<Present> = Vec::new();
+        let (mut present, mut poisoned): (Vec<Present>, u64) = (Vec::new(), 0);
         for part in parts {
             let mut at = part.start;
             while at < part.end {
-                let mapped = self.resume_some(fd, at..part.end)?;
+                let mapped = match self.resume_some(fd, at..part.end) {
+                    // `mfill_atomic_pte_continue` says so of a page that the kernel has found broken (hwpoison).
+                    Err(error) if error.errno() == Some(Errno::IO) => {
+                        poisoned += 1;
+                        0
+                    }
+                    mapped => mapped?,
+                };
                 if mapped > 0 {
                     let address = self.start.addr().get() + (at - self.range.start) as usize;
                     let count = (mapped / self.object.page_bytes) as usize;
@@ -418,7 +437,7 @@ impl<'a> Window<'a> {
                 at += mapped + hole;
             }
         }
-        Ok(present)
+        Ok((present, poisoned))
     }
 
     /// Maps pages from the start of `part` to the first hole; the bytes that it mapped.
@@ -596,7 +615,7 @@ mod tests {
         let Some((peek, object)) = found else { return };
         for _ in 0..2 {
             let looked = peek.look(&object, 0..object.bytes, |_| Ok(())).unwrap();
-            let told = Looked { present_bytes: base, swapped_bytes: 0, unwritten_bytes: 31 * base };
+            let told = Looked { present_bytes: base, unwritten_bytes: 31 * base, ..Looked::default() };
             assert_eq!(looked, told, "a look must not write them either");
         }
     }

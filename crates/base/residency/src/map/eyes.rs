@@ -115,6 +115,17 @@ impl Eyes {
         }
     }
 
+    /// Notes shared memory that is there and broken.
+    pub(crate) fn blind_poisoned(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.blind(
+                "shared memory on pages with memory errors",
+                &format!("the kernel maps them for nobody any more: {bytes} bytes of one segment"),
+                "the log of the kernel tells the errors; what is on them is lost, and a program that reads it is ended",
+            );
+        }
+    }
+
     fn blind_folios(&mut self, why: &str) {
         self.folios = None;
         self.blind(

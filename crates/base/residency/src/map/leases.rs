@@ -14,28 +14,32 @@ use planish_host::Host;
 /// Device and inode, as maps has them.
 pub(crate) type FileId = ((u32, u32), u64);
 
-/// Why the file `id` is not to be opened now; `None` where nobody minds.
-pub(crate) fn forbid(host: &Host, id: &FileId) -> Option<String> {
+/// Why the file `id` is not to be opened now, for reading or for `writing` as well; `None` where nobody minds.
+pub(crate) fn forbid(host: &Host, id: &FileId, writing: bool) -> Option<String> {
     // A folder of processes alone (`subset=pid`) has no such file, and then a lease may be there.
     match host.read_lossy("/proc/locks") {
-        Ok(text) => breakable(&text).contains(id).then(|| "to open it would break a lease on it".to_owned()),
+        Ok(text) => {
+            breakable(&text, writing).contains(id).then(|| "to open it would break a lease on it".to_owned())
+        }
         Err(error) => Some(format!("whether an open would break a lease on it is not told: {error}")),
     }
 }
 
-/// The files whose leases an open for reading breaks: all but those that were taken for reading and are in force.
-fn breakable(text: &str) -> HashSet<FileId> {
-    text.lines().filter_map(lease).collect()
+/// The files whose leases an open breaks: one for reading, all but those that were taken for reading and are in force;
+/// one for `writing`, all.
+fn breakable(text: &str, writing: bool) -> HashSet<FileId> {
+    text.lines().filter_map(|line| lease(line, writing)).collect()
 }
 
 /// `3: LEASE  ACTIVE    WRITE 1234 00:19:5 0 EOF`
-fn lease(line: &str) -> Option<FileId> {
+fn lease(line: &str, writing: bool) -> Option<FileId> {
     let (_, fields) = line.split_once(": ")?;
     let mut fields = fields.split_ascii_whitespace();
     let kind = fields.next()?;
     let (state, access) = (fields.next()?, fields.next()?);
     let id = fields.nth(1)?;
-    if !matches!(kind, "LEASE" | "DELEG") || (state, access) == ("ACTIVE", "READ") {
+    let bears_readers = (state, access) == ("ACTIVE", "READ");
+    if !matches!(kind, "LEASE" | "DELEG") || bears_readers && !writing {
         return None;
     }
     let (device, inode) = id.rsplit_once(':')?;
@@ -59,6 +63,9 @@ mod tests {
                     6: LEASE  ACTIVE    WRITE 9 <none>:0 0 EOF\n\
                     7: LEASE\n\n";
         let expected = [((0, 0x19), 5), ((0, 0x1a), 8), ((0x103, 2), 9)];
-        assert_eq!(breakable(text), expected.into_iter().collect());
+        assert_eq!(breakable(text, false), expected.into_iter().collect());
+        // To open for writing, as the pools of kernels before 6.1 want it, ends what readers hold, too.
+        let with_readers = expected.into_iter().chain([((0, 0x19), 7)]);
+        assert_eq!(breakable(text, true), with_readers.collect());
     }
 }

@@ -44,6 +44,7 @@ impl ObjectPages {
             peek.look(object, whole, |present| pages.add_all(present, object.is_hugetlb(), &own, eyes))?;
         pages.swapped_bytes = looked.swapped_bytes;
         pages.unwritten_bytes = looked.unwritten_bytes;
+        eyes.blind_poisoned(looked.poisoned_bytes);
         Ok(pages)
     }
 

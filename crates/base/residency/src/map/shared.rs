@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use planish_host::Host;
 use planish_sys::Errno;
-use planish_sys::peek::SharedObject;
+use planish_sys::peek::{self, SharedObject};
 use rustix::process::Pid;
 
 use super::eyes::Eyes;
@@ -70,6 +70,10 @@ pub(crate) struct Objects {
     shared: HashMap<FileId, Kind>,
 }
 
+fn of_pid(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
 /// The file that an area is of, where it is one of its own.
 fn file_of(area: &Area) -> Option<FileId> {
     // All of the kernel's own files (`anon_inode:[io_uring]`) have one inode.
@@ -100,7 +104,8 @@ impl Objects {
         if let Some(known) = self.known.get(&id) {
             return *known;
         }
-        let looked = match eyes.peek.is_some().then(|| leases::forbid(host, &id)) {
+        let writes = || of_pid(pid).is_some_and(|pid| peek::opens_for_writing(pid, &area.range));
+        let looked = match eyes.peek.is_some().then(|| leases::forbid(host, &id, writes())) {
             None => None,
             Some(Some(why)) => {
                 eyes.blind_leased(&area.name, &why);
@@ -148,7 +153,7 @@ impl Objects {
     }
 
     fn look(&mut self, pid: u32, area: &Area, eyes: &mut Eyes) -> planish_sys::Result<Option<usize>> {
-        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
+        let Some(pid) = of_pid(pid) else { return Ok(None) };
         let Some(object) = SharedObject::of_mapping(pid, &area.range)? else { return Ok(None) };
         let Some(peek) = eyes.peek.take() else { return Ok(None) };
         let pages = ObjectPages::look(&peek, &object, eyes);
