@@ -80,6 +80,11 @@ pub enum LatencyError {
     Timer(#[source] std::io::Error),
 }
 
+/// What helps where too little is free: to take what the page cache has would take it from a service that reads it.
+pub(crate) const NO_ROOM: &str = "the page cache counts as used, since to take it would be felt by those who read from \
+                                  it: where it has the memory (buff/cache of free -h), sync and sysctl \
+                                  vm.drop_caches=1 empty it; else end something that holds memory";
+
 impl LatencyError {
     /// Whether the command line is wrong, and not the machine short of something.
     pub fn is_usage(&self) -> bool {
@@ -102,7 +107,7 @@ impl LatencyError {
                 format!("look for a real-time task on CPU {first} or {second}: ps -eLo psr,cls,rtprio,comm")
             }
             Self::Memory(error) => error.cure(),
-            Self::Short { .. } => "end something that holds memory".to_owned(),
+            Self::Short { .. } => NO_ROOM.to_owned(),
             Self::Thread(_) => "raise the limit of threads (ulimit -u, pids.max)".to_owned(),
             Self::Asked(_) => "run it where sched_getaffinity and getcpu are not filtered".to_owned(),
             Self::Timer(_) => "run it where clock_nanosleep is not filtered".to_owned(),

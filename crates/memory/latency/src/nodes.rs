@@ -88,6 +88,7 @@ pub fn measure_nodes(
     let mut cycles: Vec<(u32, Result<Cycle<'_>, String>)> = Vec::new();
     for (node, ground) in &grounds {
         let cycle = match ground {
+            Err(error @ LatencyError::Short { .. }) => Err(format!("{}; {}", told(error), error.cure())),
             Err(error) => Err(told(error)),
             Ok(ground) => lay(ground, &mut rounds.rng),
         };
@@ -343,7 +344,7 @@ mod tests {
         assert!(!figures.cells.is_empty() && figures.pages.is_empty());
         for cell in figures.cells {
             let why = cell.latency_ns.expect_err("there is no room");
-            assert!(why.contains("leaves 262144 bytes"), "{why}");
+            assert!(why.contains("leaves 262144 bytes") && why.contains("page cache"), "{why}");
         }
     }
 }

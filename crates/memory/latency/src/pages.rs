@@ -11,7 +11,7 @@ use planish_topo::Topology;
 
 use crate::Rounds;
 use crate::chase::Cycle;
-use crate::error::LatencyError;
+use crate::error::{LatencyError, NO_ROOM};
 use crate::figure::Figure;
 use crate::pin::on_cpu;
 
@@ -90,7 +90,7 @@ fn arena(page: Page, bytes: u64, node: u32, topology: &Topology) -> Result<Arena
     if bytes < BYTES_MIN {
         let why =
             format!("a {OF_FREE}th of what is free on node {node} is less than {} MiB", BYTES_MIN >> 20);
-        return Err((why, "end something that holds memory".to_owned()));
+        return Err((why, NO_ROOM.to_owned()));
     }
     if let Page::HugeTlb(page_bytes) = page {
         pool_has(page_bytes as u64, bytes, node, topology)?;
@@ -212,6 +212,10 @@ mod tests {
         let cpu = topology.allowed().first().expect("we run somewhere");
         let mut rounds = Rounds { count: 1, spread: Spread::Usual, rng: Rng::new(1) };
         let rows = measure_pages(cpu, &topology, &mut rounds).expect("a CPU that we may use");
-        assert!(rows.iter().all(|row| row.figures.is_err()), "{rows:?}");
+        assert!(!rows.is_empty());
+        for row in rows {
+            let (why, cure) = row.figures.expect_err("there is no room");
+            assert!(why.contains("free on node") && cure.contains("page cache"), "{why}: {cure}");
+        }
     }
 }
