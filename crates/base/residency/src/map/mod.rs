@@ -20,6 +20,7 @@ pub(crate) mod threads;
 mod who;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use planish_host::Host;
 use serde::Serialize;
@@ -28,7 +29,7 @@ use self::eyes::Eyes;
 use self::shared::Objects;
 use crate::maps::{Area, Kind};
 use crate::process::{ResidencyError, shown_as, status};
-use crate::rows::{self, Part, Row};
+use crate::rows::{self, Part, Row, add_part};
 use crate::stat::Stat;
 use crate::status::Status;
 
@@ -39,6 +40,12 @@ pub use self::shared::Object;
 pub use self::threads::ThreadsOn;
 pub(crate) use self::who::above_us;
 pub use self::who::{Who, members, names, processes_named, stat_of};
+
+/// Parts of equal length that a picture has of a large mapping.
+pub const CELLS: usize = 64;
+
+/// Mappings of fewer bytes are not cut: a part would be a page or two.
+pub const CUT_BYTES_MIN: u64 = 1 << 20;
 
 /// Programs that a process may execute while it is looked at, before we give up.
 const TRIES: usize = 4;
@@ -73,6 +80,9 @@ pub struct AreaPages {
     /// Of a private mapping of a file that is mapped shared as well: index of the object that has its pages, but for
     /// those that were written here.
     pub keeper: Option<usize>,
+    /// Of a large private mapping of the first process, what lies in each of its [`CELLS`] equal parts; empty where that
+    /// is not known.
+    pub cells: Vec<Vec<Part>>,
 }
 
 impl AreaPages {
@@ -88,6 +98,30 @@ impl AreaPages {
             swapped_bytes: 0,
             object,
             keeper,
+            cells: Vec::new(),
+        }
+    }
+
+    /// Adds a page of a private mapping, from `start` on; where it has cells, to those that it reaches over, too.
+    fn add(&mut self, start: u64, part: Part) {
+        add_part(&mut self.parts, part);
+        if self.cells.is_empty() {
+            return;
+        }
+        let Range { start: first, end } = self.area.range;
+        let cells = self.cells.len() as u64;
+        let border = |cell: u64| {
+            first + u64::try_from(u128::from(end - first) * u128::from(cell) / u128::from(cells)).unwrap_or(0)
+        };
+        let (mut at, page_end) = (start.max(first), (start + part.bytes).min(end));
+        while at < page_end {
+            let cell = u128::from(at - first) * u128::from(cells) / u128::from(end - first);
+            let mut cell = u64::try_from(cell).expect("a cell");
+            // Rounded down, a border may belong to the cell before it.
+            cell += u64::from(border(cell + 1) <= at);
+            let next = border(cell + 1).min(page_end);
+            add_part(&mut self.cells[cell as usize], Part { bytes: next - at, ..part });
+            at = next;
         }
     }
 }
@@ -137,7 +171,7 @@ impl Map {
         }
         let mut read: Vec<Member> = Vec::with_capacity(members.len());
         for (number, (pid, stat)) in members.into_iter().enumerate() {
-            match Member::read(host, pid, stat, &mut eyes, &mut objects) {
+            match Member::read(host, pid, stat, number == 0, &mut eyes, &mut objects) {
                 Ok(member) => {
                     let threads = threads::read(host, pid, &nodes);
                     read.push(Member { threads, ..member });
@@ -214,11 +248,12 @@ impl Member {
         host: &Host,
         pid: u32,
         mut stat: Stat,
+        draws: bool,
         eyes: &mut Eyes,
         objects: &mut Objects,
     ) -> Result<Self, ResidencyError> {
         for _ in 0..TRIES {
-            let (areas, seen_by) = private::read(host, pid, eyes, objects)?;
+            let (areas, seen_by) = private::read(host, pid, draws, eyes, objects)?;
             let (mut areas, status) = (areas, status(host, pid)?);
             if seen_by == SeenBy::PagemapScan {
                 bound_swap(&mut areas, status.swap_bytes);
@@ -240,6 +275,31 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_is_in_the_cells_that_it_reaches_over() {
+        let area = crate::maps::parse_maps("1000-65000 rw-p 0 0:0 0\n").unwrap().remove(0);
+        let whole = area.bytes();
+        let mut pages = AreaPages { cells: vec![Vec::new(); 7], ..AreaPages::new(area, None) };
+        let part = |node, bytes| Part {
+            backing: crate::smaps::Backing::Base,
+            node: Some(node),
+            page_bytes: 4096,
+            bytes,
+            estimated: false,
+        };
+        for page in 0..whole / 4096 {
+            pages.add(0x1000 + page * 4096, part(u32::from(page >= 50), 4096));
+        }
+        let sum = |parts: &[Part]| parts.iter().map(|part| part.bytes).sum::<u64>();
+        assert_eq!((pages.cells.len(), sum(&pages.parts)), (7, whole));
+        assert!(pages.cells.iter().all(|cell| sum(cell).abs_diff(whole / 7) <= 1), "{:?}", pages.cells);
+        let of_node =
+            |node| pages.cells.iter().filter(move |cell| cell.iter().all(|it| it.node == Some(node)));
+        assert_eq!((of_node(0).count(), of_node(1).count()), (3, 3), "and one is of both");
+        pages.add(0x1000, part(2, 2 << 20));
+        assert_eq!(pages.cells.iter().map(|cell| sum(cell)).sum::<u64>(), 2 * whole, "cut at the end");
+    }
 
     #[test]
     fn marks_in_page_tables_are_not_in_swap() {

@@ -16,7 +16,7 @@ use rustix::process::Pid;
 use super::eyes::{Eyes, told};
 use super::join::{Piece, join};
 use super::shared::Objects;
-use super::{AreaPages, SeenBy};
+use super::{AreaPages, CELLS, CUT_BYTES_MIN, SeenBy};
 use crate::maps::{Area, parse_maps};
 use crate::process::{Process, ResidencyError, failed, shown_as};
 use crate::rows::{Part, add_part};
@@ -25,17 +25,19 @@ use crate::smaps::{Backing, Region};
 /// Pages that are asked about in one call: a chunk of work whatever the size of the process.
 const PAGES_PER_CALL: usize = 16 << 10;
 
-/// Reads the mappings of a process and what lies in them; parts of `objects` that it maps are noted there.
+/// Reads the mappings of a process and what lies in them; parts of `objects` that it maps are noted there. `draws`: where
+/// in a large mapping, too.
 pub(crate) fn read(
     host: &Host,
     pid: u32,
+    draws: bool,
     eyes: &mut Eyes,
     objects: &mut Objects,
 ) -> Result<(Vec<AreaPages>, SeenBy), ResidencyError> {
     let pid = shown_as(host, pid);
     if host.is_live() {
         match Walk::open(pid) {
-            Ok(walk) => match walk.run(host, eyes, objects) {
+            Ok(walk) => match walk.run(host, draws, eyes, objects) {
                 Err(Blocked::Process(error)) => return Err(error),
                 Err(Blocked::Means(error)) => blind(eyes, &error),
                 Ok(areas) => return Ok((areas, SeenBy::PagemapScan)),
@@ -168,7 +170,13 @@ impl Walk {
         Ok(Self { pid, raw, pagemap: Pagemap::open(Some(raw))?, pools: HashMap::new(), smaps: None })
     }
 
-    fn run(mut self, host: &Host, eyes: &mut Eyes, objects: &mut Objects) -> Result<Vec<AreaPages>, Blocked> {
+    fn run(
+        mut self,
+        host: &Host,
+        draws: bool,
+        eyes: &mut Eyes,
+        objects: &mut Objects,
+    ) -> Result<Vec<AreaPages>, Blocked> {
         let process = self.pid.to_string();
         let path = format!("/proc/{process}/maps");
         let text = host.read_lossy(&path).map_err(|error| Blocked::Process(failed(&process, error)))?;
@@ -184,6 +192,9 @@ impl Walk {
         objects.note(&areas);
         let object = |area: &Area| AreaPages::new(area.clone(), objects.find(host, self.pid, area, eyes));
         let mut found: Vec<AreaPages> = areas.iter().map(object).collect();
+        let is_drawn =
+            |pages: &&mut AreaPages| draws && !pages.area.is_shared() && pages.area.bytes() >= CUT_BYTES_MIN;
+        found.iter_mut().filter(is_drawn).for_each(|pages| pages.cells = vec![Vec::new(); CELLS]);
         let mut chunk = Chunk::default();
         for piece in join(&areas, &runs) {
             let run = runs.partition_point(|run| run.range.end <= piece.range.start);
@@ -306,7 +317,7 @@ impl Walk {
             let bytes = eyes.count_once(*frame, entry.bytes / eyes.base_bytes) * eyes.base_bytes;
             if bytes > 0 {
                 let part = Part { backing, node, page_bytes, bytes, estimated: false };
-                add_part(&mut area.parts, part);
+                area.add(*address as u64, part);
                 if !entry.of_file {
                     add_part(&mut area.own, part);
                 }

@@ -45,6 +45,10 @@ fn shared_memory_is_what_is_in_it_and_private_memory_what_the_kernel_says() {
     let resident: u64 = private.parts.iter().map(|part| part.bytes).sum();
     assert!(resident >= 8 << 20, "{private:?}");
     assert!(private.parts.iter().all(|part| part.backing == Backing::Base && part.node.is_some()));
+    if map.members[0].seen_by == SeenBy::PagemapScan {
+        let in_cells: u64 = private.cells.iter().flatten().map(|part| part.bytes).sum();
+        assert_eq!((private.cells.len(), in_cells), (planish_residency::CELLS, resident), "{private:?}");
+    }
 
     // Everything that only this process maps, against the kernel's own sum.
     let process = Process::read(&Host::live(), actor.pid()).unwrap();

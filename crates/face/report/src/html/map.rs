@@ -1,6 +1,6 @@
 //! A map as one HTML page: the address space by node and page size, then the figures behind it.
 //!
-//! Each area of the address space is a strip, in the order of addresses. A large shared area is cut into equal
+//! Each area of the address space is a strip, in the order of addresses. A large area of one mapping is cut into equal
 //! cells, left to right as its bytes lie, each filled as far as it has memory; of other areas only sums are known,
 //! and their strip is as long as they are large. A colour is a node and a pattern is a page size; neither is told by
 //! the drawing alone. The page holds the whole report, as the page of a trial holds its outcome (see [`markup`]).

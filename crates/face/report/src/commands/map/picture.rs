@@ -1,6 +1,6 @@
 //! The address space of a process as a picture has it: its mappings in order, the large ones cut into cells.
 
-use planish_residency::{AreaPages, Map, Part};
+use planish_residency::{AreaPages, CELLS, CUT_BYTES_MIN, Map, Part};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -8,10 +8,6 @@ use super::{MapBacking, MapKind};
 
 /// Areas of a picture: the ones with most memory.
 const AREAS_MAX: usize = 48;
-/// Cells that a large shared area is cut into.
-const CELLS: u64 = 64;
-/// Areas of fewer bytes are not cut: a cell would be a page.
-const CUT_BYTES_MIN: u64 = 1 << 20;
 
 /// Resident memory on pages of one size on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -43,7 +39,7 @@ pub struct MapArea {
     pub name: String,
     /// What of them is in memory.
     pub parts: Vec<MapPart>,
-    /// Of a large shared area, what is in memory in each of its equal cells; empty for others.
+    /// Of a large area of one mapping, what is in memory in each of its equal cells; empty for others.
     pub cells: Vec<Vec<MapPart>>,
 }
 
@@ -102,10 +98,7 @@ fn area(map: &Map, group: &[AreaPages]) -> (u64, MapArea) {
             add(&mut parts, part);
         }
     }
-    let by_place = group[0].object.is_some_and(|object| map.objects[object].pages.tells_places());
-    let cut = group.len() == 1 && by_place && first.bytes() >= CUT_BYTES_MIN;
-    let cells = if cut { CELLS } else { 0 };
-    let cell = |cell| parts_of(map, &group[0], cell..cell + 1, CELLS);
+    let cells = if group.len() == 1 { cells_of(map, &group[0]) } else { Vec::new() };
     let area = MapArea {
         start: format!("{:x}", first.range.start),
         end: format!("{:x}", last.range.end),
@@ -114,9 +107,19 @@ fn area(map: &Map, group: &[AreaPages]) -> (u64, MapArea) {
         kind: first.kind.into(),
         name: first.name.clone(),
         parts,
-        cells: (0..cells).map(cell).collect(),
+        cells,
     };
     (first.range.start, area)
+}
+
+/// What is in memory in each of the cells of a large mapping, where places are known.
+fn cells_of(map: &Map, pages: &AreaPages) -> Vec<Vec<MapPart>> {
+    let by_place = pages.object.is_some_and(|object| map.objects[object].pages.tells_places());
+    if !by_place || pages.area.bytes() < CUT_BYTES_MIN {
+        return pages.cells.iter().map(|cell| cell.iter().map(MapPart::from).collect()).collect();
+    }
+    let count = CELLS as u64;
+    (0..count).map(|cell| parts_of(map, pages, cell..cell + 1, count)).collect()
 }
 
 /// What is in memory in the cells `range` of `of` equal ones; of private memory only the whole is known.
