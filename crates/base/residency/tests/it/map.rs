@@ -129,6 +129,67 @@ fn looking_disturbs_nobody() {
     assert_eq!((counters(&actor), pools()), (before, pools_before));
 }
 
+/// What each node has of a kind of memory, by the kernel's own files.
+#[expect(clippy::disallowed_methods, reason = "a test asks the kernel itself")]
+fn of_nodes(key: &str) -> Option<Vec<(u32, u64)>> {
+    let folder = "/sys/devices/system/node";
+    let names =
+        std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut nodes: Vec<u32> = names.filter_map(|name| name.strip_prefix("node")?.parse().ok()).collect();
+    nodes.sort_unstable();
+    let bytes = |node: u32| {
+        let text = std::fs::read_to_string(format!("{folder}/node{node}/meminfo")).ok()?;
+        let line = text.lines().find_map(|line| line.split_once(&format!(" {key}:")))?;
+        let kilobytes: u64 = line.1.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some((node, kilobytes << 10))
+    };
+    nodes.into_iter().map(bytes).collect()
+}
+
+/// What a process has shared and private is what its nodes have gained since before it. Others take and give memory
+/// meanwhile, shared memory seldom: of ten rounds one must be right in it. Private memory is compared in rounds in which
+/// nobody else changed it while nothing was done.
+#[test]
+fn sums_of_nodes_are_what_the_nodes_have_gained() {
+    let test = "sums_of_nodes_are_what_the_nodes_have_gained";
+    let (shared, private) = (96u64 << 20, 96u64 << 20);
+    // The kernel counts by CPU, in batches; the program itself has a few MiB.
+    let slack = 8 << 20;
+    let now = || Some((of_nodes("Shmem")?, of_nodes("AnonPages")?));
+    let (mut is_shared_right, mut is_private_right) = (false, false);
+    for _ in 0..10 {
+        let Some((_, idle)) = now() else { return planish_skip::skip(test, "no meminfo of nodes") };
+        std::thread::sleep(Duration::from_millis(100));
+        let Some((shmem, anon)) = now() else { return planish_skip::skip(test, "no meminfo of nodes") };
+        let actor = Actor::start(&format!("shared {shared} {private}"));
+        let Some((shmem_then, anon_then)) = now() else { continue };
+        let map = map_of(actor.pid());
+        if !sees_shared(test, &map) {
+            return;
+        }
+        let object = |node: u32| -> u64 {
+            let parts = map.objects.iter().filter(|object| object.looked).flat_map(|object| object.parts());
+            parts.filter(|part| part.node == Some(node)).map(|part| part.bytes).sum()
+        };
+        let own = |node: u32| -> u64 {
+            let parts = map.members[0].areas.iter().flat_map(|pages| &pages.own);
+            parts.filter(|part| part.node == Some(node)).map(|part| part.bytes).sum()
+        };
+        let is_near = |before: &[(u32, u64)], after: &[(u32, u64)], told: &dyn Fn(u32) -> u64| {
+            let mut nodes = before.iter().zip(after);
+            nodes.all(|((node, before), (_, after))| after.abs_diff(before + told(*node)) <= slack)
+        };
+        assert!(shmem.iter().map(|(node, _)| object(*node)).sum::<u64>() >= shared);
+        is_shared_right |= is_near(&shmem, &shmem_then, &object);
+        is_private_right |= is_near(&idle, &anon, &|_| 0) && is_near(&anon, &anon_then, &own);
+        if is_shared_right && is_private_right {
+            return;
+        }
+    }
+    assert!(is_shared_right, "shared memory of ten rounds is not what the nodes have gained");
+    planish_skip::skip(test, "others change private memory all the time: shared memory alone was compared");
+}
+
 #[test]
 fn memory_that_is_allocated_and_not_written_is_told() {
     let test = "memory_that_is_allocated_and_not_written_is_told";
