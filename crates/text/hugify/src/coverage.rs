@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use planish_host::Host;
-use planish_residency::{Process, Region};
+use planish_residency::{Process, Region, shown_as};
 use planish_sys::Errno;
 use planish_sys::pagemap::{Filled, Pagemap};
 
@@ -101,10 +101,16 @@ pub fn runners(host: &Host, path: &str, is_library: bool) -> Vec<u32> {
     let pids = host.list("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let runs = |pid: &u32| {
         if !is_library {
-            return host.read_link(&format!("/proc/{pid}/exe")).is_some_and(|exe| exe == path);
+            let exe = |pid: u32| host.read_link(&format!("/proc/{pid}/exe"));
+            // One whose first thread has ended shows its program by another one.
+            let exe =
+                exe(*pid).or_else(|| Some(shown_as(host, *pid)).filter(|shown| shown != pid).and_then(exe));
+            return exe.is_some_and(|exe| exe == path);
         }
-        let maps = host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
-        maps.lines().any(|line| line.ends_with(path) && line.contains(" r-xp "))
+        let maps = |pid: u32| host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
+        let own = maps(*pid);
+        let text = if own.is_empty() { maps(shown_as(host, *pid)) } else { own };
+        text.lines().any(|line| line.ends_with(path) && line.contains(" r-xp "))
     };
     pids.filter(runs).collect()
 }
@@ -133,10 +139,12 @@ pub fn refuse_patched(
 fn compare(host: &Host, pid: u32, path: &str, image: &Image, bytes: &[u8]) -> Result<(), HugifyError> {
     let process = Process::read(host, pid)?;
     let Some(base) = base_of(&process.regions, path, image, host.page_bytes()) else { return Ok(()) };
-    let raw = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let shown = shown_as(host, pid);
+    let raw = i32::try_from(shown).ok().and_then(rustix::process::Pid::from_raw);
     let mut pagemap = Pagemap::open(raw)?;
-    let failed = |source| HugifyError::File { what: "read", path: format!("/proc/{pid}/mem").into(), source };
-    let memory = File::open(format!("/proc/{pid}/mem")).map_err(failed)?;
+    let failed =
+        |source| HugifyError::File { what: "read", path: format!("/proc/{shown}/mem").into(), source };
+    let memory = File::open(format!("/proc/{shown}/mem")).map_err(failed)?;
     for (segment, range) in image.text().zip(text_at(image, base)) {
         let down = |at: u64| at / host.page_bytes() * host.page_bytes();
         let mut runs = Vec::new();

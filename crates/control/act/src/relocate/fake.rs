@@ -48,6 +48,8 @@ pub(super) struct Fake {
     pub cpuset: RefCell<Option<CpuSet>>,
     /// Whether its files cannot be read at this moment.
     pub unreadable: Cell<bool>,
+    /// Bytes that its status has in swap.
+    pub swap: Cell<Option<u64>>,
     /// A node without any room.
     pub full: Cell<Option<u32>>,
     /// A moment, and how long each move takes.
@@ -67,6 +69,7 @@ impl Fake {
             pages: RefCell::new(pages.into_iter().collect()),
             areas: RefCell::new(vec![mapped]),
             threads: RefCell::default(),
+            swap: Cell::default(),
             identity: Cell::new(Some(Identity {
                 pid: 77,
                 start_ticks: 5,
@@ -183,6 +186,10 @@ impl Process for Handle<'_> {
             return Err(unreadable());
         }
         Ok(self.0.areas.borrow().clone())
+    }
+
+    fn swapped_bytes(&self) -> Result<Option<u64>, RelocateError> {
+        Ok(self.0.swap.get())
     }
 
     fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, RelocateError> {

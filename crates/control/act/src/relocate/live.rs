@@ -42,14 +42,17 @@ impl Processes for LiveProcesses {
             Err(error) if error.errno() == Some(Errno::SRCH) => return Ok(None),
             Err(error) => return Err(refused(error)),
         };
+        // Where the first thread has ended and others go on, they have the memory, and /proc shows it by them.
+        let shown = planish_residency::shown_as(&self.host, pid);
+        let memory = i32::try_from(shown).ok().and_then(Pid::from_raw).unwrap_or(raw);
         // Opened once: it stays with the address space that the process has now.
-        let pagemap = match Pagemap::open(Some(raw)) {
+        let pagemap = match Pagemap::open(Some(memory)) {
             Ok(pagemap) => RefCell::new(pagemap),
             Err(error) if matches!(error.errno(), Some(Errno::NOENT | Errno::SRCH)) => return Ok(None),
             Err(error) => return Err(refused(error)),
         };
         let spaces = self.spaces()?;
-        Ok(Some(Box::new(LiveProcess { host: &self.host, pid, raw, spaces, handle, pagemap })))
+        Ok(Some(Box::new(LiveProcess { host: &self.host, pid, shown, memory, spaces, handle, pagemap })))
     }
 
     fn spaces(&self) -> Result<Spaces, RelocateError> {
@@ -121,7 +124,10 @@ fn high_pages(zoneinfo: &str, node: u32) -> u64 {
 struct LiveProcess<'a> {
     host: &'a Host,
     pid: u32,
-    raw: Pid,
+    /// The number of a thread that has not ended, by which its memory is asked for: its own but for a process whose first
+    /// thread has.
+    shown: u32,
+    memory: Pid,
     spaces: Spaces,
     handle: OwnedFd,
     pagemap: RefCell<Pagemap>,
@@ -130,17 +136,22 @@ struct LiveProcess<'a> {
 impl LiveProcess<'_> {
     fn sort(&self, error: planish_sys::Error) -> RelocateError {
         match error.errno() {
-            Some(Errno::SRCH) => RelocateError::Ended { pid: self.pid },
+            Some(Errno::SRCH) if self.is_whole() => RelocateError::Ended { pid: self.pid },
             _ => RelocateError::Refused { pid: self.pid, source: error },
         }
     }
 
     fn read(&self, name: &str) -> Result<String, RelocateError> {
-        let path = format!("/proc/{}/{name}", self.pid);
+        let path = format!("/proc/{}/{name}", self.shown);
         self.host.read_lossy(&path).map_err(|source| match source {
-            source if has_ended(&source) => RelocateError::Ended { pid: self.pid },
+            source if has_ended(&source) && self.is_whole() => RelocateError::Ended { pid: self.pid },
             source => self.unread(source),
         })
+    }
+
+    /// Whether its memory is shown by its own number, which is there until it ends.
+    fn is_whole(&self) -> bool {
+        self.shown == self.pid
     }
 
     fn unread(&self, source: ReadError) -> RelocateError {
@@ -173,7 +184,9 @@ impl Process for LiveProcess<'_> {
             Err(ResidencyError::NoProcess { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let (layout, mark) = (stat.layout, process::exec_mark(self.raw));
+        // Of a thread that ends meanwhile, the others go on: that is no end of the process.
+        let layout = if self.is_whole() { stat.layout } else { stat_of(self.host, self.shown)?.layout };
+        let mark = process::exec_mark(self.memory);
         let spaces = self.spaces;
         Ok(Some(Identity { pid: self.pid, start_ticks: stat.start_ticks, layout, mark, spaces }))
     }
@@ -218,6 +231,13 @@ impl Process for LiveProcess<'_> {
         Ok(mapped.collect())
     }
 
+    fn swapped_bytes(&self) -> Result<Option<u64>, RelocateError> {
+        let status = self.read("status")?;
+        let swapped = status.lines().find_map(|line| line.strip_prefix("VmSwap:"));
+        let kilobytes = swapped.and_then(|text| text.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+        Ok(kilobytes.and_then(|kilobytes| kilobytes.checked_mul(1024)))
+    }
+
     fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, RelocateError> {
         let mut runs = Vec::new();
         self.pagemap.borrow_mut().runs(range, &mut runs).map_err(|error| self.sort(error))?;
@@ -225,11 +245,11 @@ impl Process for LiveProcess<'_> {
     }
 
     fn pages_at(&self, addresses: &[u64]) -> Result<Vec<PageAt>, RelocateError> {
-        policy::pages_at(Some(self.raw), &ours(addresses)).map_err(|error| self.sort(error))
+        policy::pages_at(Some(self.memory), &ours(addresses)).map_err(|error| self.sort(error))
     }
 
     fn move_pages(&self, addresses: &[u64], nodes: &[u32]) -> Result<Vec<PageAt>, RelocateError> {
-        policy::move_pages(Some(self.raw), &ours(addresses), nodes).map_err(|error| self.sort(error))
+        policy::move_pages(Some(self.memory), &ours(addresses), nodes).map_err(|error| self.sort(error))
     }
 
     fn threads(&self) -> Result<Vec<Thread>, RelocateError> {
@@ -272,7 +292,10 @@ impl Process for LiveProcess<'_> {
         let Some(tid) = i32::try_from(thread).ok().and_then(Pid::from_raw) else {
             return Err(RelocateError::Ended { pid: self.pid });
         };
-        affinity::set(Some(tid), cpus).map_err(|error| self.sort(error))
+        affinity::set(Some(tid), cpus).map_err(|error| match error.errno() {
+            Some(Errno::SRCH) => RelocateError::Ended { pid: self.pid },
+            _ => self.sort(error),
+        })
     }
 }
 
@@ -313,6 +336,8 @@ fn areas_of(smaps: &str) -> Result<(Vec<Area>, Vec<LockedAndPool>), String> {
 mod tests {
     use std::os::unix::ffi::OsStrExt;
 
+    use planish_sys::pagemap::Filled;
+
     use super::*;
 
     #[test]
@@ -346,6 +371,47 @@ mod tests {
         child.wait().expect("ours");
         let areas = areas.expect("seen").expect("read");
         assert!(is_mapped(&areas), "{areas:?}");
+    }
+
+    /// `pthread_exit` in `main`: /proc shows no memory by the number of such a process, and it has all of it.
+    #[test]
+    fn a_process_whose_first_thread_has_ended_has_its_memory() {
+        let test = "a_process_whose_first_thread_has_ended_has_its_memory";
+        let exit = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
+        let lines = [
+            "import ctypes, threading, time",
+            "held = bytearray(b'x' * (8 << 20))",
+            "threading.Thread(target=lambda: (print('ready', flush=True), time.sleep(60))).start()",
+            &format!("ctypes.CDLL(None).syscall({exit}, 0)"),
+        ];
+        let mut program = std::process::Command::new("python3");
+        program.args(["-c", &lines.join("\n")]).stdout(std::process::Stdio::null());
+        let Ok(mut child) = program.spawn() else { return planish_skip::skip(test, "no python3") };
+        let (processes, host) = (LiveProcesses::default(), Host::live());
+        let status = || host.read_lossy(&format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        while !status().contains("State:\tZ") && std::time::Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let looked = (|| {
+            let process = processes.open(child.id())?.expect("it lives");
+            let identity = process.identity()?.expect("it lives");
+            let areas = process.areas()?;
+            let mut runs = Vec::new();
+            for area in areas.iter().filter(|area| area.name != "[vsyscall]") {
+                runs.extend(process.runs(area.range.clone())?);
+            }
+            let first = [runs.iter().find(|run| run.filled == Filled::Base).expect("pages").range.start];
+            let at = process.pages_at(&first)?;
+            Ok::<_, RelocateError>((identity, areas.len(), runs, at))
+        })();
+        child.kill().expect("ours");
+        child.wait().expect("ours");
+        let (identity, areas, runs, at) = looked.expect("it is ours");
+        assert_eq!(identity.pid, child.id());
+        assert!(identity.layout != (0, 0) && areas > 10, "{identity:?} {areas}");
+        let bytes: u64 = runs.iter().map(|run| run.range.end - run.range.start).sum();
+        assert!(bytes >= 8 << 20 && matches!(at[0], PageAt::Node(_)), "{bytes} {at:?}");
     }
 
     #[test]

@@ -244,6 +244,14 @@ pub trait Process {
     /// It has ended, or may not be seen.
     fn mapped(&self) -> Result<Vec<Mapped>, RelocateError>;
 
+    /// Bytes of it that are in swap; `None` where that is not told.
+    ///
+    /// # Errors
+    /// It has ended, or may not be seen.
+    fn swapped_bytes(&self) -> Result<Option<u64>, RelocateError> {
+        Ok(None)
+    }
+
     /// Its pages that are there or in swap, by its page tables.
     ///
     /// # Errors

@@ -13,6 +13,12 @@ use super::{Extent, Mapped, Pages, Process, Processes, Reasons, RelocateError, t
 /// Pages that are asked about in one call.
 const PAGES_PER_CALL: u64 = 16 << 10;
 
+/// Why what is in swap stays.
+const IN_SWAP: &str = "in swap: it comes back to the node of the thread that asks for it";
+/// Page tables call swapped whatever entry is no page; as far as the process has nothing in swap, it has no memory.
+const MARKED: &str = "marked in the page tables, with no memory behind it: write protection by userfaultfd, or pages \
+                      that failed";
+
 /// What is to be moved.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
@@ -86,16 +92,14 @@ pub fn survey(
         // Threads alone: nothing of its memory is looked at, which costs it something, and needs NUMA.
         return Ok(survey);
     }
+    let mut marked = 0;
     for mapped in process.mapped()?.iter().filter(|mapped| wish.kinds.contains(&mapped.area.kind)) {
         let runs = process.runs(mapped.area.range.clone())?;
         let bytes = |wanted: fn(Filled) -> bool| -> u64 {
             let runs = runs.iter().filter(|run| wanted(run.filled));
             runs.map(|run| run.range.end - run.range.start).sum()
         };
-        survey.stay(
-            "in swap: it comes back to the node of the thread that asks for it",
-            bytes(|filled| filled == Filled::Swapped),
-        );
+        marked += bytes(|filled| filled == Filled::Swapped);
         let resident = bytes(|filled| matches!(filled, Filled::Base | Filled::Huge));
         let kept = kept(mapped, wish);
         if resident == 0 {
@@ -109,6 +113,9 @@ pub fn survey(
             survey.areas.push((mapped.area.range.clone(), mapped.area.name.clone()));
         }
     }
+    let swapped = if marked > 0 { process.swapped_bytes()?.unwrap_or(marked).min(marked) } else { 0 };
+    survey.stay(IN_SWAP, swapped);
+    survey.stay(MARKED, marked - swapped);
     Ok(survey)
 }
 

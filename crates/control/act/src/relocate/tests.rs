@@ -101,6 +101,22 @@ fn what_stays_is_told_with_its_reason() {
     assert!(reasons[0].starts_with("in use") && reasons[1].starts_with("shared"), "{reasons:?}");
 }
 
+/// A page that is marked for write protection looks swapped to the page tables, on a machine without swap as well.
+#[test]
+fn a_mark_without_memory_is_not_called_swap() {
+    let swapped = || Page { swapped: true, ..page(0) };
+    let fake = Fake::new([(START, page(1)), (START + BASE, swapped()), (START + 2 * BASE, swapped())]);
+    for (swap, in_swap, marked) in [(None, 2, 0), (Some(1 << 30), 2, 0), (Some(BASE), 1, 1), (Some(0), 0, 2)]
+    {
+        fake.swap.set(swap);
+        let (found, _) = surveyed(&fake, &to(&[1]));
+        let told = |begin: &str| -> u64 {
+            found.stays.iter().filter(|(reason, _)| reason.starts_with(begin)).map(|(_, bytes)| bytes).sum()
+        };
+        assert_eq!((told("in swap"), told("marked")), (in_swap * BASE, marked * BASE), "{swap:?}");
+    }
+}
+
 #[test]
 fn a_pinned_page_keeps_no_other_one() {
     let mut some = pages(&[0; 6]);

@@ -141,6 +141,36 @@ fn a_copy_in_huge_pieces_is_mapped_so_by_every_process_that_starts() {
     end(child);
 }
 
+/// /proc shows the program and the libraries of such a process by a thread that has not ended.
+#[test]
+fn who_runs_a_program_with_its_first_thread_ended_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    for pid in ["7", "9"] {
+        write(&format!("proc/{pid}/status"), "Name:\tdb\nState:\tZ (zombie)\n");
+        write(&format!("proc/{pid}/maps"), "");
+        write(&format!("proc/{pid}/task/{pid}/stat"), "");
+    }
+    write("proc/7/task/8/stat", "");
+    write("proc/8/status", "Name:\tworker\nState:\tS (sleeping)\n");
+    write("proc/8/maps", "1000-2000 r-xp 00000000 fe:00 6 /lib/libdb.so\n");
+    std::os::unix::fs::symlink("/bin/db", folder.path().join("proc/8/exe")).unwrap();
+    let host = Host::open(folder.path()).unwrap();
+    // No listing of /proc has a thread: here it has one, and it would be found twice.
+    let found = |path: &str, is_library: bool| {
+        let mut pids = runners(&host, path, is_library);
+        pids.retain(|pid| *pid != 8);
+        pids
+    };
+    assert_eq!(found("/bin/db", false), [7], "and 9 has ended with all of it");
+    assert_eq!(found("/lib/libdb.so", true), [7]);
+    assert!(found("/bin/other", false).is_empty());
+}
+
 #[test]
 fn a_file_that_nobody_uses_is_warmed_and_a_cold_one_is_only_looked_at() {
     let test = "a_file_that_nobody_uses_is_warmed_and_a_cold_one_is_only_looked_at";
