@@ -50,8 +50,8 @@ const WINDOW_BYTES: u64 = 1 << 30;
 /// Pages from a pool that are mapped at a time at most.
 const WINDOW_PAGES: u64 = 4096;
 
-/// Bytes that are taken for data where there is some: mincore(2) knows the holes in them, and tells those of 512 pages in
-/// the time of a few calls. A file whose every other page is a hole has as many extents as pages.
+/// Bytes that are taken for data where there is some: mincore(2) knows the holes in them, and tells those of 512 pages
+/// in the time of a few calls. A file whose every other page is a hole has as many extents as pages.
 const STRIDE: u64 = 2 << 20;
 
 /// UFFDIO_CONTINUE_MODE_DONTWAKE in include/uapi/linux/userfaultfd.h: nobody waits for these pages.
@@ -135,8 +135,8 @@ fn private_pages_of_a_pool_are_sound() -> bool {
     matches!((numbers.next(), numbers.next()), (Some(Ok(major)), Some(Ok(minor))) if (major, minor) >= (6, 1))
 }
 
-/// Whether [`SharedObject::of_mapping`] opens what is mapped for writing, too: of a pool, by kernels before 6.1. Such an
-/// open breaks every lease, of readers as well.
+/// Whether [`SharedObject::of_mapping`] opens what is mapped for writing, too: of a pool, by kernels before 6.1. Such
+/// an open breaks every lease, of readers as well.
 #[must_use]
 pub fn opens_for_writing(pid: Pid, range: &Range<u64>) -> bool {
     let is_of_pool = || matches!(file_system_of(pid, range), Ok(FileSystem::Hugetlbfs { .. }));

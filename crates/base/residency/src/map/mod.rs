@@ -80,8 +80,8 @@ pub struct AreaPages {
     /// Of a private mapping of a file that is mapped shared as well: index of the object that has its pages, but for
     /// those that were written here.
     pub keeper: Option<usize>,
-    /// Of a large private mapping of the first process, what lies in each of its [`CELLS`] equal parts; empty where that
-    /// is not known.
+    /// Of a large private mapping of the first process, what lies in each of its [`CELLS`] equal parts; empty where
+    /// that is not known.
     pub cells: Vec<Vec<Part>>,
 }
 

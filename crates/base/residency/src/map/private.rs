@@ -25,8 +25,8 @@ use crate::smaps::{Backing, Region};
 /// Pages that are asked about in one call: a chunk of work whatever the size of the process.
 const PAGES_PER_CALL: usize = 16 << 10;
 
-/// Reads the mappings of a process and what lies in them; parts of `objects` that it maps are noted there. `draws`: where
-/// in a large mapping, too.
+/// Reads the mappings of a process and what lies in them; parts of `objects` that it maps are noted there. `draws`:
+/// where in a large mapping, too.
 pub(crate) fn read(
     host: &Host,
     pid: u32,

@@ -147,8 +147,8 @@ fn of_nodes(key: &str) -> Option<Vec<(u32, u64)>> {
 }
 
 /// What a process has shared and private is what its nodes have gained since before it. Others take and give memory
-/// meanwhile, shared memory seldom: of ten rounds one must be right in it. Private memory is compared in rounds in which
-/// nobody else changed it while nothing was done.
+/// meanwhile, shared memory seldom: of ten rounds one must be right in it. Private memory is compared in rounds in
+/// which nobody else changed it while nothing was done.
 #[test]
 fn sums_of_nodes_are_what_the_nodes_have_gained() {
     let test = "sums_of_nodes_are_what_the_nodes_have_gained";
@@ -206,7 +206,7 @@ fn memory_that_is_allocated_and_not_written_is_told() {
     assert!(map.unseen.iter().any(|unseen| unseen.what.starts_with(&what)), "{:?}", map.unseen);
 }
 
-/// The tree of a process as one sees it who may ask for the nodes of its pages, and neither for frames nor for segments.
+/// The tree of a process as one sees it who may ask for the nodes of its pages, and for no frames and no segments.
 fn without_rights(pid: u32) -> Result<Map, rustix::io::Errno> {
     let looked = std::thread::spawn(move || {
         // The raw call changes this thread only, which ends after the look.

@@ -124,8 +124,8 @@ fn high_pages(zoneinfo: &str, node: u32) -> u64 {
 struct LiveProcess<'a> {
     host: &'a Host,
     pid: u32,
-    /// The number of a thread that has not ended, by which its memory is asked for: its own but for a process whose first
-    /// thread has.
+    /// The number of a thread that has not ended, by which its memory is asked for: its own but for a process whose
+    /// first thread has.
     shown: u32,
     memory: Pid,
     spaces: Spaces,

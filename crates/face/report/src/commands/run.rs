@@ -90,8 +90,8 @@ pub struct RunInstance {
     pub exit: Option<u8>,
     /// Whether its memory was looked at: a program may end before.
     pub seen: bool,
-    /// Seconds from the start to the look that is told here: what it started or mapped later is not in it. Null where it
-    /// was not looked at.
+    /// Seconds from the start to the look that is told here: what it started or mapped later is not in it. Null where
+    /// it was not looked at.
     pub looked_after_s: Option<f64>,
     /// Shared segments that were placed.
     pub segments: Vec<RunSegment>,
