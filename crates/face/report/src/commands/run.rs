@@ -156,7 +156,7 @@ impl RunInstance {
         }
         for private in self.private.iter().filter(|private| !private.shares.is_empty()) {
             let local =
-                private.local_share.map(|share| format!("{:.1} % by where it ran last", share * 100.0));
+                private.local_share.map(|share| format!("{:.1} % local by where it ran last", share * 100.0));
             table.row([
                 format!("private of {}", private.pid).into(),
                 units::bytes(private.shares.iter().map(|share| share.resident_bytes).sum()).into(),
