@@ -20,6 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
     let options = ImportOptions { format, program, event: None };
     let _ = perf_data::overview(samples);
     let _ = perf_data::contention(samples, &mut |_, _| None);
+    let _ = perf_data::Traces::read(samples, &PROGRAM, None).map(|traces| traces.text());
     if let Ok(imported) = import(samples, &options) {
         // What was read can be written, and reads the same.
         let text = file::write(&imported.profile);

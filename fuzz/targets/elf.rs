@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use planish_profile::{Allows, Program, build_id, marked_range};
+use planish_profile::{Allows, Program, Rewritable, build_id, marked_range, same_outside};
 use std::io::Cursor;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -20,6 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(Some(range)) = marked_range(&program, bytes) {
         assert!(range.start < range.end);
     }
+    if let Ok(found) = Rewritable::parse(bytes, &program) {
+        assert!(found.label_tables.iter().all(|index| (*index as usize) < program.functions().len()));
+    }
+    let _ = same_outside(bytes, bytes);
     let _ = build_id(Cursor::new(bytes));
     let _ = (program.by_name("main/a.c/1"), program.address_of(64), program.holds_code(u64::MAX));
 });

@@ -29,6 +29,7 @@ pub mod perf_data;
 mod profile;
 mod program;
 mod read;
+mod rewrite;
 
 pub use allows::{Allows, FileKind, marked_range};
 pub use error::ProfileError;
@@ -38,3 +39,4 @@ pub use pages::{HotPages, hot_pages, share_where};
 pub use profile::{CallProfile, Edge, Edges, Function, Weights, Window};
 pub use program::{Program, ProgramFunction, Segment, build_id};
 pub use read::{Format, ImportOptions, Imported, import};
+pub use rewrite::{Departed, Rewritable, Rewritten, same_outside};

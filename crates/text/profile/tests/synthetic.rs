@@ -1,6 +1,6 @@
 //! What this kind of machine cannot record, written by hand: branch stacks, group reads, several events, exec.
 
-use planish_profile::perf_data::{ObjectFile, contention};
+use planish_profile::perf_data::{ObjectFile, Traces, contention};
 use planish_profile::{Edges, ImportOptions, Imported, ProfileError, Program, Weights, import};
 
 const IP: u64 = 1;
@@ -105,6 +105,34 @@ fn branch_stacks_are_calls() {
     let calls: Vec<_> =
         profile.edges.iter().map(|edge| (name(edge.caller), name(edge.callee), edge.weight)).collect();
     assert_eq!(calls, [(caller.as_str(), callee.as_str(), 1)]);
+}
+
+#[test]
+fn branch_stacks_are_summed_up_as_branches_and_as_runs_between_them() {
+    let program = program();
+    let [(one, _), (two, _)] = two(&program);
+    let address = |offset: u64| program.address_of(offset).unwrap();
+    // The youngest first; the last one comes from a library, and its target starts a run all the same.
+    let stack = [(two + 9, two + 4, 1), (one + 16, two, 0), (1 << 41, one + 2, 0)];
+    let mut body = words(&[BASE + two + 8, tid(), 20, 3]);
+    stack.iter().for_each(|(from, to, flags)| body.extend(words(&[BASE + from, BASE + to, *flags])));
+    let sample_type = IP | TID | TIME | BRANCH_STACK;
+    let sample = || record(9, USER, &body);
+    let file = pipe(&[attribute(sample_type, 0, &[]), mapping(&[tid(), 10]), sample(), sample()]);
+    let traces = Traces::read(&file, &program, None).unwrap();
+    let [one, two] = [one, two].map(address);
+    let mut lines = vec![
+        format!("B {:x} {two:x} 2 0", one + 16),
+        format!("B {:x} {:x} 2 2", two + 9, two + 4),
+        format!("F {:x} {:x} 2", one + 2, one + 16),
+        format!("F {two:x} {:x} 2", two + 9),
+    ];
+    lines.sort();
+    let mut text: Vec<String> = traces.text().lines().map(str::to_owned).collect();
+    text.sort();
+    assert_eq!((text, traces.total()), (lines, 4));
+    let flat = pipe(&[attribute(IP | TID | TIME, 0, &[]), mapping(&[tid(), 10])]);
+    assert!(matches!(Traces::read(&flat, &program, None), Err(ProfileError::NoSamples { .. })));
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod lines;
 mod maps;
 mod sample;
 mod stream;
+mod traces;
 
 use std::collections::HashMap;
 
@@ -32,6 +33,7 @@ pub use maps::ObjectFile;
 use maps::Processes;
 use sample::Sample;
 pub use stream::{MappedCode, Stream, Taken};
+pub use traces::Traces;
 
 /// The first bytes of every such file on a little-endian machine.
 pub const MAGIC: &[u8; 8] = b"PERFILE2";
@@ -99,7 +101,7 @@ pub(crate) fn read(
         };
         let mut place = |ip: u64| placer.place(collector, sample.pid, ip);
         if sample.branches().next().is_some() {
-            let ends = |(from, to)| Ok((place(from)?, place(to)?));
+            let ends = |(from, to, _)| Ok((place(from)?, place(to)?));
             let branches: Vec<_> = sample.branches().map(ends).collect::<Result<_, ProfileError>>()?;
             branches.into_iter().for_each(|(from, to)| collector.branch(from, to, 1));
             is_branched = true;

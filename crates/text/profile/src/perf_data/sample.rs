@@ -10,6 +10,8 @@ const CONTEXT_USER: u64 = -512_i64 as u64;
 /// `PERF_SAMPLE_BRANCH_HW_INDEX`: one more number stands before the branches.
 const BRANCH_HW_INDEX: u64 = 1 << 17;
 const BRANCH_BYTES: usize = 24;
+/// `mispred` of `struct perf_branch_entry`: the lowest bit of its flags.
+const BRANCH_MISSED: u64 = 1;
 /// The three lowest bits of a record's `misc`: where the CPU was.
 const MISC_CPUMODE: u16 = 7;
 const MISC_USER: u16 = 2;
@@ -113,10 +115,13 @@ impl<'a> Sample<'a> {
         })
     }
 
-    /// Branches from the youngest to the oldest: source and target.
-    pub fn branches(&self) -> impl Iterator<Item = (u64, u64)> + 'a {
+    /// Branches from the youngest to the oldest: source, target, and whether the CPU had foreseen another one.
+    pub fn branches(&self) -> impl Iterator<Item = (u64, u64, bool)> + 'a {
         let (entries, _) = self.branches.as_chunks::<BRANCH_BYTES>();
-        entries.iter().filter_map(|entry| Some((u64_at(entry, 0)?, u64_at(entry, 8)?)))
+        entries.iter().filter_map(|entry| {
+            let is_missed = u64_at(entry, 16)? & BRANCH_MISSED != 0;
+            Some((u64_at(entry, 0)?, u64_at(entry, 8)?, is_missed))
+        })
     }
 }
 
