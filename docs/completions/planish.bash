@@ -199,6 +199,9 @@ _planish() {
             planish__subcmd__help__subcmd__prove,series)
                 cmd="planish__subcmd__help__subcmd__prove__subcmd__series"
                 ;;
+            planish__subcmd__help__subcmd__text,bolt)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__bolt"
+                ;;
             planish__subcmd__help__subcmd__text,cc)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__cc"
                 ;;
@@ -319,6 +322,9 @@ _planish() {
             planish__subcmd__prove__subcmd__help,series)
                 cmd="planish__subcmd__prove__subcmd__help__subcmd__series"
                 ;;
+            planish__subcmd__text,bolt)
+                cmd="planish__subcmd__text__subcmd__bolt"
+                ;;
             planish__subcmd__text,cc)
                 cmd="planish__subcmd__text__subcmd__cc"
                 ;;
@@ -354,6 +360,9 @@ _planish() {
                 ;;
             planish__subcmd__text,verify)
                 cmd="planish__subcmd__text__subcmd__verify"
+                ;;
+            planish__subcmd__text__subcmd__help,bolt)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__bolt"
                 ;;
             planish__subcmd__text__subcmd__help,cc)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__cc"
@@ -1099,8 +1108,22 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="record import merge show order link-flags cc ld check huge verify"
+            opts="record import merge show order link-flags cc ld check bolt huge verify"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__bolt)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2451,12 +2474,90 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check huge verify help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check bolt huge verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__bolt)
+            opts="-o -q -v -h --profile --instrument --output --replace --layout --algorithm --event --skip-funcs --fdata --every --each-process --try --same-output --llvm-bolt --bolt-option --log --dry-run --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --layout)
+                    COMPREPLY=($(compgen -W "auto blocks functions" -- "${cur}"))
+                    return 0
+                    ;;
+                --algorithm)
+                    COMPREPLY=($(compgen -W "keep weight density c3 cdsort" -- "${cur}"))
+                    return 0
+                    ;;
+                --event)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --skip-funcs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fdata)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --try)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --llvm-bolt)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bolt-option)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2549,8 +2650,22 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help)
-            opts="record import merge show order link-flags cc ld check huge verify help"
+            opts="record import merge show order link-flags cc ld check bolt huge verify help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__bolt)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

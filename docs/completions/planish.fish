@@ -2737,28 +2737,29 @@ complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "link-flags" -d 'Print the flags by which a build follows an order, as lines of the tool that builds'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "cc" -d 'Run a compiler so that what it links follows an order, and fits huge pages'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "ld" -d 'Run a linker so that what it links follows an order, and fits huge pages'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "huge" -d 'Put a program\'s text on huge pages of the page cache, as the program is'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
-complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check huge verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "show" -d 'Show a call profile: hot functions, who calls them, and the pages that they lie on'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "order" -d 'Order a program\'s functions by what runs: tries every order, keeps the best that is worth a change'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "link-flags" -d 'Print the flags by which a build follows an order, as lines of the tool that builds'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "cc" -d 'Run a compiler so that what it links follows an order, and fits huge pages'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "ld" -d 'Run a linker so that what it links follows an order, and fits huge pages'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "bolt" -d 'Lay out a linked program by BOLT: blocks by counted branches, functions by any profile'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "huge" -d 'Put a program\'s text on huge pages of the page cache, as the program is'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
+complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l pid -d 'Record this process: all its threads, and the children that it starts from now on' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l cgroup -d 'Record the processes of this control group: its folder, or its path below the mount' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l unit -d 'Record the processes of this systemd unit' -r
@@ -2930,6 +2931,39 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l profile -d 'Lay it out by this profile: fdata of BOLT, perf.data, a call profile, or what `text import` reads' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -s o -l output -d 'The new program; without it BIN.bolt, or BIN.instrumented' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l layout -d 'What to lay out: blocks needs counted branches, and lays out functions too' -r -f -a "auto\t'What the profile allows'
+blocks\t'Blocks and functions'
+functions\t'Functions alone'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l algorithm -d 'Order functions so, where BOLT does not do it; without it, as the simulator finds best' -r -f -a "keep\t''
+weight\t''
+density\t''
+c3\t''
+cdsort\t''"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l event -d 'The event of perf.data to take, where there are several' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l skip-funcs -d 'Leave these functions alone' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l fdata -d 'Where the instrumented program writes its profile; without it OUT.fdata' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l every -d 'It also writes it every so many seconds: for programs that never end, or end by a signal' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l try -d 'Run CMD by the shell, once with BIN and once with the new program for {}, and compare the exit codes' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l llvm-bolt -d 'The llvm-bolt to run; without it that of PATH, or the newest llvm-bolt-NN' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l bolt-option -d 'One more word for llvm-bolt, as in --bolt-option=--icf=safe' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l log -d 'Write all that llvm-bolt prints to F' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l instrument -d 'Make a program that counts its branches, and tell where it writes them'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l replace -d 'Give the new program the name of BIN, and BIN the name BIN.before-bolt'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l each-process -d 'Each process writes a file of its own, F.PID; else all count into one'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l same-output -d 'Compare what CMD writes to stdout, too'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l dry-run -d 'Tell what would be run, and run nothing but `llvm-bolt --version`'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l route -d 'Only by these routes' -r -f -a "warm\t'Read the file anew in huge pieces: nothing of it changes'
 copy\t'Replace the file by a copy that is written in huge pieces'
 collapse\t'Have the kernel collapse what the page cache has'"
@@ -2972,6 +3006,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "cc" -d 'Run a compiler so that what it links follows an order, and fits huge pages'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "ld" -d 'Run a linker so that what it links follows an order, and fits huge pages'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "bolt" -d 'Lay out a linked program by BOLT: blocks by counted branches, functions by any profile'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "huge" -d 'Put a program\'s text on huge pages of the page cache, as the program is'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -3556,6 +3591,7 @@ complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "cc" -d 'Run a compiler so that what it links follows an order, and fits huge pages'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "ld" -d 'Run a linker so that what it links follows an order, and fits huge pages'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "check" -d 'Tell what a program allows (huge pages, an order, stacks) and the flag that would mend each'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "bolt" -d 'Lay out a linked program by BOLT: blocks by counted branches, functions by any profile'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "huge" -d 'Put a program\'s text on huge pages of the page cache, as the program is'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "verify" -d 'Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from trial" -f -a "new" -d 'Write a first trial file for a command of yours'

@@ -10,10 +10,10 @@ use crate::commands::{
     ApplyReport, C2cReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport,
     HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, InstallWarmReport, JitterReport,
     KnobsReport, LatencyReport, LogReport, MapReport, MoveReport, ProfilesReport, ProveConnReport,
-    ProveReport, RunReport, SelfCheckReport, TextCheckReport, TextHugeReport, TextImportReport,
-    TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport, TextShowReport,
-    TextVerifyReport, TopReport, TopoReport, TrialNewReport, TrialResumeReport, TrialRunReport,
-    TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
+    ProveReport, RunReport, SelfCheckReport, TextBoltReport, TextCheckReport, TextHugeReport,
+    TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport, TextRecordReport,
+    TextShowReport, TextVerifyReport, TopReport, TopoReport, TrialNewReport, TrialResumeReport,
+    TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -60,6 +60,7 @@ list! {
         ProveConnReport,
         RunReport,
         Sizing,
+        TextBoltReport,
         TextCheckReport,
         TextHugeReport,
         TextImportReport,

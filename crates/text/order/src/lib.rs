@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bolt;
 mod c3;
 mod cdsort;
 mod choose;

@@ -74,6 +74,38 @@ impl Rewritable {
         })
     }
 
+    /// One of a kind of which nothing else is known: for who decides by it, and tests that.
+    #[must_use]
+    pub fn of_kind(kind: FileKind) -> Self {
+        Self {
+            kind,
+            machine: Architecture::Unknown,
+            is_static: false,
+            relocations: false,
+            symbols: 0,
+            rewritten: None,
+            debug_info: false,
+            cold_parts: 0,
+            label_tables: Vec::new(),
+        }
+    }
+
+    /// Whether BOLT is for its CPU: x86-64 and 64-bit Arm; of others it knows a part.
+    #[must_use]
+    pub fn is_for_known_cpu(&self) -> bool {
+        matches!(self.machine, Architecture::X86_64 | Architecture::Aarch64)
+    }
+
+    /// Whether this machine could run it.
+    #[must_use]
+    pub fn runs_here(&self) -> bool {
+        match self.machine {
+            Architecture::X86_64 => cfg!(target_arch = "x86_64"),
+            Architecture::Aarch64 => cfg!(target_arch = "aarch64"),
+            _ => false,
+        }
+    }
+
     /// Whether its code can be loaded anywhere, so that it holds no absolute address of itself.
     #[must_use]
     pub fn is_position_independent(&self) -> bool {

@@ -169,7 +169,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn not_writable(path: &Path, source: std::io::Error) -> Failure {
+pub(crate) fn not_writable(path: &Path, source: std::io::Error) -> Failure {
     let cure = match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             "make room there, or name a file on another disk"

@@ -30,6 +30,7 @@ mod run;
 mod scripts;
 mod surface;
 mod text;
+mod text_bolt;
 mod text_cc;
 mod text_huge;
 mod text_package;

@@ -1,5 +1,6 @@
 //! `planish text`
 
+mod bolt;
 mod check;
 mod huge;
 mod import;
@@ -53,6 +54,7 @@ enum Command {
     /// The same as `planish text cc` for a command line of a linker itself: LD="planish text ld --order F -- ld.lld".
     Ld(wrap::Args),
     Check(check::Args),
+    Bolt(bolt::Args),
     Huge(huge::Args),
     Verify(verify::Args),
 }
@@ -69,6 +71,7 @@ impl Args {
             Command::Cc(_) => Tool::Compiler.name(),
             Command::Ld(_) => Tool::Linker.name(),
             Command::Check(_) => "text-check",
+            Command::Bolt(_) => "text-bolt",
             Command::Huge(_) => "text-huge",
             Command::Verify(_) => "text-verify",
         }
@@ -86,6 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Cc(args) => wrap::run(Tool::Compiler, args, context),
         Command::Ld(args) => wrap::run(Tool::Linker, args, context),
         Command::Check(args) => check::run(args, context),
+        Command::Bolt(args) => bolt::run(args, context),
         Command::Huge(args) => huge::run(args, context),
         Command::Verify(args) => verify::run(args, context),
     }

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// Below this share of matched weight the profile is of another program, or too old.
-const MATCHED_MIN: f64 = 0.70;
+pub(super) const MATCHED_MIN: f64 = 0.70;
 /// Below this share a person should look.
 const MATCHED_LOW: f64 = 0.95;
 /// Fewer samples than this name the hottest functions and little else.

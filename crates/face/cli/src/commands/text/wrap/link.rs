@@ -148,7 +148,7 @@ fn status(mut command: Command, stop: &AtomicBool) -> io::Result<ExitStatus> {
 }
 
 /// The same with what it tells kept back.
-fn captured(mut command: Command, stop: &AtomicBool) -> io::Result<Captured> {
+pub(in crate::commands::text) fn captured(mut command: Command, stop: &AtomicBool) -> io::Result<Captured> {
     let signals = Forward::catch()?;
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     pass_signals(signals, &child, stop);

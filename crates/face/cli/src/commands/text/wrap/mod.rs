@@ -22,6 +22,7 @@ use planish_report::{Level, Message};
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
+pub(super) use link::captured;
 pub(crate) use name::called_as;
 use options::Options;
 
