@@ -23,6 +23,8 @@ pub(super) struct Looked {
     pub rows: Vec<TextBoltCheckRow>,
     pub file: TextBoltFile,
     pub hot: Option<Range<u64>>,
+    /// Whether all of its text can lie on huge pages as it is: also what BOLT has left where it was.
+    pub is_ready: bool,
 }
 
 pub(super) fn look(
@@ -49,7 +51,8 @@ pub(super) fn look(
     }
     let program = Program::parse("", &bytes).map_err(|error| bad(&chain(&error)))?;
     let hot = marked_range(&program, &bytes).ok().flatten();
-    Ok(Looked { rows, file: file(&bytes, &program), hot })
+    let is_ready = Image::parse(&bytes).is_ok_and(|image| image.is_ready(huge_bytes()));
+    Ok(Looked { rows, file: file(&bytes, &program), hot, is_ready })
 }
 
 fn bad(why: &str) -> Failure {
@@ -57,14 +60,17 @@ fn bad(why: &str) -> Failure {
         .hint("leave functions alone: --skip-funcs NAME,...; or try another version: --llvm-bolt PATH")
 }
 
+fn huge_bytes() -> u64 {
+    pages::thp_bytes().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(1 << 21)
+}
+
 /// Whether the kernel loads it; not one instruction of it runs.
 fn loaded(subject: &Subject, draft: &Draft, bytes: &[u8]) -> Result<(Option<bool>, String), Failure> {
     if !subject.found.runs_here() {
         return Ok((None, "it is for another CPU".to_owned()));
     }
-    let huge_bytes = pages::thp_bytes().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(1 << 21);
     let image = Image::parse(bytes).map_err(|error| bad(&chain(&error)))?;
-    match try_program(&draft.path, &image, huge_bytes) {
+    match try_program(&draft.path, &image, huge_bytes()) {
         Ok(None) => Ok((None, "a library is loaded by programs".to_owned())),
         Ok(Some(_)) => Ok((Some(true), "the kernel maps it as its headers say".to_owned())),
         Err(HugifyError::System(Error::Forbidden { call: "ptrace", .. })) => {

@@ -31,6 +31,8 @@ use tool::Tool;
 
 /// Below this share of functions with a profile, most of the program is laid out for a part of its work.
 const COVERED_LOW: f64 = 0.05;
+const UNFIT: &str = "text huge cannot use it as it was linked: what BOLT has left in place has offsets that do not fit \
+                     addresses; the flags are those of: planish text link-flags --huge";
 /// Less hot code than this gains nothing by huge pages: any TLB holds it.
 const HOT_MIN: u64 = 64 << 10;
 /// From this share of functions with a profile of other code on, a person should look.
@@ -143,11 +145,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     draft.take_name(&place)?;
 
     let mut report = report(args, &subject, &source, &place, &tool);
+    let is_ready = looked.is_ready;
     tell(&mut report, &made, looked);
     report.skipped = rows(&making, &subject);
     let answer = context.answer(&report, &Catalogue::default());
     let answer = notes.into_iter().chain(subject.notes()).fold(answer, Answer::note);
-    Ok(advice(args, &report, &tool, answer, context))
+    let answer = if is_ready || args.instrument { answer } else { answer.note(UNFIT) };
+    Ok(advice(args, &report, &tool, is_ready, answer, context))
 }
 
 fn rows(making: &Making<'_>, subject: &Subject) -> Vec<TextBoltSkipRow> {
@@ -202,7 +206,14 @@ fn tell(report: &mut TextBoltReport, made: &Made, looked: checks::Looked) {
 }
 
 /// What to know of it, and what to type next.
-fn advice(args: &Args, report: &TextBoltReport, tool: &Tool, answer: Answer, context: &Context) -> Answer {
+fn advice(
+    args: &Args,
+    report: &TextBoltReport,
+    tool: &Tool,
+    is_ready: bool,
+    answer: Answer,
+    context: &Context,
+) -> Answer {
     let mut answer = answer;
     if !Version::TRIED.contains(&tool.version.major) {
         let tried = Version::TRIED.map(|major| major.to_string()).join(", ");
@@ -240,6 +251,6 @@ fn advice(args: &Args, report: &TextBoltReport, tool: &Tool, answer: Answer, con
     }
     let fits = report.after.as_ref().and_then(|after| after.whole_bytes).is_some_and(|bytes| bytes > 0);
     let hot_bytes = report.hot_start.zip(report.hot_end).map_or(0, |(start, end)| end.saturating_sub(start));
-    let next = if fits && hot_bytes >= HOT_MIN { "huge" } else { "verify" };
+    let next = if fits && is_ready && hot_bytes >= HOT_MIN { "huge" } else { "verify" };
     answer.next(context.line(&format!("text {next} {}", quoted(&report.output))))
 }
