@@ -164,6 +164,7 @@ pub(crate) fn step(place: &str, from: &str, wanted: &str) -> EntryStep {
         takes_pages: None,
         others: Default::default(),
         line: None,
+        lowered_behind: None,
         part: None,
         service: None,
         originals: vec![own],
@@ -187,6 +188,7 @@ pub(crate) fn pool_step(place: &str, pages: u64, raise: u64) -> EntryStep {
         takes_pages: None,
         others: Default::default(),
         line: None,
+        lowered_behind: None,
         part: None,
         service: None,
         ..step(place, &pages.to_string(), &(pages + raise).to_string())

@@ -40,6 +40,10 @@ pub struct Handed {
     pub step: usize,
     /// How many.
     pub pages: u64,
+    /// What a line of others gave when they were raised, where it means none of them still: see
+    /// [`planish_model::EntryStep::line`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
 }
 
 /// How the command of an undo ends that the dead-man timer of an entry began: nobody had confirmed it.

@@ -104,7 +104,11 @@ impl Ledger {
             }
             Event::Pool { entry, step, write } => self.step(entry, step, &line.boot)?.begun = Some(write),
             Event::Outcome { entry, step, outcome } => {
+                let newest = self.entries.last().map(|entry| entry.id);
                 let step = self.step(entry, step, &line.boot)?;
+                if outcome.outcome == OutcomeKind::Lowered {
+                    step.lowered_behind = newest;
+                }
                 step.begun = None;
                 step.outcome = Some(outcome);
                 // Also said of a pool that a kill left in the middle of an undo: then this is newer.
@@ -114,8 +118,7 @@ impl Ledger {
                 let step = self.step(entry, step, &line.boot)?;
                 step.begun = None;
                 step.undone = Some(outcome);
-                let of_others = step.line;
-                handed.map_or(Ok(()), |handed| self.hand(handed, of_others, &line.boot))?;
+                handed.map_or(Ok(()), |handed| self.hand(handed, &line.boot))?;
             }
             Event::Applied { entry } => {
                 let entry = self.find(entry)?;
@@ -148,8 +151,8 @@ impl Ledger {
     }
 
     /// Gives pages of a pool to the step of another entry, with the line of others that was there before them.
-    fn hand(&mut self, handed: Handed, line: Option<u64>, boot_id: &str) -> Result<(), String> {
-        self.step(handed.to, handed.step, boot_id)?.take_over(handed.pages, line);
+    fn hand(&mut self, handed: Handed, boot_id: &str) -> Result<(), String> {
+        self.step(handed.to, handed.step, boot_id)?.take_over(handed.pages, handed.line);
         Ok(())
     }
 

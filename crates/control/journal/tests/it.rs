@@ -122,7 +122,7 @@ fn an_entry_that_is_replaced_says_by_which_and_its_pages_are_in_one_place_after_
     journal.outcome(new, 1, granted(2)).expect("room");
     journal.applied(new).expect("room");
     journal.begin_undo(old, "planish apply", false).expect("room");
-    let handed = Handed { to: new, step: 1, pages: 5 };
+    let handed = Handed { to: new, step: 1, pages: 5, line: None };
     journal.undone_and_handed(old, 0, granted(3), handed).expect("room");
     journal.replaced(old, new).expect("room");
     let written = journal.ledger().entries.clone();

@@ -285,6 +285,9 @@ pub struct EntryStep {
     /// one where somebody loaded it since, as every boot does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// For pools: the newest entry of the journal when somebody was seen to have lowered it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowered_behind: Option<EntryId>,
     /// For pools: the service that the pages are for, by the name of its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
@@ -339,6 +342,7 @@ impl EntryStep {
             takes_pages: None,
             others: BTreeMap::new(),
             line: None,
+            lowered_behind: None,
             service: None,
             part: None,
             originals: Vec::new(),

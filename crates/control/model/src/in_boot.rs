@@ -117,7 +117,7 @@ fn leave(
         }
         let reason = format!("someone lowered {lowered} pages since");
         step.lower_to(still, reason, &format!("others had {others} when it was raised"));
-        step.last_entry = newest;
+        step.lowered_behind = newest;
     }
 }
 

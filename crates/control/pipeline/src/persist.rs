@@ -413,11 +413,7 @@ fn pool_line(
     let lines: Vec<&PoolLine> = lines.filter(|line| line.place == place).collect();
     let persisted: u64 = lines.iter().map(|line| line.pages).sum();
     let pages = raise.or(lacking).unwrap_or(0).saturating_add(held).saturating_sub(persisted);
-    // What other files give a node is covered by our line once it is there; what they give all nodes is seen still, and
-    // may have come since.
-    let known = open().flat_map(|entry| &entry.steps).filter(|step| step.is_in_file() && !step.is_undone());
-    let known = known.flat_map(|step| &step.pools).rfind(|line| line.place == place);
-    let others = planish_decide::pages_by_others(observation, place).max(known.map_or(0, |line| line.others));
+    let others = planish_decide::pages_by_others(observation, place);
     (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others })
 }
 

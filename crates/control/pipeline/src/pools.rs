@@ -41,7 +41,8 @@ pub(crate) fn going(
     let mut handed = |step: &&EntryStep| {
         let taken_over = takes(&step.place).min(step.pages_held());
         let rest = step.pages_held() - taken_over;
-        let claim = claim(host, (entry.id, step), known, &read);
+        let is_before = is_as_before(host, (entry.id, step), known, &read);
+        let claim = if is_before { None } else { claim(host, step, known, &read) };
         let claimed = claim.map_or(0, |claim| rest.saturating_sub(claim.beside.saturating_sub(gone)));
         let back = unused.take(&step.place, rest - claimed);
         gone += back.unwrap_or(rest - claimed);
@@ -95,55 +96,57 @@ pub(crate) fn line_of_others(host: &Host, place: &str) -> Option<(u64, String)> 
     planish_observe::pages_for_all_nodes(host, &whole)
 }
 
-/// The line of others that an undo of a step leaves pages to: whoever loads it means all that are there. `read` gives
-/// the text of a place.
-///
-/// One that was the same when the step raised its pool, and that nobody loaded since, meant none of ours: what it had
-/// not got by then it lacks without us, too. Nor does it mean what other entries raised beside it as it is.
+/// The line of others that an undo of a step leaves pages to: whoever loads it means all that are there, and none that
+/// other entries raised beside it as it is. `read` gives the text of a place.
 pub(crate) fn claim(
+    host: &Host,
+    step: &EntryStep,
+    known: &[Entry],
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Option<Claim> {
+    let (given, source) = line_of_others(host, &step.place).filter(|_| !step.others.is_empty())?;
+    let held_beside = |step: &EntryStep| if step.line == Some(given) { step.still_held() } else { 0 };
+    let all_beside: u64 = of_size(step, known).map(held_beside).sum();
+    let others_beside = all_beside.saturating_sub(held_beside(step));
+    let there = all_there(step, read);
+    Some(Claim { beside: there.saturating_sub(others_beside).saturating_sub(given), given, source })
+}
+
+/// Whether the line of others means none of a step's pages: it was the same when the step raised its pool, and nobody
+/// has loaded it since. What it had not got by then it lacks without us, too.
+///
+/// That is so while all pools of its size are page for page what they were then, and what entries hold there. Where they
+/// come to exactly what the line gives, nobody can tell. To be asked before an undo writes any pool: it may come to that
+/// number on its way.
+pub(crate) fn is_as_before(
     host: &Host,
     (id, step): (EntryId, &EntryStep),
     known: &[Entry],
     read: &dyn Fn(&str) -> Option<String>,
-) -> Option<Claim> {
-    let (given, source) = line_of_others(host, &step.place)?;
-    if step.others.is_empty() {
-        return None;
-    }
-    // A pool that is not there, with its node, has none of them.
-    let there: u64 = step.others.keys().filter_map(|place| pages_in(place, read)).sum();
-    let is_beside = |other: &EntryStep| other.line == Some(given);
-    if is_beside(step) && there != given && is_untouched((id, step), known, read) {
-        return None;
-    }
-    let held_beside = |step: &EntryStep| if is_beside(step) { step.still_held() } else { 0 };
-    let all_beside: u64 = of_size(step, known).map(|(_, other)| held_beside(other)).sum();
-    let others_beside = all_beside.saturating_sub(held_beside(step));
-    Some(Claim { beside: there.saturating_sub(others_beside).saturating_sub(given), given, source })
-}
-
-/// Whether all pools of its size are page for page what they were when a step raised one of them, and what entries hold
-/// there. Where that is also what a line gives, nobody can tell whether it was loaded.
-fn is_untouched(
-    (id, step): (EntryId, &EntryStep),
-    known: &[Entry],
-    read: &dyn Fn(&str) -> Option<String>,
 ) -> bool {
+    let given = line_of_others(host, &step.place).map(|(given, _)| given);
+    if given.is_none() || step.line != given || Some(all_there(step, read)) == given {
+        return false;
+    }
     let is_as_left = |(place, others): (&String, &u64)| {
-        let held = of_size(step, known).filter(|(_, other)| other.place == *place);
-        let held = held.fold(*others, |pages, (_, other)| pages.saturating_add(other.still_held()));
+        let held = of_size(step, known).filter(|other| other.place == *place);
+        let held = held.fold(*others, |pages, other| pages.saturating_add(other.still_held()));
         pages_in(place, read).unwrap_or(0) == held
     };
-    // Such a pool is what others had and what is left of ours; it was told of behind this step where it came later.
-    let is_lowered =
-        |(own, other): (EntryId, &EntryStep)| other.is_lowered() && other.was_told_behind(own, id);
+    // Such a pool is what others had and what is left of ours: it counts where it was seen behind this step.
+    let is_lowered = |other: &EntryStep| other.is_lowered() && other.lowered_behind >= Some(id);
     step.others.iter().all(is_as_left) && !of_size(step, known).any(is_lowered)
 }
 
-/// The steps that raised a pool of the same page size, each with its entry; that one is among them.
-fn of_size<'a>(step: &'a EntryStep, known: &'a [Entry]) -> impl Iterator<Item = (EntryId, &'a EntryStep)> {
-    let steps = known.iter().flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
-    steps.filter(|(_, other)| other.undo == Undo::Subtract && step.others.contains_key(&other.place))
+/// The pages of all pools of a step's size. One that is not there, with its node, has none.
+fn all_there(step: &EntryStep, read: &dyn Fn(&str) -> Option<String>) -> u64 {
+    step.others.keys().filter_map(|place| pages_in(place, read)).sum()
+}
+
+/// The steps that raised a pool of the same page size, that one among them.
+fn of_size<'a>(step: &'a EntryStep, known: &'a [Entry]) -> impl Iterator<Item = &'a EntryStep> {
+    let steps = known.iter().flat_map(|entry| &entry.steps);
+    steps.filter(|other| other.undo == Undo::Subtract && step.others.contains_key(&other.place))
 }
 
 /// The steps of an entry that hold pages of pools.

@@ -448,6 +448,9 @@ pub(crate) fn take_back(
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
+    let read = |place: &str| sink.read(place).ok();
+    let is_as_before = |step: &EntryStep| pools::is_as_before(host, (entry.id, step), &known, &read);
+    let as_before: Vec<bool> = known[of_boot].steps.iter().map(is_as_before).collect();
     for index in way_back(session, entry, &known, force) {
         let now = &known[of_boot];
         let (step, mut handed) = (&now.steps[index], None);
@@ -468,13 +471,14 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let resolved = resolved(session, now, index, &known, sink);
+            let resolved = resolved(session, now, (index, as_before[index]), &known, sink);
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let (outcome, pages) = hand_pages(&resolved, pages, force, sink, record);
-                    handed = (pages > 0).then_some(Handed { to, step: at, pages });
+                    let line = step.line.filter(|_| resolved.claim.is_none());
+                    handed = (pages > 0).then_some(Handed { to, step: at, pages, line });
                     told_of_pages(outcome, handed)
                 }
                 (None, None) => {
@@ -497,7 +501,7 @@ pub(crate) fn take_back(
         back.journal_failure = back.journal_failure.take().or(told.err());
         known[of_boot].steps[index].begun = None;
         known[of_boot].steps[index].undone = Some(outcome.clone());
-        handed.into_iter().for_each(|handed| take_over(&mut known, handed, (of_boot, index)));
+        handed.into_iter().for_each(|handed| take_over(&mut known, handed));
         back.outcomes.push(outcome);
     }
     back.outcomes.reverse();
@@ -505,21 +509,26 @@ pub(crate) fn take_back(
 }
 
 /// Gives pages that a step of an entry held to the one which has them now, as the journal does.
-fn take_over(known: &mut [Entry], Handed { to, step, pages }: Handed, (old, index): (usize, usize)) {
-    let line = known[old].steps[index].line;
+fn take_over(known: &mut [Entry], Handed { to, step, pages, line }: Handed) {
     let heir = known.iter_mut().find(|entry| entry.id == to).expect("it is known to inherit");
     heir.steps[step].take_over(pages, line);
 }
 
 /// A step as it is to be taken back now, with what of its originals the host would not bear, and of a pool with what a
-/// line of others gives.
-fn resolved(session: &Session, entry: &Entry, index: usize, known: &[Entry], sink: &dyn Sink) -> Resolved {
+/// line of others gives, unless that is as before and means none of its pages.
+fn resolved(
+    session: &Session,
+    entry: &Entry,
+    (index, is_as_before): (usize, bool),
+    known: &[Entry],
+    sink: &dyn Sink,
+) -> Resolved {
     let mut resolved = stack::resolved(entry, index, known);
     resolved.step = boot::resolved(&resolved.step, entry.id, known);
     resolved.unborne = unborne::at_write(session, &resolved.step);
-    if resolved.step.undo == Undo::Subtract {
+    if resolved.step.undo == Undo::Subtract && !is_as_before {
         let read = |place: &str| sink.read(place).ok();
-        resolved.claim = pools::claim(session.host(), (entry.id, &resolved.step), known, &read);
+        resolved.claim = pools::claim(session.host(), &resolved.step, known, &read);
     }
     resolved
 }

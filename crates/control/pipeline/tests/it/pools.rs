@@ -530,3 +530,95 @@ fn what_an_undo_left_to_a_line_is_wanted_by_nobody() {
     apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
     assert_eq!(state(&tree), (Exit::Done, Some(DriftState::Ok)));
 }
+
+/// Applies a source with another entry going for it.
+fn instead_of(tree: &Tree, source: &Source, id: u64, options: &ApplyOptions) {
+    let session = tree.session();
+    let asked = PlanOptions { instead_of: Some(EntryId(id)), ..PlanOptions::default() };
+    let plan = plan(&session, source, &asked).expect("a plan");
+    apply(&session, &plan, options).expect("applied");
+}
+
+/// Who takes pages over takes them with what they were raised beside, and with a load that came before.
+#[test]
+fn pages_that_change_hands_are_left_to_a_line_that_was_loaded_before() {
+    for (pages, left) in [(24, [17, 3]), (16, [17, 3])] {
+        let tree = Tree::new();
+        set(&tree, [5, 5]);
+        write_line(&tree, 20);
+        apply_here(&tree, &of_pool("a", 0, 16));
+        set(&tree, [17, 3]);
+        instead_of(&tree, &of_pool("b", 0, pages), 1, &ApplyOptions::default());
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, left), "{pages}: {undone:#?}");
+    }
+    // Every boot loads it.
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    set(&tree, [10, 10]);
+    write_line(&tree, 20);
+    apply(&tree.session(), &plan_of(&tree.session(), &of_pool("a", 0, 16)), &PERSIST).expect("applied");
+    tree.reboot(&start);
+    write_line(&tree, 20);
+    set(&tree, [17, 3]);
+    instead_of(&tree, &of_pool("b", 0, 16), 1, &PERSIST);
+    undo_all(&tree);
+    assert!(sizes(&tree).iter().sum::<u64>() >= 20, "{:?}", sizes(&tree));
+    // Nobody has loaded it.
+    let tree = Tree::new();
+    set(&tree, [5, 5]);
+    write_line(&tree, 20);
+    apply_here(&tree, &of_pool("a", 0, 16));
+    instead_of(&tree, &of_pool("b", 0, 24), 1, &ApplyOptions::default());
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [5, 5]), "{undone:#?}");
+}
+
+/// On its way an undo may come to what a line gives: by itself, and by no load.
+#[test]
+fn an_undo_of_two_pools_passes_the_number_of_a_line() {
+    let tree = Tree::new();
+    set(&tree, [0, 0]);
+    write_line(&tree, 16);
+    let need = Want::Need { need_bytes: 16 << 21, nodes: Nodes::Each(vec![0, 1]) };
+    apply_here(&tree, &profile("a", &[("hugepages.2m", need)]));
+    assert_eq!(sizes(&tree), [16, 16]);
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [0, 0]), "{undone:#?}");
+}
+
+#[test]
+fn what_was_lowered_before_a_raise_counts_for_older_entries_alone_in_either_order() {
+    for order in [[1, 2], [2, 1]] {
+        let tree = Tree::new();
+        set(&tree, [5, 5]);
+        write_line(&tree, 14);
+        apply_here(&tree, &of_pool("a", 0, 16));
+        set(&tree, [11, 3]);
+        apply_here(&tree, &of_pool("b", 1, 8));
+        assert_eq!(sizes(&tree), [11, 11]);
+        for id in order {
+            undo(&tree.session(), Target::Entry(EntryId(id)), false).expect("undone");
+        }
+        assert_eq!(sizes(&tree), [11, 3], "{order:?}");
+        assert_eq!(tree.entries()[1].state, EntryState::Closed(Closure::Undone), "{order:?}");
+    }
+}
+
+/// Pages that a line of others gave go out of ours with that line.
+#[test]
+fn a_line_of_ours_is_as_large_as_lines_of_others_are_now() {
+    let tree = Tree::new();
+    set(&tree, [0, 0]);
+    let source = of_pool("a", 0, 16);
+    let keep = || apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    let line = || tree.get(TMPFILES_FILE).trim().rsplit(' ').next().map(str::to_owned).expect("a number");
+    keep();
+    let first = line();
+    write_line(&tree, 400);
+    keep();
+    assert_eq!(line(), "216");
+    tree.remove(LINE);
+    keep();
+    assert_eq!(line(), first);
+}

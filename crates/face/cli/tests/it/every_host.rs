@@ -84,6 +84,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("text cc", "starts a compiler"),
     ("text ld", "starts a linker"),
     ("text check", "reads files, not a machine"),
+    ("text bolt", "starts llvm-bolt"),
     ("text huge", "the page cache is that of this machine"),
     ("text verify", "reads files, not a machine"),
 ];

@@ -40,7 +40,8 @@ fn many_writers_share_a_sync_and_none_is_forgotten() {
         }
     });
     let syncs = disk.syncs() - before;
-    assert!(syncs < 3 * batches as usize, "{syncs} syncs for {} batches", writers * batches);
+    // How many share one is up to when each of them runs; that they share is not.
+    assert!(2 * syncs < (writers * batches) as usize, "{syncs} syncs for {} batches", writers * batches);
     let table = durable.read().unwrap();
     assert_eq!(table.rows() as u64, writers * batches * feed::ROWS);
     assert!((0..writers).all(|writer| table.sequence(&format!("writer {writer}")) == Some(batches)));
