@@ -115,9 +115,9 @@ pub(crate) fn claim(
 /// Whether the line of others means none of a step's pages: it was the same when the step raised its pool, and nobody
 /// has loaded it since. What it had not got by then it lacks without us, too.
 ///
-/// That is so while all pools of its size are page for page what they were then, and what entries hold there. Where they
-/// come to exactly what the line gives, nobody can tell. To be asked before an undo writes any pool: it may come to that
-/// number on its way.
+/// That is so while all pools of its size are page for page what they were then, and what entries hold there. Where
+/// they come to exactly what the line gives, nobody can tell. To be asked before an undo writes any pool: it may come
+/// to that number on its way.
 pub(crate) fn is_as_before(
     host: &Host,
     (id, step): (EntryId, &EntryStep),

@@ -448,12 +448,9 @@ pub(crate) fn take_back(
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
-    let read = |place: &str| sink.read(place).ok();
-    let is_as_before = |step: &EntryStep| pools::is_as_before(host, (entry.id, step), &known, &read);
-    let as_before: Vec<bool> = known[of_boot].steps.iter().map(is_as_before).collect();
+    let as_before = as_before(host, &known[of_boot], &known, sink);
     for index in way_back(session, entry, &known, force) {
-        let now = &known[of_boot];
-        let (step, mut handed) = (&now.steps[index], None);
+        let (step, mut handed) = (&known[of_boot].steps[index], None);
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
             continue;
         }
@@ -471,14 +468,13 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let resolved = resolved(session, now, (index, as_before[index]), &known, sink);
+            let resolved = resolved(session, &known[of_boot], (index, as_before[index]), &known, sink);
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let (outcome, pages) = hand_pages(&resolved, pages, force, sink, record);
-                    let line = step.line.filter(|_| resolved.claim.is_none());
-                    handed = (pages > 0).then_some(Handed { to, step: at, pages, line });
+                    handed = handed_to((to, at), &resolved, pages);
                     told_of_pages(outcome, handed)
                 }
                 (None, None) => {
@@ -506,6 +502,19 @@ pub(crate) fn take_back(
     }
     back.outcomes.reverse();
     back
+}
+
+/// The pages of a step that an entry has now, by its own step `at`. A line of others goes along where it means none.
+fn handed_to((to, at): (EntryId, usize), resolved: &Resolved, pages: u64) -> Option<Handed> {
+    let line = resolved.step.line.filter(|_| resolved.claim.is_none());
+    (pages > 0).then_some(Handed { to, step: at, pages, line })
+}
+
+/// Of each step of an entry whether a line of others means none of its pages, as the host is before an undo of it.
+fn as_before(host: &Host, entry: &Entry, known: &[Entry], sink: &dyn Sink) -> Vec<bool> {
+    let read = |place: &str| sink.read(place).ok();
+    let is_as_before = |step: &EntryStep| pools::is_as_before(host, (entry.id, step), known, &read);
+    entry.steps.iter().map(is_as_before).collect()
 }
 
 /// Gives pages that a step of an entry held to the one which has them now, as the journal does.
