@@ -124,8 +124,10 @@ pub(crate) fn is_as_before(
     known: &[Entry],
     read: &dyn Fn(&str) -> Option<String>,
 ) -> bool {
-    let given = line_of_others(host, &step.place).map(|(given, _)| given);
-    if given.is_none() || step.line != given || Some(all_there(step, read)) == given {
+    // Nothing is read for the many steps that no line was beside.
+    let Some(given) = step.line else { return false };
+    let is_same = line_of_others(host, &step.place).is_some_and(|(now, _)| now == given);
+    if !is_same || all_there(step, read) == given {
         return false;
     }
     let is_as_left = |(place, others): (&String, &u64)| {
