@@ -205,18 +205,25 @@ fn a_line_counts_also_where_only_one_of_two_readers_has_it_last() {
     }
 }
 
+/// A line gave others 10 pages on each node, an entry raised node 0 by 16 for good, and the host was started anew: its
+/// pools have these sizes since.
+fn after_a_boot_beside_a_line(now: [u64; 2]) -> Tree {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    set(&tree, [10, 10]);
+    write_line(&tree, 20);
+    apply(&tree.session(), &plan_of(&tree.session(), &of_pool("a", 0, 16)), &PERSIST).expect("applied");
+    tree.reboot(&start);
+    write_line(&tree, 20);
+    set(&tree, now);
+    tree
+}
+
 /// Every boot loads what lines there are, and ours behind them.
 #[test]
 fn in_a_later_boot_a_line_that_was_there_before_was_loaded() {
     for (now, exit, left) in [([26, 10], Exit::Done, [10, 10]), ([17, 3], Exit::Findings, [17, 3])] {
-        let tree = Tree::new();
-        let start = tree.snapshot();
-        set(&tree, [10, 10]);
-        write_line(&tree, 20);
-        apply(&tree.session(), &plan_of(&tree.session(), &of_pool("a", 0, 16)), &PERSIST).expect("applied");
-        tree.reboot(&start);
-        write_line(&tree, 20);
-        set(&tree, now);
+        let tree = after_a_boot_beside_a_line(now);
         let undone = undo_all(&tree);
         assert_eq!((undone.exit, sizes(&tree)), (exit, left), "{now:?}: {undone:#?}");
     }
@@ -553,14 +560,7 @@ fn pages_that_change_hands_are_left_to_a_line_that_was_loaded_before() {
         assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, left), "{pages}: {undone:#?}");
     }
     // Every boot loads it.
-    let tree = Tree::new();
-    let start = tree.snapshot();
-    set(&tree, [10, 10]);
-    write_line(&tree, 20);
-    apply(&tree.session(), &plan_of(&tree.session(), &of_pool("a", 0, 16)), &PERSIST).expect("applied");
-    tree.reboot(&start);
-    write_line(&tree, 20);
-    set(&tree, [17, 3]);
+    let tree = after_a_boot_beside_a_line([17, 3]);
     instead_of(&tree, &of_pool("b", 0, 16), 1, &PERSIST);
     undo_all(&tree);
     assert!(sizes(&tree).iter().sum::<u64>() >= 20, "{:?}", sizes(&tree));
