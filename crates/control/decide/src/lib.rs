@@ -13,7 +13,6 @@
 //! - [`shuts_out`]: why the highest of open files that goes back would keep users out that it lets in now;
 //! - [`asks_of_threads`]: whether a plan needs to know which CPUs are threads of one core;
 //! - [`beyond_next_boot`]: why all pools of the next boot are more than its memory;
-//! - [`pages_by_others`]: what a boot gives a pool without us;
 //! - [`size`]: how many huge pages a service needs, with the arithmetic.
 //!
 //! Undo is not here: it must work from the journal alone, so it lives beside the writes.
@@ -59,7 +58,6 @@ pub use order::{Values, in_order, is_bound, within_bounds};
 pub use parts::PartError;
 pub use placement::{PlacementError, is_placed, refuse_overridden};
 pub use plan::{Options, coupled, forbidden, plan};
-pub use pool::pages_by_others;
 pub use size::{DEFAULT_HEADROOM_PERCENT, Region, SizeRequest, size};
 pub use verdict::{unmet, verdict};
 pub use writers::{Kept, left_out, second_writers};

@@ -12,7 +12,7 @@ use crate::budget::{Budget, Budgets, ByNode};
 use crate::error::DecideError;
 use crate::next_boot::beyond_next_boot;
 use crate::placement::{self, Ask, PlacementError, What};
-use crate::pool::{Need, Own, Raise, came_short, pages_by_others, raised_beside_idle, raises};
+use crate::pool::{Need, Own, Raise, came_short, raised_beside_idle, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
     against, back, boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers,
@@ -664,8 +664,8 @@ impl<'a> Draft<'a> {
         let lines: Vec<_> = lines.collect();
         for (Raise { pool, need, .. }, _) in pools {
             let of_others = lines.iter().filter(|line| line.place == pool.place).map(|line| line.pages);
-            let of_others =
-                of_others.fold(pages_by_others(self.observation, &pool.place), u64::saturating_add);
+            let given = self.observation.pool_by_others(&pool.place).map_or(0, |(pages, _)| pages);
+            let of_others = of_others.fold(given, u64::saturating_add);
             let line = self.lines.entry(pool.place.clone()).or_insert(of_others);
             *line = line.saturating_add(*need);
         }

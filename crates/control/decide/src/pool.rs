@@ -14,8 +14,8 @@
 use std::collections::BTreeMap;
 
 use planish_model::{
-    BootValue, Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, OutcomeKind, Persisted,
-    PoolReading, Sizing, Step, fitting,
+    Catalogue, Entry, EntryId, EntryStep, Knob, Nodes, Observation, OutcomeKind, PoolReading, Sizing, Step,
+    fitting,
     page_pool::spread,
     units::{bytes, counted},
 };
@@ -359,23 +359,6 @@ pub(crate) fn spread_nodes(nodes: &[Option<u32>], observation: &Observation) -> 
     let local = |node: &&Option<u32>| node.is_none_or(|node| observation.host.cpu_nodes.contains(&node));
     let over: Vec<_> = nodes.iter().filter(local).copied().collect();
     if over.is_empty() { nodes.to_vec() } else { over }
-}
-
-/// Pages that a boot gives a pool without us: by a line for it, or its share of what is given to the pools of all nodes
-/// together, on the kernel's command line too; the larger of the two. A line of ours is read after those, and sets the
-/// whole size: what it is over is theirs still.
-#[must_use]
-pub fn pages_by_others(observation: &Observation, place: &str) -> u64 {
-    let given = |place: &str| {
-        let found = observation.persisted.get(place)?;
-        if !found.is_ours() {
-            return found.pages();
-        }
-        let is_of_others = |line: &&BootValue| Persisted::own_file(&line.source).is_none();
-        found.overridden.iter().rev().find(is_of_others)?.value.trim().parse().ok()
-    };
-    let share = observation.pool_share(place).filter(|(_, line)| !line.is_ours());
-    given(place).unwrap_or(0).max(share.map_or(0, |(pages, _)| pages))
 }
 
 /// Steps of open entries of this boot that raised a pool for the service or, without one, for the profile.

@@ -310,6 +310,12 @@ impl Persisted {
         Self::own_file(&self.source).is_some()
     }
 
+    /// Whether it is an argument of the kernel that planish wrote into a file of its own.
+    #[must_use]
+    pub fn is_of_our_boot(&self) -> bool {
+        Self::own_file(&self.source).is_some_and(|path| path.ends_with(Self::OWN_BOOT_FILE))
+    }
+
     /// Whether it is applied behind another one: by the names of their files, whatever their folders, then by their
     /// lines (`sysctl.d(5)`, `tmpfiles.d(5)`). What has no line is in no such order.
     #[must_use]

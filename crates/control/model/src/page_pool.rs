@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Observation, Persisted, PoolReading};
+use crate::{BootValue, Observation, Persisted, PoolReading};
 
 const SYSCTLS: &str = "/proc/sys/vm/";
 const POOL: &str = "nr_hugepages";
@@ -137,6 +137,26 @@ impl Observation {
     pub fn pool_share_of_files(&self, place: &str) -> Option<(u64, &Persisted)> {
         let by_boot_line = whole_of(place).is_some_and(|whole| self.by_boot_line.contains_key(&whole));
         self.pool_share(place).filter(|_| !by_boot_line)
+    }
+
+    /// Pages that a boot gives a pool without us, and the line that gives them: one for it, or its share of what is given
+    /// to the pools of all nodes together, on the kernel's command line too; the larger of the two. A line of ours is read
+    /// after those, and sets the whole size: what it is over is theirs still. We give files no line for all nodes where
+    /// there are nodes: one in a file of our name was written into it by somebody else.
+    #[must_use]
+    pub fn pool_by_others(&self, place: &str) -> Option<(u64, &str)> {
+        let own = self.persisted.get(place).and_then(|found| {
+            if !found.is_ours() {
+                return Some((found.pages()?, found.source.as_str()));
+            }
+            let is_of_others = |line: &&BootValue| Persisted::own_file(&line.source).is_none();
+            let theirs = found.overridden.iter().rev().find(is_of_others)?;
+            Some((theirs.value.trim().parse().ok()?, theirs.source.as_str()))
+        });
+        let share = self.pool_share(place).filter(|(_, line)| !line.is_of_our_boot());
+        own.into_iter()
+            .chain(share.map(|(pages, line)| (pages, line.source.as_str())))
+            .max_by_key(|(pages, _)| *pages)
     }
 
     /// See [`sum`].

@@ -413,7 +413,7 @@ fn pool_line(
     let lines: Vec<&PoolLine> = lines.filter(|line| line.place == place).collect();
     let persisted: u64 = lines.iter().map(|line| line.pages).sum();
     let pages = raise.or(lacking).unwrap_or(0).saturating_add(held).saturating_sub(persisted);
-    let others = planish_decide::pages_by_others(observation, place);
+    let others = observation.pool_by_others(place).map_or(0, |(pages, _)| pages);
     (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others })
 }
 

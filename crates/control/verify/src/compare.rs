@@ -752,11 +752,11 @@ impl Bench<'_> {
             return (DriftState::LostAtBoot, Some(format!("{source} will set {}", found.value)));
         }
         // The line of ours is read behind that of others, and sets the whole pool.
-        if let Some((share, line)) = self.observation.pool_share_of_files(&reading.place)
-            && due < share.saturating_add(persisted)
+        if let Some((given, theirs)) = self.observation.pool_by_others(&reading.place)
+            && due < given.saturating_add(persisted)
         {
-            let (value, theirs) = (&found.value, &line.source);
-            let why = format!("{source} will set {value}, where {theirs} gives {share} besides ours");
+            let value = &found.value;
+            let why = format!("{source} will set {value}, where {theirs} gives {given} besides ours");
             return (DriftState::LostAtBoot, Some(why));
         }
         (DriftState::Ok, None)

@@ -3,6 +3,7 @@
 use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, Nodes, OutcomeKind, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo};
 
+use crate::boot::{DEFAULTS, debian};
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::life::{apply_here, undo_all};
 use crate::tree::*;
@@ -487,14 +488,29 @@ fn what_is_left_of_a_lowered_pool_changes_hands() {
     assert_eq!(tree.get(&pool(0)), "0\n");
 }
 
-/// Our line is read behind that of others, and sets the whole pool: it has their pages, whenever they came.
+/// Our line is read behind that of others, and sets the whole pool: it has their pages, whenever and wherever they came.
 #[test]
 fn a_line_of_ours_has_what_a_line_of_others_gives_since() {
+    let into_ours = |tree: &Tree| tree.put("/etc/sysctl.d/90-planish.conf", "vm.nr_hugepages = 40\n");
+    let for_the_kernel = |tree: &Tree| {
+        let menu = tree.get("/boot/grub/grub.cfg");
+        tree.put("/boot/grub/grub.cfg", &menu.replace("ro quiet\n", "ro quiet hugepagesz=2M hugepages=40\n"));
+        tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet hugepagesz=2M hugepages=40\"\n");
+    };
+    let ways: [&dyn Fn(&Tree); 3] = [&|tree| write_line(tree, 40), &into_ours, &for_the_kernel];
+    for write in ways {
+        for other in [of_pool("a", 0, 16), of_pool("b", 0, 8)] {
+            has_what_others_give(write, &other);
+        }
+    }
+}
+
+/// A line of ours, then one that `write` gives 20 pages of to each of two nodes; `other` is applied behind it.
+fn has_what_others_give(write: &dyn Fn(&Tree), other: &Source) {
     let line = |tree: &Tree| {
         let text = tree.get(TMPFILES_FILE);
         text.trim().rsplit(' ').next().map(str::to_owned).expect("a number")
     };
-    let source = of_pool("a", 0, 16);
     let keep = |tree: &Tree, source: &Source| {
         apply(&tree.session(), &plan_of(&tree.session(), source), &PERSIST).expect("applied")
     };
@@ -503,23 +519,22 @@ fn a_line_of_ours_has_what_a_line_of_others_gives_since() {
         let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
         (row.state, row.because.unwrap_or_default())
     };
-    for other in [source.clone(), of_pool("b", 0, 8)] {
-        let tree = Tree::new();
-        set(&tree, [0, 0]);
-        keep(&tree, &source);
-        let before: u64 = line(&tree).parse().expect("a number");
-        write_line(&tree, 40);
-        set(&tree, [28, 12]);
-        let (lost, because) = state(&tree);
-        assert_eq!(lost, DriftState::LostAtBoot, "{because}");
-        assert!(because.contains("gives 20 besides ours"), "{because}");
-        keep(&tree, &other);
-        let raised =
-            if matches!(state(&tree).0, DriftState::Ok) { line(&tree).parse().expect("a number") } else { 0 };
-        assert!(raised >= 20 + 16 && raised > before, "{before} {raised}");
-        keep(&tree, &other);
-        assert_eq!(line(&tree), raised.to_string());
-    }
+    let tree = debian();
+    set(&tree, [0, 0]);
+    keep(&tree, &of_pool("a", 0, 16));
+    let before: u64 = line(&tree).parse().expect("a number");
+    write(&tree);
+    set(&tree, [28, 12]);
+    let (lost, because) = state(&tree);
+    assert_eq!(lost, DriftState::LostAtBoot, "{because}");
+    assert!(because.contains("gives 20 besides ours"), "{because}");
+    keep(&tree, other);
+    let (now, because) = state(&tree);
+    assert_eq!(now, DriftState::Ok, "{because}");
+    let raised: u64 = line(&tree).parse().expect("a number");
+    assert!(raised >= 20 + 16 && raised > before, "{before} {raised}");
+    keep(&tree, other);
+    assert_eq!(line(&tree), raised.to_string());
 }
 
 #[test]
