@@ -277,6 +277,7 @@ mod tests {
                 takes_pages: None,
                 others: Default::default(),
                 line: None,
+                there: None,
                 lowered_behind: None,
                 part: None,
                 service: None,

@@ -222,6 +222,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             takes_pages: None,
             others: Default::default(),
             line: None,
+            there: None,
             lowered_behind: None,
             part: None,
             service: None,

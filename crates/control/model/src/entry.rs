@@ -285,6 +285,10 @@ pub struct EntryStep {
     /// one where somebody loaded it since, as every boot does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// For pools: all pages of this size that were there when the intent was written, ours among them. Those that are
+    /// only lent are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub there: Option<u64>,
     /// For pools: the newest entry of the journal when somebody was seen to have lowered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowered_behind: Option<EntryId>,
@@ -342,6 +346,7 @@ impl EntryStep {
             takes_pages: None,
             others: BTreeMap::new(),
             line: None,
+            there: None,
             lowered_behind: None,
             service: None,
             part: None,

@@ -122,7 +122,7 @@ fn leave(
 }
 
 /// What our file gives a pool at boot: the pages of each entry that is in it, and those of files of others. `None` for
-/// a pool of which it has no line.
+/// a pool of which it has no line, as where none of the pages would be ours.
 #[must_use]
 pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
     let files = entries.iter().flat_map(|entry| &entry.steps);
@@ -130,7 +130,8 @@ pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
     let lines: Vec<&PoolLine> =
         files.flat_map(|file| &file.pools).filter(|line| line.place == place).collect();
     let others = lines.last()?.others;
-    Some(lines.iter().fold(others, |pages, line| pages.saturating_add(line.pages)))
+    let ours = lines.iter().fold(0_u64, |pages, line| pages.saturating_add(line.pages));
+    (ours > 0).then(|| ours.saturating_add(others))
 }
 
 /// Pages that lines of our files brought a pool when this boot began, and that no step has to take back: the entry that

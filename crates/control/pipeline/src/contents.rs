@@ -32,7 +32,9 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
         for PoolLine { place, pages, others } in &step.pools {
             let sum = pools.entry(place).or_default();
             *sum = sum.saturating_add(*pages);
-            put(format!("w {place} - - - - {}", sum.saturating_add(*others)));
+            if *sum > 0 {
+                put(format!("w {place} - - - - {}", sum.saturating_add(*others)));
+            }
         }
     }
     // The kernel makes the queue of a disk anew for a scheduler, and forgets what was set of it.

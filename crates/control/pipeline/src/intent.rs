@@ -304,7 +304,8 @@ pub(crate) fn steps(
         let is_pool = step.undo == Undo::Subtract;
         let line = is_pool.then(|| pools::line_of_others(session.host(), &step.place)).flatten();
         let line = line.map(|(pages, _)| pages);
-        steps.push(EntryStep { device, others, line, ..entry_step(step, originals) });
+        let there = is_pool.then(|| all_there(&others, &observation));
+        steps.push(EntryStep { device, others, line, there, ..entry_step(step, originals) });
     }
     look_at_satisfied(session, plan, &observation, persist, sink, &mut moved)?;
     let by_node = look_at_pools(plan, &observation, &mut moved)?;
@@ -419,6 +420,12 @@ fn pages_of_others(step: &Step, observation: &Observation, open: &[Entry]) -> BT
         (pool.place.clone(), pages)
     };
     pools.iter().filter(is_beside).map(of_others).collect()
+}
+
+/// All pages of the pools that a step's others have some of, without what is lent.
+fn all_there(others: &BTreeMap<String, u64>, observation: &Observation) -> u64 {
+    let pools = observation.pools.iter().filter(|pool| others.contains_key(&pool.place));
+    pools.map(|pool| pool.pages.saturating_sub(pool.surplus)).sum()
 }
 
 fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {

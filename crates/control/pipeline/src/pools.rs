@@ -105,7 +105,11 @@ pub(crate) fn claim(
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Claim> {
     let (given, source) = line_of_others(host, &step.place).filter(|_| !step.others.is_empty())?;
-    let held_beside = |step: &EntryStep| if step.line == Some(given) { step.still_held() } else { 0 };
+    // What an undo has left to the line is in what it gives.
+    let held_beside = |step: &EntryStep| match step.line == Some(given) {
+        true => step.still_held().min(step.pages_in_force()),
+        false => 0,
+    };
     let all_beside: u64 = of_size(step, known).map(held_beside).sum();
     let others_beside = all_beside.saturating_sub(held_beside(step));
     let there = all_there(step, read);
@@ -116,8 +120,9 @@ pub(crate) fn claim(
 /// has loaded it since. What it had not got by then it lacks without us, too.
 ///
 /// That is so while all pools of its size are page for page what they were then, and what entries hold there. Where
-/// they come to exactly what the line gives, nobody can tell. To be asked before an undo writes any pool: it may come
-/// to that number on its way.
+/// they come to exactly what the line gives, nobody can tell, nor where they had come to it when an entry behind this
+/// one raised a pool: whoever loaded it then changed nothing. To be asked before an undo writes any pool: it may come to
+/// that number on its way, as the raise of an entry does that takes its place.
 pub(crate) fn is_as_before(
     host: &Host,
     (id, step): (EntryId, &EntryStep),
@@ -127,7 +132,14 @@ pub(crate) fn is_as_before(
     // Nothing is read for the many steps that no line was beside.
     let Some(given) = step.line else { return false };
     let is_same = line_of_others(host, &step.place).is_some_and(|(now, _)| now == given);
-    if !is_same || all_there(step, read) == given {
+    let newer = || known.iter().filter(|entry| entry.id > id);
+    let is_on_its_way = step.undone.is_none() && newer().any(|entry| entry.instead_of == Some(id));
+    if !is_same || (!is_on_its_way && all_there(step, read) == given) {
+        return false;
+    }
+    // What an entry of an older planish found is not known.
+    let came_to_it = |other: &EntryStep| other.there.is_none_or(|there| there == given);
+    if newer().any(|entry| of_size(step, std::slice::from_ref(entry)).any(came_to_it)) {
         return false;
     }
     let is_as_left = |(place, others): (&String, &u64)| {
@@ -136,7 +148,8 @@ pub(crate) fn is_as_before(
         pages_in(place, read).unwrap_or(0) == held
     };
     // Such a pool is what others had and what is left of ours: it counts where it was seen behind this step.
-    let is_lowered = |other: &EntryStep| other.is_lowered() && other.lowered_behind >= Some(id);
+    let is_lowered =
+        |other: &EntryStep| other.is_lowered() && other.lowered_behind.is_none_or(|newest| newest >= id);
     step.others.iter().all(is_as_left) && !of_size(step, known).any(is_lowered)
 }
 

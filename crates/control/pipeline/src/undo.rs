@@ -474,7 +474,7 @@ pub(crate) fn take_back(
                 (None, Some((to, at, pages))) => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let (outcome, pages) = hand_pages(&resolved, pages, force, sink, record);
-                    handed = handed_to((to, at), &resolved, pages);
+                    handed = handed_to((to, at), (&resolved, as_before[index]), pages);
                     told_of_pages(outcome, handed)
                 }
                 (None, None) => {
@@ -505,8 +505,12 @@ pub(crate) fn take_back(
 }
 
 /// The pages of a step that an entry has now, by its own step `at`. A line of others goes along where it means none.
-fn handed_to((to, at): (EntryId, usize), resolved: &Resolved, pages: u64) -> Option<Handed> {
-    let line = resolved.step.line.filter(|_| resolved.claim.is_none());
+fn handed_to(
+    (to, at): (EntryId, usize),
+    (resolved, is_as_before): (&Resolved, bool),
+    pages: u64,
+) -> Option<Handed> {
+    let line = resolved.step.line.filter(|_| is_as_before);
     (pages > 0).then_some(Handed { to, step: at, pages, line })
 }
 

@@ -1,10 +1,12 @@
 //! One place against its wish, against the files that a boot will read, and against what our own steps
 //! caused.
 
+mod pools;
+
 use planish_model::{
     Access, BootLoader, BootValue, Catalogue, Cpus, DriftState, Entry, EntryId, EntryStep, Knob, KnobCheck,
     KnobId, NOT_GIVEN, Observation, OutcomeKind, Overwriter, Persisted, Reading, SeenWriter, Several, Undo,
-    ValueType, VerdictKind, When, Writer, bootline, given_in_vain, page_pool, pages_in_file, part_at, place,
+    ValueType, VerdictKind, When, Writer, bootline, given_in_vain, page_pool, part_at, place,
 };
 
 use crate::wish::{Wish, Wishes, of_this_boot, pages_short_of, twin_of};
@@ -672,94 +674,6 @@ impl Bench<'_> {
         let made = |step: &EntryStep| step.made_otherwise() && knob.r#type.same(step.ours(), running);
         let (id, _) = self.own_steps(reading).filter(|(_, step)| made(step)).last()?;
         Some(EntryStep::told_otherwise(id, running))
-    }
-
-    /// A pool that holds at least so many pages is as wanted; then the next boot counts, as for any value.
-    fn pages_against(
-        &self,
-        knob: &Knob,
-        wanted: u64,
-        reading: &Reading,
-        running: &str,
-        persisted: Option<&Persisted>,
-    ) -> Judgement {
-        let pages = match number(running) {
-            None => return (DriftState::Unknown, Some("shows no number".to_owned())),
-            Some(pages) if pages < wanted => {
-                let why = self.why_lacking(reading).map(|why| format!(": {why}")).unwrap_or_default();
-                return (DriftState::Drift, Some(format!("{pages} of {wanted} pages are there{why}")));
-            }
-            Some(pages) => pages,
-        };
-        let held: u64 = self.own_steps(reading).map(|(_, step)| step.pages_in_force()).sum();
-        let ours = held > 0;
-        if ours && let Some(judged) = self.overwritten(knob, reading, &wanted.to_string(), persisted) {
-            return judged;
-        }
-        let due = pages_in_file(self.open, &reading.place);
-        if let (Some(found), Some(due)) = (persisted.filter(|found| found.is_ours()), due) {
-            return self.pages_of_our_file(found, due, held, reading);
-        }
-        match persisted {
-            Some(found) if number(&found.value) >= Some(wanted) => (DriftState::Ok, None),
-            Some(found) if ours => {
-                (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
-            }
-            // What a line of others gives is theirs: ours are in it where it is more than they have.
-            None if ours && let Some((share, line)) = self.share_at_boot(reading, persisted) => {
-                match share >= pages.saturating_sub(held).saturating_add(wanted) {
-                    true => (DriftState::Ok, None),
-                    false => {
-                        let (source, value) = (&line.source, &line.value);
-                        let why = format!("{source} will set {value} over all nodes, {share} of them here");
-                        (DriftState::LostAtBoot, Some(why))
-                    }
-                }
-            }
-            None if ours => lost_unpersisted(),
-            _ => (DriftState::Ok, None),
-        }
-    }
-
-    /// Why a pool has fewer pages than entries raised it to, where that is not that a raise of this boot came short.
-    fn why_lacking(&self, reading: &Reading) -> Option<String> {
-        let mut steps: Vec<&EntryStep> = self.own_steps(reading).map(|(_, step)| step).collect();
-        // What somebody did is told before what may have been.
-        steps.sort_by_key(|step| !step.is_lowered());
-        steps.into_iter().find_map(EntryStep::why_lost)
-    }
-
-    /// What a file gives the pool of a node, of which no line tells: its share of what it gives to all of them.
-    fn share_at_boot(&self, reading: &Reading, own: Option<&Persisted>) -> Option<(u64, &Persisted)> {
-        self.observation.pool_share_of_files(&reading.place).filter(|_| own.is_none())
-    }
-
-    /// A pool that has what it should, and a file of ours with a line for it: the line must be what the entries in the
-    /// file add up to, and they must be all that hold pages. Pages that others reserved by hand are not in it.
-    fn pages_of_our_file(&self, found: &Persisted, due: u64, held: u64, reading: &Reading) -> Judgement {
-        let source = &found.source;
-        if number(&found.value) > Some(due) {
-            let value = &found.value;
-            let why =
-                format!("{source} will set {value}, and {due} are wanted: apply it again with --persist");
-            return (DriftState::Drift, Some(why));
-        }
-        let files = self.open.iter().flat_map(|entry| &entry.steps);
-        let files = files.filter(|step| step.is_in_file() && !step.is_undone());
-        let lines = files.flat_map(|step| &step.pools).filter(|line| line.place == reading.place);
-        let persisted: u64 = lines.map(|line| line.pages).sum();
-        if number(&found.value) < Some(due) || persisted < held {
-            return (DriftState::LostAtBoot, Some(format!("{source} will set {}", found.value)));
-        }
-        // The line of ours is read behind that of others, and sets the whole pool.
-        if let Some((given, theirs)) = self.observation.pool_by_others(&reading.place)
-            && due < given.saturating_add(persisted)
-        {
-            let value = &found.value;
-            let why = format!("{source} will set {value}, where {theirs} gives {given} besides ours");
-            return (DriftState::LostAtBoot, Some(why));
-        }
-        (DriftState::Ok, None)
     }
 
     /// What the place should show: by the wish, by an entry that came short of it, or by a file of ours.

@@ -32,6 +32,7 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         takes_pages: None,
         others: Default::default(),
         line: None,
+        there: None,
         lowered_behind: None,
         part: None,
         service: None,

@@ -126,9 +126,14 @@ pub(crate) fn read(
     let mut running = arguments(&Given::running(&shared.cmdline));
     let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);
     let in_sysfs = |setting: &mut Setting| {
-        if let Some(path) = page_pool::in_sysfs(&setting.path, default_page) {
-            setting.path = path;
+        let Some(path) = page_pool::in_sysfs(&setting.path, default_page) else { return };
+        // Files of /sys take decimal numbers only.
+        let of_sysctl =
+            setting.path.starts_with("/proc/sys/").then(|| sysctl::pages(&setting.value)).flatten();
+        if let Some(pages) = of_sysctl {
+            setting.value = pages.to_string();
         }
+        setting.path = path;
     };
     settings.iter_mut().chain(&mut running).chain(menu.iter_mut().flatten()).for_each(in_sysfs);
     let (mut persisted, mut by_boot_line) = (BTreeMap::new(), BTreeMap::new());

@@ -103,7 +103,7 @@ pub fn pages_for_all_nodes(host: &Host, whole: &str) -> Option<(u64, String)> {
 }
 
 /// A number of pages as the kernel reads it (`proc_doulongvec_minmax`): `0x` is hexadecimal, and `0` octal.
-fn pages(text: &str) -> Option<u64> {
+pub(super) fn pages(text: &str) -> Option<u64> {
     let (digits, radix) = match text.trim() {
         text if text.starts_with("0x") || text.starts_with("0X") => (&text[2..], 16),
         text if text.starts_with('0') => (text, 8),

@@ -589,6 +589,54 @@ fn pages_that_change_hands_are_left_to_a_line_that_was_loaded_before() {
     assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [5, 5]), "{undone:#?}");
 }
 
+/// Two entries beside a line that the first of them had come to, page for page: whoever loaded it then changed nothing,
+/// and has what it gives, in whatever order the entries go.
+#[test]
+fn a_line_that_one_entry_came_to_keeps_what_it_gives_behind_another_one() {
+    let come_to_it = || {
+        let tree = Tree::new();
+        set(&tree, [5, 5]);
+        write_line(&tree, 26);
+        apply_here(&tree, &of_pool("a", 0, 16));
+        tree
+    };
+    for order in [vec![1, 2], vec![2, 1], vec![1, 2, 1, 2]] {
+        let tree = come_to_it();
+        apply_here(&tree, &of_pool("b", 0, 8));
+        assert_eq!(sizes(&tree), [29, 5]);
+        let exits = order.iter().map(|id| undo(&tree.session(), Target::Entry(EntryId(*id)), false));
+        let last = exits.last().expect("an undo").map(|undone| undone.exit);
+        assert_eq!(sizes(&tree), [21, 5], "{order:?} {last:?}");
+        assert!(tree.entries().iter().any(planish_model::Entry::is_open), "{order:?}: what is left is told");
+    }
+    // The raise comes before the way back of the one that goes.
+    for (node, left) in [(0, [21, 5]), (1, [21, 5])] {
+        let tree = come_to_it();
+        let before = sizes(&tree).iter().sum::<u64>();
+        instead_of(&tree, &of_pool("b", node, 20), 1, &ApplyOptions::default());
+        assert!(sizes(&tree).iter().sum::<u64>() >= before, "{:?}", sizes(&tree));
+        let undone = undo_all(&tree);
+        assert_eq!(undone.exit, Exit::Findings, "{undone:#?}");
+        assert_eq!(sizes(&tree).iter().sum::<u64>(), left.iter().sum::<u64>(), "{undone:#?}");
+    }
+}
+
+/// As an update of a package takes the file of a line away for a moment.
+#[test]
+fn pages_that_change_hands_while_a_line_is_away_are_left_to_it() {
+    let tree = Tree::new();
+    set(&tree, [5, 5]);
+    write_line(&tree, 20);
+    apply_here(&tree, &of_pool("a", 0, 16));
+    set(&tree, [10, 10]);
+    tree.remove(LINE);
+    instead_of(&tree, &of_pool("b", 0, 24), 1, &ApplyOptions::default());
+    write_line(&tree, 20);
+    let undone = undo_all(&tree);
+    assert_eq!(undone.exit, Exit::Findings, "{undone:#?}");
+    assert!(sizes(&tree).iter().sum::<u64>() >= 20, "{:?}", sizes(&tree));
+}
+
 /// On its way an undo may come to what a line gives: by itself, and by no load.
 #[test]
 fn an_undo_of_two_pools_passes_the_number_of_a_line() {
@@ -636,4 +684,58 @@ fn a_line_of_ours_is_as_large_as_lines_of_others_are_now() {
     tree.remove(LINE);
     keep();
     assert_eq!(line(), first);
+}
+
+/// A line of ours without pages of ours would be one of others that nobody wrote.
+#[test]
+fn our_file_goes_with_the_last_pages_that_are_ours() {
+    let tree = Tree::new();
+    set(&tree, [0, 0]);
+    let source = of_pool("a", 0, 16);
+    let keep = || apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    keep();
+    write_line(&tree, 40);
+    keep();
+    let undone = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
+    assert_eq!(tree.get(TMPFILES_FILE), "", "{undone:#?}");
+    let checked = check(&tree.session(), None).expect("checked");
+    assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift.knobs);
+    undo_all(&tree);
+    assert_eq!(tree.get(TMPFILES_FILE), "");
+}
+
+/// Nobody asks for what our line gives besides ours once the line of others is gone.
+#[test]
+fn a_line_of_ours_that_outlives_one_of_others_is_told() {
+    let tree = Tree::new();
+    set(&tree, [20, 20]);
+    write_line(&tree, 40);
+    let source = of_pool("a", 0, 16);
+    let keep = || apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    keep();
+    tree.remove(LINE);
+    let state = || {
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
+        (row.state, row.because.unwrap_or_default())
+    };
+    let (drifted, because) = state();
+    assert_eq!(drifted, DriftState::Drift, "{because}");
+    assert!(because.contains("17 of them were for others") && because.contains("--persist"), "{because}");
+    keep();
+    assert_eq!(state().0, DriftState::Ok, "{}", state().1);
+}
+
+/// The kernel reads a number of sysctl by its first characters.
+#[test]
+fn a_line_of_others_counts_whatever_its_number_is_written_in() {
+    for text in ["0x28", "050", "40"] {
+        let tree = Tree::new();
+        set(&tree, [0, 0]);
+        tree.put(LINE, &format!("vm.nr_hugepages = {text}\n"));
+        let source = of_pool("a", 0, 16);
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+        let line = tree.get(TMPFILES_FILE);
+        assert!(line.trim_end().ends_with(" 36"), "{text}: {line}");
+    }
 }

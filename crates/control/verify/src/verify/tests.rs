@@ -81,6 +81,7 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         takes_pages: None,
         others: Default::default(),
         line: None,
+        there: None,
         lowered_behind: None,
         part: None,
         service: None,
