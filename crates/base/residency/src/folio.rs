@@ -45,7 +45,9 @@ impl Folios {
     /// Pages of the folio that holds each of `frames`; 1 for frame 0, and where the kernel does not tell.
     ///
     /// Frames of one process lie near each other in whatever order: sorted, few calls read them all. Most stand
-    /// alone and say so themselves; only for the others the whole block is read.
+    /// alone and say so themselves; only for the others the whole block is read. One that lies far from all others is
+    /// not asked for: whatever it is a part of, this one page is all that is used of it, and each would be a call. But
+    /// the first and the last of `frames` are, since their neighbours may be among those of another call.
     pub(crate) fn pages_of(&mut self, frames: &[u64]) -> Vec<u64> {
         let mut pages = vec![1; frames.len()];
         let mut order: Vec<usize> = (0..frames.len()).filter(|index| frames[*index] != 0).collect();
@@ -54,6 +56,13 @@ impl Folios {
         while let Some(first) = rest.first().map(|index| frames[*index]) {
             let count = near(frames, rest);
             let (near, further) = rest.split_at(count);
+            rest = further;
+            let is_at_end = |index: usize| index == 0 || index + 1 == frames.len();
+            if let [alone] = near
+                && !is_at_end(*alone)
+            {
+                continue;
+            }
             let length = frames[near[count - 1]] - first + 1;
             let length = usize::try_from(length).expect("as many frames as a read takes at most");
             let read = self.flags.read(first, &mut self.buffer[..length]).unwrap_or(0);
@@ -65,7 +74,6 @@ impl Folios {
             for index in in_folio {
                 pages[index] = self.folio_of(frames[index]);
             }
-            rest = further;
         }
         pages
     }

@@ -29,7 +29,7 @@ pub mod top;
 
 pub use map::{
     AreaPages, CELLS, CUT_BYTES_MIN, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who,
-    join, members, names, processes_named, stat_of,
+    is_named, join, members, names, processes_named, stat_of,
 };
 pub use maps::{Area, Kind, parse_maps};
 pub use numa_maps::{Placement, parse_numa_maps};

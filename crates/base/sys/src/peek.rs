@@ -34,8 +34,8 @@ use std::ptr::{NonNull, null_mut};
 use linux_raw_sys::general as raw;
 use linux_raw_sys::ioctl;
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, SealFlags, accessat, fcntl_get_seals, fstat, fstatfs,
-    openat,
+    Access, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, SealFlags, accessat, fcntl_get_seals, fstat,
+    fstatfs, memfd_create, openat,
 };
 use rustix::io::Errno;
 use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -83,7 +83,27 @@ pub fn file_system_of(pid: Pid, range: &Range<u64>) -> Result<FileSystem> {
     Ok(Place::of(pid, range)?.file_system)
 }
 
-/// A mapped file, found without opening it: O_PATH calls no driver.
+/// The devices of the mounts that the kernel keeps for itself: of shared anonymous memory, memfds and System V segments
+/// of base pages, and of those of each size of huge pages. No mountinfo lists them.
+#[must_use]
+pub fn kernel_mounts() -> Vec<(u32, u32)> {
+    let sizes = std::fs::read_dir("/sys/kernel/mm/hugepages").into_iter().flatten().filter_map(|entry| {
+        let name = entry.ok()?.file_name();
+        let kilobytes = name.to_str()?.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?;
+        // Its logarithm stands in the flags, from bit 26 on (include/uapi/linux/memfd.h).
+        let size = (kilobytes * 1024).checked_ilog2()? << 26;
+        Some(MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(size))
+    });
+    let device = |flags: MemfdFlags| {
+        let file = memfd_create("planish-look", flags | MemfdFlags::CLOEXEC).ok()?;
+        let device = fstat(&file).ok()?.st_dev;
+        Some((rustix::fs::major(device), rustix::fs::minor(device)))
+    };
+    std::iter::once(MemfdFlags::empty()).chain(sizes).filter_map(device).collect()
+}
+
+/// A mapped file, found without opening it: O_PATH calls no driver. But the file system is asked of it, and one over a
+/// network or of a program may never answer: to be tried on memory alone.
 struct Place {
     fd: OwnedFd,
     stat: rustix::fs::Stat,
@@ -478,7 +498,7 @@ impl Drop for Window<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create};
+    use rustix::fs::{FallocateFlags, fallocate, fcntl_add_seals, ftruncate};
     use rustix::io::pwrite;
 
     use super::*;

@@ -15,6 +15,7 @@ use planish_act::relocate::{
 use planish_act::{Sink, in_full};
 use planish_host::Host;
 use planish_journal::{Journal, RecordFault};
+use planish_model::units::counted;
 use planish_model::{
     Class, Closure, Entry, EntryId, EntryStep, Exit, KnobId, Original, Outcome, OutcomeKind, Undo, ValueType,
 };
@@ -783,7 +784,8 @@ fn told_back(back: &Back, force: bool) -> (OutcomeKind, String) {
 }
 
 fn told_threads_back(back: &ThreadsBack) -> (OutcomeKind, String) {
-    let mut told = vec![format!("{} threads have their CPUs again", back.back)];
+    let (has, its) = if back.back == 1 { ("has", "its") } else { ("have", "their") };
+    let mut told = vec![format!("{} {has} {its} CPUs again", counted(back.back, "thread"))];
     let mut tell = |threads: u64, what: &str| {
         if threads > 0 {
             told.push(format!("{threads} {what}"));

@@ -141,13 +141,17 @@ fn lacks_profile(error: &clap::Error) -> bool {
     error.kind() == ErrorKind::MissingRequiredArgument && missing.iter().any(is_one)
 }
 
-/// The command line that explains a command of the envelope: `trial-run` is `planish trial run`.
+/// The command line that explains a command of the envelope: `trial-run` is `planish trial run`, and `top-c2c` is
+/// `planish top` with an option.
 fn help_of(name: &str) -> String {
-    if name == "usage" {
-        "planish --help".to_owned()
-    } else {
-        format!("planish {} --help", name.replace('-', " "))
+    let (whole, mut line) = (parser(), "planish".to_owned());
+    let mut command = &whole;
+    for word in name.split('-') {
+        let Some(below) = command.find_subcommand(word) else { break };
+        command = below;
+        line = line + " " + word;
     }
+    line + " --help"
 }
 
 /// The name of what a command answers with: `prove postgres` answers as `prove`, and `trial` alone does not answer.

@@ -10,6 +10,7 @@ use planish_sys::policy::PageAt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::memory::MemoryDevices;
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
 use crate::smaps::Backing;
@@ -30,6 +31,8 @@ pub struct Unseen {
 pub(crate) struct Eyes {
     /// For shared memory; `None` where the kernel or a filter refuses it.
     pub peek: Option<Peek>,
+    /// Of what files something may be asked.
+    pub devices: MemoryDevices,
     folios: Option<Folios>,
     /// The only node with memory: where it is the only one, nobody need be asked.
     sole_node: Option<u32>,
@@ -47,6 +50,7 @@ impl Eyes {
         let thp_bytes = crate::process::thp_bytes(host);
         let mut eyes = Self {
             peek: None,
+            devices: MemoryDevices::default(),
             folios: None,
             sole_node: sole_node(host),
             base_bytes,
@@ -62,6 +66,7 @@ impl Eyes {
             );
             return eyes;
         }
+        eyes.devices = MemoryDevices::of_kernel();
         match Peek::new() {
             Ok(peek) => eyes.peek = Some(peek),
             Err(error) => eyes.blind_shared(&error),

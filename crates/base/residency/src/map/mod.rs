@@ -13,6 +13,7 @@
 mod eyes;
 mod join;
 mod leases;
+mod memory;
 mod object;
 mod private;
 mod shared;
@@ -39,7 +40,7 @@ pub use self::object::ObjectPages;
 pub use self::shared::Object;
 pub use self::threads::ThreadsOn;
 pub(crate) use self::who::above_us;
-pub use self::who::{Who, members, names, processes_named, stat_of};
+pub use self::who::{Who, is_named, members, names, processes_named, stat_of};
 
 /// Parts of equal length that a picture has of a large mapping.
 pub const CELLS: usize = 64;

@@ -12,8 +12,6 @@ use crate::smaps::Backing;
 
 /// Pages that are asked about in one call.
 const PAGES_PER_CALL: usize = 16 << 10;
-/// Pages between two wanted ones that are read along rather than by another call.
-const GAP: usize = 32;
 
 /// Where the pages of one shared object lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +81,7 @@ impl ObjectPages {
         eyes: &mut Eyes,
     ) -> planish_sys::Result<()> {
         let at = eyes.nodes_of(|| pages_at(None, addresses), addresses.len())?;
-        let frames = if hugetlb || !eyes.sees_folios() { Vec::new() } else { frames_of(own, addresses)? };
+        let frames = if hugetlb || !eyes.sees_folios() { Vec::new() } else { own.frames_at(addresses)? };
         let folios = eyes.folio_pages(&frames);
         for (page, (node, _)) in at.into_iter().enumerate() {
             let (backing, page_bytes) = match folios.get(page) {
@@ -225,19 +223,6 @@ impl ObjectPages {
         }
         parts
     }
-}
-
-/// The frames of base pages of ours, in rising order of addresses: those that lie near each other in one call.
-fn frames_of(own: &Pagemap, addresses: &[usize]) -> planish_sys::Result<Vec<u64>> {
-    let base = planish_sys::pages::base_bytes();
-    let mut frames = Vec::with_capacity(addresses.len());
-    for near in addresses.chunk_by(|before, address| address - before <= GAP * base) {
-        let (first, last) = (near[0], near[near.len() - 1]);
-        let mut all = vec![0; (last - first) / base + 1];
-        own.frames(first as u64, &mut all)?;
-        frames.extend(near.iter().map(|address| all[(address - first) / base]));
-    }
-    Ok(frames)
 }
 
 /// The node of a page, and whether it is one that counts as resident.

@@ -258,26 +258,6 @@ impl Walk {
         Ok(())
     }
 
-    /// Reads the frames of a chunk, of pages side by side in one call.
-    fn read_frames(&self, chunk: &mut Chunk, base_bytes: u64) -> Result<(), Blocked> {
-        let follows = |at: usize| {
-            let (before, page) = (chunk.entries[at - 1], chunk.entries[at]);
-            let adjacent = chunk.addresses[at] as u64 == chunk.addresses[at - 1] as u64 + base_bytes;
-            before.bytes == base_bytes && page.bytes == base_bytes && adjacent
-        };
-        let mut first = 0;
-        while first < chunk.entries.len() {
-            let mut end = first + 1;
-            while end < chunk.entries.len() && follows(end) {
-                end += 1;
-            }
-            let frames = &mut chunk.frames[first..end];
-            self.pagemap.frames(chunk.addresses[first] as u64, frames).map_err(|error| self.sort(error))?;
-            first = end;
-        }
-        Ok(())
-    }
-
     /// Asks for the nodes of a chunk and adds it up.
     fn flush(
         &self,
@@ -289,7 +269,7 @@ impl Walk {
         let nodes = eyes.nodes_of(|| pages_at(Some(self.raw), &chunk.addresses), count);
         let nodes = nodes.map_err(|error| self.sort(error))?;
         if eyes.wants_frames() {
-            self.read_frames(chunk, eyes.base_bytes)?;
+            chunk.frames = self.pagemap.frames_at(&chunk.addresses).map_err(|error| self.sort(error))?;
         }
         let folios = eyes.folio_pages(&chunk.frames);
         let frames = chunk.frames.iter().zip(folios);
@@ -330,9 +310,9 @@ impl Walk {
     }
 
     /// What one entry for many pages stands for in this mapping: a transparent huge page, or one from a pool.
-    fn huge_pages(&mut self, host: &Host, index: usize, area: &Area, eyes: &Eyes) -> (Backing, u64) {
+    fn huge_pages(&mut self, host: &Host, index: usize, area: &Area, eyes: &mut Eyes) -> (Backing, u64) {
         let thp = (Backing::Thp, eyes.thp_bytes);
-        if area.inode == 0 {
+        if area.inode == 0 || !eyes.devices.has(host, self.pid, area.device) {
             return thp;
         }
         let known = self.pools.get(&index).copied();

@@ -105,7 +105,8 @@ impl Objects {
             return *known;
         }
         let writes = || of_pid(pid).is_some_and(|pid| peek::opens_for_writing(pid, &area.range));
-        let looked = match eyes.peek.is_some().then(|| leases::forbid(host, &id, writes())) {
+        let is_seen = eyes.peek.is_some() && eyes.devices.has(host, pid, area.device);
+        let looked = match is_seen.then(|| leases::forbid(host, &id, writes())) {
             None => None,
             Some(Some(why)) => {
                 eyes.blind_leased(&area.name, &why);

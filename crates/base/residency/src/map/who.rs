@@ -19,8 +19,13 @@ pub enum Who {
 
 /// The processes of a program, by its name in the kernel, in rising order.
 pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
-    let short: String = name.chars().take(15).collect();
-    all(host).into_iter().filter(|(_, stat)| stat.name == short).map(|(pid, _)| pid).collect()
+    all(host).into_iter().filter(|(_, stat)| is_named(&stat.name, name)).map(|(pid, _)| pid).collect()
+}
+
+/// Whether the kernel calls a program of this name so: it keeps 15 bytes of it.
+#[must_use]
+pub fn is_named(in_kernel: &str, name: &str) -> bool {
+    in_kernel == name.chars().take(15).collect::<String>()
 }
 
 /// The names of all programs that run, as the kernel tells them; its own threads are none.
@@ -79,8 +84,7 @@ fn refuse_other_kinds(host: &Host, pid: u32) -> Result<(), ResidencyError> {
 
 /// The process of that name which no other of the name started.
 fn first_of(name: &str, everybody: &BTreeMap<u32, Stat>) -> Result<u32, ResidencyError> {
-    let short: String = name.chars().take(15).collect();
-    let named = |pid: &u32| everybody.get(pid).is_some_and(|stat| stat.name == short);
+    let named = |pid: &u32| everybody.get(pid).is_some_and(|stat| is_named(&stat.name, name));
     let firsts: Vec<u32> = everybody
         .iter()
         .filter(|(pid, stat)| named(pid) && !named(&stat.parent) && **pid != std::process::id())

@@ -285,17 +285,23 @@ impl Process for LiveProcess<'_> {
     }
 
     fn pin(&self, thread: u32, cpus: &CpuSet) -> Result<(), RelocateError> {
-        // The kernel would take the number for that of a thread of anybody.
-        if self.identity()?.is_none() || self.thread(thread)?.is_none() {
+        if self.identity()?.is_none() {
             return Err(RelocateError::Ended { pid: self.pid });
+        }
+        // The kernel would take the number of one that has ended for that of a thread of anybody. It runs nowhere.
+        if self.thread(thread)?.is_none() {
+            return Ok(());
         }
         let Some(tid) = i32::try_from(thread).ok().and_then(Pid::from_raw) else {
             return Err(RelocateError::Ended { pid: self.pid });
         };
-        affinity::set(Some(tid), cpus).map_err(|error| match error.errno() {
-            Some(Errno::SRCH) => RelocateError::Ended { pid: self.pid },
-            _ => self.sort(error),
-        })
+        match affinity::set(Some(tid), cpus) {
+            Err(error) if error.errno() == Some(Errno::SRCH) => match self.identity()? {
+                Some(_) => Ok(()),
+                None => Err(RelocateError::Ended { pid: self.pid }),
+            },
+            outcome => outcome.map_err(|error| self.sort(error)),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use planish_host::Host;
 use planish_model::{Catalogue, Exit};
 use planish_pipeline::{Service, running_like};
 use planish_report::{MapBacking, MapKind, MapReport, map_html};
-use planish_residency::{Map, ResidencyError, Who, status};
+use planish_residency::{Map, ResidencyError, Who, is_named, status};
 use planish_trial::postgres::{Query, layout};
 
 use crate::answer::Answer;
@@ -85,7 +85,7 @@ fn server(named: Option<Who>, postmaster: u32, host: &Host) -> Result<Who, Failu
     let is_named = match &named {
         None => true,
         Some(Who::Pid(pid)) => *pid == postmaster,
-        Some(Who::Name(name)) => status(host, postmaster).is_ok_and(|status| status.name == *name),
+        Some(Who::Name(name)) => status(host, postmaster).is_ok_and(|status| is_named(&status.name, name)),
     };
     if is_named {
         return Ok(Who::Pid(postmaster));

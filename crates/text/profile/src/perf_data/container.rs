@@ -93,6 +93,10 @@ pub(super) struct Container<'a> {
 
 impl<'a> Container<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ProfileError> {
+        let reversed: Vec<u8> = MAGIC.iter().rev().copied().collect();
+        if !bytes.starts_with(MAGIC) && !bytes.starts_with(&reversed) {
+            return Err(ProfileError::byte(FORMAT, 0, "it is no recording of perf: another file begins so"));
+        }
         if !bytes.starts_with(MAGIC) {
             let what = "a file of a big-endian machine".to_owned();
             return Err(ProfileError::Unsupported { format: FORMAT, what });

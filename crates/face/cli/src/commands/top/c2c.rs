@@ -14,7 +14,7 @@ use planish_sys::sampling::{SamplingError, Source};
 use super::Args;
 use crate::answer::Answer;
 use crate::commands::text::record::{Pace, Who, before, capture, refusal};
-use crate::commands::{check_writable, write_bytes};
+use crate::commands::{check_writable, is_there, write_bytes};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::signals;
@@ -31,6 +31,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return answer(&bytes, None, path, context);
     }
     if let Some(path) = &args.record {
+        if path.exists() {
+            return Err(is_there(path));
+        }
         check_writable(path)?;
     }
     let host = Host::live();

@@ -61,6 +61,10 @@ impl Recording {
             Failure::usage(format!("cannot read {}: {error}", path.display()))
                 .hint("name a file that `planish top --record` has written")
         };
+        // A pipe or a device may never end, and only a file can be gone back in.
+        if !std::fs::metadata(path).map_err(unread)?.is_file() {
+            return Err(unread(std::io::Error::other("it is no file")));
+        }
         let mut file = BufReader::new(File::open(path).map_err(unread)?);
         let (mut lines, mut at, mut torn_bytes) = (Vec::new(), 0, 0);
         loop {
