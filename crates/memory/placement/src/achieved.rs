@@ -6,6 +6,7 @@ use planish_residency::{Area, Backing, Kind, Map, Member, Part};
 use planish_sys::NodeSet;
 
 use crate::machine::Machine;
+use crate::notices::range;
 use crate::preload::NAME;
 use crate::wire::{self, Notice};
 use crate::wish::{SharedPages, Spread, Wish};
@@ -31,6 +32,8 @@ pub struct Share {
 pub struct SegmentAt {
     /// The process that mapped it.
     pub pid: u32,
+    /// Where, in this process.
+    pub address: u64,
     /// Name of its mapping.
     pub name: String,
     /// `anonymous`, `file` or `sysv`.
@@ -120,7 +123,7 @@ fn is_unreached(member: &Member, wish: &Wish) -> bool {
 }
 
 fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &Machine) -> SegmentAt {
-    let range = notice.address..notice.address.saturating_add(notice.bytes);
+    let range = range(notice);
     let inside = member.areas.iter().filter(|pages| range.contains(&pages.area.range.start));
     let mut shares = Vec::new();
     let mut name = String::new();
@@ -137,6 +140,7 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
     short.extend(other_pages(&shares, wish.shared_pages));
     SegmentAt {
         pid: notice.pid,
+        address: notice.address,
         name,
         kind: match notice.kind {
             wire::KIND_ANONYMOUS => "anonymous",

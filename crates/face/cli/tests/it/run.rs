@@ -92,9 +92,10 @@ fn what_is_started_later_is_looked_at_too() {
 #[test]
 fn a_process_that_left_the_program_is_named() {
     // Placed by a process whose parent has ended; it lives on for a moment, and so does the program.
-    let Some(program) = detaching() else {
-        return planish_skip::skip("a_process_that_left_the_program_is_named", "no python3 to map a segment");
-    };
+    if !python_or_skip("a_process_that_left_the_program_is_named") {
+        return;
+    }
+    let program = detaching();
     let (ended, _) = reported(&["--numa", "interleave", "--no-prefault"], &["python3", "-c", &program]);
     let policies = planish_sys::policy::allowed_nodes();
     if let Err(error) = policies {
@@ -105,10 +106,41 @@ fn a_process_that_left_the_program_is_named() {
     assert!(ended.stderr.contains("planish map "), "{}", ended.stderr);
 }
 
-/// A program of Python that maps a segment in a grandchild whose parent ends.
-fn detaching() -> Option<String> {
+/// Whether a test can have its program in Python; if not, it is told.
+fn python_or_skip(test: &str) -> bool {
     let known = std::process::Command::new("python3").arg("--version").output();
-    known.ok().filter(|output| output.status.success())?;
+    let is_here = known.is_ok_and(|output| output.status.success());
+    if !is_here {
+        planish_skip::skip(test, "no python3 to map a segment");
+    }
+    is_here
+}
+
+/// A program that maps and unmaps for its whole life is looked at all the same, and not once for each segment.
+#[test]
+fn segments_that_come_and_go_neither_hinder_looks_nor_bring_them() {
+    if !python_or_skip("segments_that_come_and_go_neither_hinder_looks_nor_bring_them") {
+        return;
+    }
+    for (pause, count) in [("0.15", "40"), ("0.5", "12")] {
+        let program = format!(
+            "import mmap, time\nfor _ in range({count}):\n    kept = mmap.mmap(-1, 4 << 20)\n    time.sleep({pause})\n    \
+             kept.close()"
+        );
+        let options = ["--numa", "interleave", "--no-prefault", "--min", "1M"];
+        let (ended, report) = reported(&options, &["python3", "-c", &program]);
+        assert_eq!(ended.exit, 0, "{}", ended.stderr);
+        let instance = &report["result"]["instances"][0];
+        assert_eq!(instance["seen"], true, "{pause}: {}", ended.stderr);
+        let looks = ended.stderr.matches("after its start").count();
+        assert!((1..=2).contains(&looks), "{pause}: {looks} looks: {}", ended.stderr);
+        assert!(instance["segments"].as_array().expect("a list").len() <= 1, "{pause}: unmapped: {instance}");
+        assert!(ended.stderr.contains("placed after its memory was looked at"), "{pause}: {}", ended.stderr);
+    }
+}
+
+/// A program of Python that maps a segment in a grandchild whose parent ends.
+fn detaching() -> String {
     let lines = [
         "import mmap, os, time",
         "child = os.fork()",
@@ -121,7 +153,7 @@ fn detaching() -> Option<String> {
         "os.waitpid(child, 0)",
         "time.sleep(3)",
     ];
-    Some(lines.join("\n"))
+    lines.join("\n")
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `planish run`
 
+mod looks;
 mod report;
 mod text;
 mod watch;

@@ -1,0 +1,85 @@
+//! When the memory of a program is looked at: soon after its start, a little later, and then no more. A look walks all
+//! of it, so that no number of segments may bring more of them, nor put the first one off.
+
+use std::time::{Duration, Instant};
+
+/// Once a segment is placed, others often follow at once.
+const SETTLE: Duration = Duration::from_millis(300);
+/// How long a program has to map its first segment, and to place those that follow it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Looks again after the first: workers are often started when a segment stands, and heaps grow.
+const LATER: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(30)];
+
+/// The looks that are still to come.
+#[derive(Debug)]
+pub(super) struct Looks {
+    is_fixed: bool,
+    due: Option<Instant>,
+    /// When the first segment was placed, while nobody has looked.
+    first: Option<Instant>,
+    done: usize,
+}
+
+impl Looks {
+    /// Those of a program that starts now; `fixed`: looked at once, after so long.
+    pub fn new(now: Instant, fixed: Option<Duration>) -> Self {
+        let due = Some(now + fixed.unwrap_or(PATIENCE));
+        Self { is_fixed: fixed.is_some(), due, first: None, done: 0 }
+    }
+
+    /// How long the next one is off; `None` when there is none to come.
+    pub fn left(&self, now: Instant) -> Option<Duration> {
+        self.due.map(|due| due.saturating_duration_since(now))
+    }
+
+    /// A segment was placed.
+    pub fn placed(&mut self, now: Instant) {
+        if self.done == 0 && !self.is_fixed {
+            let first = *self.first.get_or_insert(now);
+            self.due = Some((now + SETTLE).min(first + PATIENCE));
+        }
+    }
+
+    /// The memory was looked at.
+    pub fn looked(&mut self, now: Instant) {
+        // Who said when to look wants to look then.
+        let later = LATER.get(self.done).filter(|_| !self.is_fixed);
+        self.due = later.map(|later| now + *later);
+        self.done += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When looks happen, in tenths of a second, of a program that places a segment at each of `placed`.
+    fn looks(fixed: Option<u64>, placed: &[u64]) -> Vec<u64> {
+        let begun = Instant::now();
+        let tenth = |count: u64| begun + Duration::from_millis(count * 100);
+        let mut looks = Looks::new(begun, fixed.map(|count| Duration::from_millis(count * 100)));
+        let mut at = Vec::new();
+        for now in 0..1000 {
+            if placed.contains(&now) {
+                looks.placed(tenth(now));
+            }
+            if looks.left(tenth(now)) == Some(Duration::ZERO) {
+                looks.looked(tenth(now));
+                at.push(now);
+            }
+        }
+        at
+    }
+
+    #[test]
+    fn segments_neither_put_the_first_look_off_nor_bring_more() {
+        assert_eq!(looks(None, &[]), [20, 50, 350]);
+        assert_eq!(looks(None, &[1, 2, 4]), [7, 37, 337]);
+        assert_eq!(looks(None, &[19]), [22, 52, 352]);
+        let each_fifth: Vec<u64> = (1..1000).step_by(2).collect();
+        assert_eq!(looks(None, &each_fifth), [21, 51, 351]);
+        let each_half: Vec<u64> = (1..1000).step_by(5).collect();
+        assert_eq!(looks(None, &each_half), [4, 34, 334]);
+        assert_eq!(looks(Some(70), &each_half), [70], "who said when");
+    }
+}
