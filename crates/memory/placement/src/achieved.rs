@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use planish_residency::{Area, Backing, Kind, Map, Member, Part};
 use planish_sys::NodeSet;
 
+use crate::allocator::Allocator;
+use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::notices::range;
 use crate::preload::NAME;
 use crate::wire::{self, Notice};
-use crate::wish::{SharedPages, Spread, Wish};
+use crate::wish::{HeapPages, SharedPages, Spread, Wish};
 
 /// How far the share of a node may be from what was wanted.
 const TOLERANCE: f64 = 0.02;
+/// A heap of fewer huge pages than this says nothing of its allocator.
+const HEAP_PAGES_MIN: u64 = 8;
 
 /// Bytes on one kind of pages on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +89,8 @@ pub struct Achieved {
 impl Achieved {
     /// Compares a map with what was wanted. Notices of processes that are not in it are passed over.
     #[must_use]
-    pub fn of(map: &Map, notices: &[Notice], wish: &Wish, machine: &Machine) -> Self {
+    pub fn of(map: &Map, notices: &[Notice], launch: &Launch, machine: &Machine) -> Self {
+        let wish = &launch.wish;
         let member = |pid| map.members.iter().find(|member| member.pid == pid);
         let told = notices.iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
         let rows = map.rows();
@@ -94,7 +99,7 @@ impl Achieved {
         Self {
             unreached: unreached.map(|member| member.pid).collect(),
             segments: told.map(|(notice, member)| segment(map, member, notice, wish, machine)).collect(),
-            private: map.members.iter().map(|member| private(member, wish, machine)).collect(),
+            private: map.members.iter().map(|member| private(member, launch, machine)).collect(),
             thp_bytes: thp.map(|row| row.resident_bytes).sum(),
             unseen: map.unseen.iter().map(|unseen| format!("{}: {}", unseen.what, unseen.why)).collect(),
         }
@@ -103,12 +108,6 @@ impl Achieved {
     /// The processes that were looked at.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.private.iter().map(|private| private.pid)
-    }
-
-    /// Everything that differs from what was wanted.
-    pub fn short(&self) -> impl Iterator<Item = &str> {
-        let segments = self.segments.iter().flat_map(|segment| &segment.short);
-        segments.chain(self.private.iter().flat_map(|private| &private.short)).map(String::as_str)
     }
 }
 
@@ -298,7 +297,46 @@ fn other_pages(shares: &[Share], wanted: Option<SharedPages>) -> Option<String> 
     (total > 0 && total - on_it >= page_bytes.max(1)).then(|| format!("{percent:.1} % of it lies on {word}"))
 }
 
-fn private(member: &Member, wish: &Wish, machine: &Machine) -> PrivateAt {
+/// Whether a heap lies on other pages than wanted for the most part: the allocator has taken them otherwise, or was not
+/// reached. What is small, and where huge pages begin and end, is no shortfall.
+fn other_heap_pages(shares: &[Share], wanted: Option<HeapPages>, machine: &Machine) -> Option<String> {
+    let (word, page_bytes) = match wanted? {
+        HeapPages::Thp => ("huge pages", machine.thp_bytes?),
+        HeapPages::Pool => ("pages from the pool", machine.pool_bytes),
+    };
+    let is_it = |share: &&Share| match share.backing {
+        Backing::Hugetlb => true,
+        Backing::Thp => wanted == Some(HeapPages::Thp),
+        _ => false,
+    };
+    let total: u64 = shares.iter().map(|share| share.bytes).sum();
+    let on_it: u64 = shares.iter().filter(is_it).map(|share| share.bytes).sum();
+    let percent = on_it as f64 * 100.0 / total.max(1) as f64;
+    (total >= page_bytes.saturating_mul(HEAP_PAGES_MIN) && on_it < total / 2)
+        .then(|| format!("private memory: {percent:.1} % of {} MiB lies on {word}", total >> 20))
+}
+
+/// What is known of why.
+fn why_other_pages(member: &Member, launch: &Launch, machine: &Machine, bytes: u64) -> String {
+    let names = member.areas.iter().map(|pages| pages.area.name.as_str());
+    let loaded: Vec<Allocator> = names.filter_map(Allocator::of).collect();
+    let meant = launch.malloc();
+    let (_, free) = machine.pools.iter().find(|(size, _)| *size == machine.pool_bytes).unwrap_or(&(0, 0));
+    match (meant, loaded.first()) {
+        (Some(meant), _) if !loaded.contains(&meant) => format!("{} is not loaded in it", meant.word()),
+        (None, Some(other)) => {
+            format!("its malloc is {0}, which was told nothing of it: --malloc {0}", other.word())
+        }
+        _ if launch.wish.heap_pages == Some(HeapPages::Pool) && free * machine.pool_bytes < bytes => format!(
+            "the pool had {free} free pages at the start: planish size --bytes {bytes} tells how to reserve them"
+        ),
+        _ => "what a program maps without its malloc, or by one that is linked into it, is not reached"
+            .to_owned(),
+    }
+}
+
+fn private(member: &Member, launch: &Launch, machine: &Machine) -> PrivateAt {
+    let wish = &launch.wish;
     let own = member.areas.iter().filter(|pages| matches!(pages.area.kind, Kind::Heap | Kind::Anon));
     let mut shares = Vec::new();
     own.for_each(|pages| add(&mut shares, &pages.parts));
@@ -313,14 +351,13 @@ fn private(member: &Member, wish: &Wish, machine: &Machine) -> PrivateAt {
     let spread = bound.as_ref().or(wish.heap.as_ref());
     // Libraries and their pages were there before any policy counts: a heap of a few pages proves nothing.
     let is_large = total >= 4 << 20;
+    let elsewhere = uneven(&shares, spread, machine).filter(|_| is_large);
+    let pages = other_heap_pages(&shares, wish.heap_pages, machine);
+    let pages = pages.map(|what| format!("{what}; {}", why_other_pages(member, launch, machine, total)));
     PrivateAt {
         pid: member.pid,
         local_share: is_told.then(|| local as f64 / total as f64),
-        short: uneven(&shares, spread, machine)
-            .filter(|_| is_large)
-            .map(|why| format!("private memory: {why}"))
-            .into_iter()
-            .collect(),
+        short: elsewhere.map(|why| format!("private memory: {why}")).into_iter().chain(pages).collect(),
         shares,
         ran_on,
     }
@@ -362,6 +399,25 @@ mod tests {
         assert_eq!(half.as_deref(), Some("50.0 % of it lies on transparent huge pages"));
         assert!(other_pages(&[huge], Some(SharedPages::Pool(None))).is_some());
         assert_eq!(other_pages(&[], Some(SharedPages::Thp)), None);
+    }
+
+    #[test]
+    fn a_heap_on_other_pages_than_wanted_is_told() {
+        let host = planish_host::Host::live();
+        let looked = Machine::look(&host).unwrap();
+        let machine = Machine { thp_bytes: Some(2 << 20), pool_bytes: 2 << 20, ..looked };
+        let share = |backing, page_bytes, bytes| Share { node: Some(0), backing, page_bytes, bytes };
+        let (base, thp) = (share(Backing::Base, 4096, 60 << 20), share(Backing::Thp, 2 << 20, 40 << 20));
+        let told = |shares: &[Share], pages| other_heap_pages(shares, pages, &machine);
+        let few = told(&[base, thp], Some(HeapPages::Thp));
+        assert_eq!(few.as_deref(), Some("private memory: 40.0 % of 100 MiB lies on huge pages"));
+        assert_eq!(told(&[base, thp], None), None);
+        assert_eq!(told(&[base, thp, thp], Some(HeapPages::Thp)), None);
+        assert_eq!(told(&[share(Backing::Base, 4096, 15 << 20)], Some(HeapPages::Thp)), None, "small");
+        let pool = share(Backing::Hugetlb, 2 << 20, 64 << 20);
+        assert_eq!(told(&[base, pool], Some(HeapPages::Pool)), None);
+        assert_eq!(told(&[base, pool], Some(HeapPages::Thp)), None, "mimalloc tries the pool first");
+        assert!(told(&[thp, base, thp], Some(HeapPages::Pool)).is_some());
     }
 
     #[test]

@@ -84,6 +84,7 @@ mod tests {
                 libc: None,
                 secure: None,
                 is_native: true,
+                malloc: None,
             },
             variables: vec![
                 ("PLANISH_SHM", "bytes=1:mode=3:limit=99:answer=planish-run-7".into()),

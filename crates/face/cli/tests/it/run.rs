@@ -139,6 +139,69 @@ fn segments_that_come_and_go_neither_hinder_looks_nor_bring_them() {
     }
 }
 
+/// Bytes of private memory on pages of each backing, of the largest process.
+fn private_on(report: &Value, backing: &str) -> u64 {
+    let processes = report["result"]["instances"][0]["private"].as_array().expect("processes");
+    let bytes = |process: &Value| -> u64 {
+        let shares = process["shares"].as_array().expect("shares").iter();
+        let on_it = shares.filter(|share| backing.is_empty() || share["backing"] == backing);
+        on_it.filter_map(|share| share["resident_bytes"].as_u64()).sum()
+    };
+    processes.iter().map(bytes).max().unwrap_or(0)
+}
+
+/// A program whose heap grows to some 100 MB, in pieces that malloc takes from it.
+const GROWS: &str = "import time\nkept = [bytearray(b'x' * 100000) for _ in range(1000)]\ntime.sleep(3)";
+
+#[test]
+fn a_heap_has_huge_pages_by_each_allocator_that_can() {
+    const TEST: &str = "a_heap_has_huge_pages_by_each_allocator_that_can";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    for malloc in ["", "jemalloc", "mimalloc"] {
+        let options = if malloc.is_empty() {
+            vec!["--huge", "heap"]
+        } else {
+            vec!["--huge", "heap", "--malloc", malloc]
+        };
+        let (ended, report) = reported(&options, &["python3", "-c", GROWS]);
+        if ended.exit == 125 {
+            // Not installed; a malloc before glibc 2.35; switched off.
+            planish_skip::skip(TEST, format!("{malloc}: {}", ended.stderr));
+            continue;
+        }
+        assert_eq!(ended.exit, 0, "{}", ended.stderr);
+        let (all, huge) = (private_on(&report, ""), private_on(&report, "thp"));
+        assert!(all > 90_000_000 && huge > all / 2, "{malloc}: {huge} of {all}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("private memory:"), "{malloc}: {}", ended.stderr);
+    }
+}
+
+/// What the wish for huge pages did not reach is told, and not only shown.
+#[test]
+fn a_heap_without_the_pages_that_were_wanted_is_a_warning() {
+    const TEST: &str = "a_heap_without_the_pages_that_were_wanted_is_a_warning";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let lines = [
+        "import mmap, time",
+        "own = mmap.mmap(-1, 48 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)",
+        "own.madvise(15)",
+        "for at in range(0, 48 << 20, 4096): own[at] = 1",
+        "time.sleep(4)",
+    ];
+    let (ended, report) = reported(&["--huge", "heap"], &["python3", "-c", &lines.join("\n")]);
+    if ended.exit == 125 {
+        return planish_skip::skip(TEST, ended.stderr);
+    }
+    let why = "MiB lies on huge pages; what a program maps without its malloc";
+    assert_eq!(ended.stderr.matches(why).count(), 1, "once: {}", ended.stderr);
+    let short = &report["result"]["instances"][0]["private"][0]["short"];
+    assert!(short.to_string().contains(why), "{report}");
+}
+
 /// A program of Python that maps a segment in a grandchild whose parent ends.
 fn detaching() -> String {
     let lines = [

@@ -1,5 +1,6 @@
 //! While the program runs: its segments are looked at as they are placed, signals are passed on, its end is awaited.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -56,6 +57,8 @@ struct Watch<'a> {
     took: Duration,
     text: Option<OwnText>,
     on_huge: Vec<Option<RunText>>,
+    /// Processes of whose private memory something was told.
+    told_private: BTreeSet<u32>,
     messages: Vec<Message>,
 }
 
@@ -82,6 +85,7 @@ pub(super) fn run(
         took: Duration::ZERO,
         text,
         on_huge: started.iter().map(|_| None).collect(),
+        told_private: BTreeSet::new(),
         messages: Vec::new(),
         notices: Notices::default(),
         launches: Vec::new(),
@@ -164,8 +168,8 @@ impl Watch<'_> {
             Ok(map) => {
                 let after = self.begun.elapsed();
                 self.notices.keep_mapped(&map);
-                let (notices, wish) = (self.notices.list(), &self.launches[index].wish);
-                let achieved = Achieved::of(&map, notices, wish, &self.machine);
+                let (notices, launch) = (self.notices.list(), &self.launches[index]);
+                let achieved = Achieved::of(&map, notices, launch, &self.machine);
                 let is_new = self.achieved[index].as_ref().is_none_or(|(_, known)| {
                     let mut pids = achieved.pids();
                     let mut segments = achieved.segments.iter().map(|segment| (segment.pid, segment.address));
@@ -176,6 +180,7 @@ impl Watch<'_> {
                 if is_new {
                     self.judge(index, &achieved);
                 }
+                self.judge_private(index, &achieved);
                 self.achieved[index] = Some((after, achieved));
                 return is_new;
             }
@@ -223,8 +228,8 @@ impl Watch<'_> {
     /// Tells what fell short, once.
     fn judge(&mut self, index: usize, achieved: &Achieved) {
         let pid = self.running[index].pid;
-        let mut told: Vec<Message> =
-            achieved.short().map(|why| warning(format!("pid {pid}: {why}"))).collect();
+        let short = achieved.segments.iter().flat_map(|segment| &segment.short);
+        let mut told: Vec<Message> = short.map(|why| warning(format!("pid {pid}: {why}"))).collect();
         told.extend(achieved.unreached.iter().map(|pid| {
             let text = format!(
                 "pid {pid} has shared segments and not the preload, so that they lie where first use has put them: its \
@@ -243,6 +248,19 @@ impl Watch<'_> {
             );
         }
         told.into_iter().for_each(|message| self.tell(message));
+    }
+
+    /// Tells what fell short of private memory, once a process: a heap grows, and each look has another number.
+    fn judge_private(&mut self, index: usize, achieved: &Achieved) {
+        for private in achieved.private.iter().filter(|private| !private.short.is_empty()) {
+            if self.told_private.insert(private.pid) {
+                let whose = match self.running[index].pid {
+                    pid if pid == private.pid => format!("pid {pid}"),
+                    pid => format!("pid {} below pid {pid}", private.pid),
+                };
+                private.short.iter().for_each(|why| self.tell(warning(format!("{whose}: {why}"))));
+            }
+        }
     }
 
     fn ended(&mut self, index: usize, status: ExitStatus) {
