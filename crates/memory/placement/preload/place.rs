@@ -17,6 +17,9 @@ const MPOL_F_ADDR: usize = 2;
 /// Bits of a mask, and the one that the kernel takes away (get_nodes in mm/mempolicy.c).
 pub const MASK_BITS: usize = NODES_MAX + 1;
 
+/// Of so many bytes the launcher is told before they are filled, so that it waits: some tenths of a second.
+const LONG: usize = 64 << 20;
+
 /// What was mapped.
 pub struct Segment {
     pub address: usize,
@@ -147,6 +150,11 @@ pub fn place(segment: &Segment, settings: &Settings) {
     }
     if prefaults {
         let moves = is_filled && !segment.is_pool && settings.weights_count > 1;
+        if segment.filled_bytes >= LONG {
+            notice.skipped = wire::SKIP_YET;
+            tell(&mut notice, settings);
+            notice.skipped = wire::SKIP_NOT;
+        }
         let job = Job::new(segment, settings, thp, spreads, moves);
         prefault(&job, threads, &mut notice);
     }

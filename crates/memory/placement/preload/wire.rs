@@ -8,7 +8,8 @@ pub const VARIABLE: &[u8] = b"PLANISH_SHM";
 /// First word of a datagram; its last byte is the version of the layout.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"planish\x01");
 
-/// What the preload did with one segment, or what it was kept from; sent once for each.
+/// What the preload did with one segment, or what it was kept from; sent once for each, and before that for one whose
+/// filling takes long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Notice {
@@ -57,5 +58,7 @@ pub const SKIP_SPARSE: u32 = 3;
 pub const SKIP_THREADS: u32 = 4;
 /// It is more than its control group has left.
 pub const SKIP_GROUP: u32 = 5;
+/// Not yet: it is being filled, and a second notice of it follows.
+pub const SKIP_YET: u32 = 6;
 
 const _: () = assert!(size_of::<Notice>() == 64, "the layout of a datagram is fixed");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use planish_residency::Map;
 
-use crate::wire::Notice;
+use crate::wire::{Notice, SKIP_YET};
 
 /// Segments that are told apart; the rest are counted.
 const COUNT_MAX: usize = 4096;
@@ -13,6 +13,7 @@ const COUNT_MAX: usize = 4096;
 #[derive(Clone, Debug, Default)]
 pub struct Notices {
     list: Vec<Notice>,
+    filling: Vec<Notice>,
     since: u64,
 }
 
@@ -25,13 +26,25 @@ impl Notices {
             known.0 != notice.pid || known.1.end <= range.start || range.end <= known.1.start
         };
         self.list.retain(is_elsewhere);
-        self.since += 1;
-        if self.list.len() < COUNT_MAX {
-            self.list.push(notice);
+        self.filling.retain(is_elsewhere);
+        let list = if notice.skipped == SKIP_YET {
+            &mut self.filling
+        } else {
+            self.since += 1;
+            &mut self.list
+        };
+        if list.len() < COUNT_MAX {
+            list.push(notice);
         }
     }
 
-    /// Those of segments that may be mapped still.
+    /// Those of segments that are being filled.
+    #[must_use]
+    pub fn filling(&self) -> &[Notice] {
+        &self.filling
+    }
+
+    /// Those of segments that were placed, and may be mapped still.
     #[must_use]
     pub fn list(&self) -> &[Notice] {
         &self.list
@@ -62,6 +75,7 @@ impl Notices {
     /// Forgets the segments of a process that is gone.
     pub fn forget(&mut self, pid: u32) {
         self.list.retain(|notice| notice.pid != pid);
+        self.filling.retain(|notice| notice.pid != pid);
     }
 }
 
@@ -89,6 +103,19 @@ mod tests {
         notices.looked();
         notices.forget(7);
         assert_eq!((notices.list(), notices.since()), (&first[2..], 0));
+    }
+
+    #[test]
+    fn a_segment_is_being_filled_until_it_is_placed_or_its_process_gone() {
+        let mut notices = Notices::default();
+        let yet = |pid, address| Notice { skipped: SKIP_YET, ..notice(pid, address, 0x1000) };
+        [yet(7, 0x1000), yet(7, 0x2000), yet(8, 0x1000)].into_iter().for_each(|notice| notices.add(notice));
+        assert_eq!((notices.filling().len(), notices.list().len(), notices.since()), (3, 0, 0));
+        notices.add(notice(7, 0x1000, 0x1000));
+        assert_eq!(notices.filling(), [yet(7, 0x2000), yet(8, 0x1000)]);
+        assert_eq!((notices.list().len(), notices.since()), (1, 1));
+        notices.forget(8);
+        assert_eq!(notices.filling(), [yet(7, 0x2000)]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use planish_placement::{
-    Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE,
+    Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE, SKIP_YET,
 };
 
 const MIB: usize = 1 << 20;
@@ -114,6 +114,17 @@ fn huge_pages_need_no_change_of_the_host() {
         let huge = placed.number("huge") + notice.small_chunks as usize * thp;
         assert!(huge >= 8 * MIB, "{role}: {notice:?} {}", placed.said);
     }
+}
+
+/// The launcher waits for it, and must not tell meanwhile that there is none.
+#[test]
+fn a_segment_that_takes_long_is_told_before_it_is_filled_too() {
+    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let placed = placed("large", "threads=2:spare=0");
+    let [before, after] = placed.notices[..] else { panic!("{:?}", placed.notices) };
+    assert_eq!((before.skipped, after.skipped), (SKIP_YET, SKIP_NOT), "{before:?} {after:?}");
+    assert_eq!((before.address, before.bytes), (after.address, after.bytes));
+    assert_eq!((before.nanoseconds, before.threads, after.threads), (0, 0, 2));
 }
 
 #[test]
@@ -254,13 +265,17 @@ fn the_child() {
             assert_eq!(unsafe { libc::munmap(address as *mut libc::c_void, 8 * MIB) }, 0);
         }
     }
-    let address = mapped(&role, 8 * MIB);
+    let bytes = match role.as_str() {
+        "small" => 4096,
+        "large" => 64 * MIB,
+        _ => 8 * MIB,
+    };
+    let address = mapped(&role, bytes);
     if role == "two" {
         mapped(&role, 8 * MIB);
     }
     println!("address {address}");
     tell(address);
-    let bytes = if role == "small" { 4096 } else { 8 * MIB };
     // SAFETY: mapped above and used no more.
     let unmapped = unsafe {
         if role == "sysv" {

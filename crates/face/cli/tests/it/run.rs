@@ -139,6 +139,35 @@ fn segments_that_come_and_go_neither_hinder_looks_nor_bring_them() {
     }
 }
 
+/// A program that tells, as its preload would, that it fills a segment for four seconds.
+const FILLS: &str = "import ctypes, mmap, os, socket, struct, time
+settings = dict(item.split('=', 1) for item in os.environ['PLANISH_SHM'].split(':'))
+listener = b'\\0' + settings['answer'].encode()
+magic = int.from_bytes(b'planish\\x01', 'big')
+kept = mmap.mmap(-1, 4 << 20)
+address = ctypes.addressof(ctypes.c_char.from_buffer(kept))
+sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for skipped, seconds in ((6, 4), (0, 2)):
+    notice = struct.pack('<QQQQIIIIiiiI', magic, address, 4 << 20, 1, os.getpid(), 1, 1, skipped, 0, 0, 0, 0)
+    sender.sendto(notice, listener)
+    time.sleep(seconds)
+";
+
+/// Filling the memory of a large server takes longer than a program is waited for: it is no program without a segment.
+#[test]
+fn a_segment_that_is_being_filled_is_waited_for() {
+    if !python_or_skip("a_segment_that_is_being_filled_is_waited_for") {
+        return;
+    }
+    let (ended, report) = reported(&["--numa", "interleave"], &["python3", "-c", FILLS]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("fills a shared segment of 4 MiB"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("has mapped no shared segment"), "{}", ended.stderr);
+    let instance = &report["result"]["instances"][0];
+    assert_eq!(instance["segments"].as_array().expect("a list").len(), 1, "{instance}");
+    assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.0, "{instance}");
+}
+
 /// Bytes of private memory on pages of each backing, of the largest process.
 fn private_on(report: &Value, backing: &str) -> u64 {
     let processes = report["result"]["instances"][0]["private"].as_array().expect("processes");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use planish_host::Host;
 use planish_model::Catalogue;
-use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notices, Running, next_event};
+use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Notices, Running, next_event};
 use planish_report::{Message, RunReport, RunText};
 use planish_residency::{Map, ResidencyError, Who, members};
 
@@ -112,6 +112,10 @@ impl Watch<'_> {
         loop {
             let left = looks.left(Instant::now());
             if left == Some(Duration::ZERO) {
+                if self.fills() && looks.put_off(Instant::now()) {
+                    self.tell_filling();
+                    continue;
+                }
                 self.look();
                 looks.looked(Instant::now());
                 continue;
@@ -131,6 +135,25 @@ impl Watch<'_> {
                 Event::Quiet => {}
             }
         }
+    }
+
+    /// Whether some process that lives is filling a segment.
+    fn fills(&mut self) -> bool {
+        let pids: Vec<u32> = self.notices.filling().iter().map(|notice| notice.pid).collect();
+        for pid in pids.into_iter().filter(|pid| members(&self.host, &Who::Pid(*pid), false).is_err()) {
+            self.notices.forget(pid);
+        }
+        !self.notices.filling().is_empty()
+    }
+
+    fn tell_filling(&mut self) {
+        let told = |notice: &Notice| {
+            let bytes = planish_report::units::bytes(notice.bytes);
+            let text = format!("pid {} fills a shared segment of {bytes}: it is looked at then", notice.pid);
+            Message::new(planish_report::Level::Note, text)
+        };
+        let told: Vec<Message> = self.notices.filling().iter().map(told).collect();
+        told.into_iter().for_each(|message| self.tell(message));
     }
 
     /// Looks at the memory of every instance, and tells what was achieved: the first time, and when there are processes
@@ -238,7 +261,8 @@ impl Watch<'_> {
             let cure = "name the program itself behind --, and not what starts it; --numa heap=... is inherited";
             warning(text).hint(cure)
         }));
-        let is_late = achieved.segments.is_empty() && achieved.unreached.is_empty();
+        let is_filling = !self.notices.filling().is_empty();
+        let is_late = achieved.segments.is_empty() && achieved.unreached.is_empty() && !is_filling;
         if self.launches[index].wish.wants_shared() && is_late {
             let min = planish_report::units::bytes(self.args.min as u64);
             let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
@@ -248,6 +272,9 @@ impl Watch<'_> {
             );
         }
         told.into_iter().for_each(|message| self.tell(message));
+        if is_filling {
+            self.tell_filling();
+        }
     }
 
     /// Tells what fell short of private memory, once a process: a heap grows, and each look has another number.
