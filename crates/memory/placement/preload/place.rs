@@ -152,7 +152,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
         let moves = is_filled && !segment.is_pool && settings.weights_count > 1;
         if segment.filled_bytes >= LONG {
             notice.skipped = wire::SKIP_YET;
-            tell(&mut notice, settings);
+            tell(&notice, settings);
             notice.skipped = wire::SKIP_NOT;
         }
         let job = Job::new(segment, settings, thp, spreads, moves);
@@ -162,7 +162,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
         notice.policy_errno = bind(segment, settings, if is_filled { MPOL_MF_MOVE } else { 0 });
     }
     notice.nanoseconds = now().wrapping_sub(segment.begun);
-    tell(&mut notice, settings);
+    tell(&notice, settings);
 }
 
 /// Sets the policy of a segment; gives the error number.
@@ -243,7 +243,7 @@ fn available_bytes(text: &[u8; 256]) -> usize {
 }
 
 /// Sends what became of a segment, if anybody listens.
-fn tell(notice: &mut Notice, settings: &Settings) {
+fn tell(notice: &Notice, settings: &Settings) {
     const UNIX: u16 = 1;
     const DATAGRAM: usize = 2 | 0o2000000 | 0o4000;
     const NO_SIGNAL: usize = 0x4000;
@@ -259,7 +259,6 @@ fn tell(notice: &mut Notice, settings: &Settings) {
     let address = Address { family: UNIX, zero: 0, name: settings.name };
     // SAFETY: both values outlive the calls and have the lengths that are told.
     unsafe {
-        notice.pid = call(nr::GETPID, 0, 0, 0) as u32;
         let socket = call(nr::SOCKET, UNIX.into(), DATAGRAM, 0);
         if socket < 0 {
             return;

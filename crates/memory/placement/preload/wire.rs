@@ -21,7 +21,8 @@ pub struct Notice {
     pub bytes: u64,
     /// Time that placing and prefaulting took.
     pub nanoseconds: u64,
-    /// The process.
+    /// The process by its number where the launcher is: 0 as it is sent, since who sends it may know another one. The
+    /// kernel names it to who receives it.
     pub pid: u32,
     /// One of the `KIND_*`.
     pub kind: u32,

@@ -32,7 +32,7 @@ pub use achieved::{Achieved, PrivateAt, SegmentAt, Share};
 pub use allocator::Allocator;
 pub use error::PlacementError;
 pub use launch::{Launch, Surroundings};
-pub use listen::Listener;
+pub use listen::{Listener, Told};
 pub use machine::Machine;
 pub use notices::Notices;
 pub use preload::PRELOAD;

@@ -4,8 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use planish_host::Host;
+use planish_residency::stat_of;
 use planish_sys::process::pidfd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -13,8 +15,11 @@ use rustix::process::{Pid, Signal};
 
 use crate::error::PlacementError;
 use crate::launch::Launch;
-use crate::listen::Listener;
+use crate::listen::{Listener, Told};
 use crate::wire::Notice;
+
+/// Processes above another that are looked at: more are none of a real program.
+const ANCESTORS_MAX: usize = 256;
 
 /// A program that we started. Dropped, it runs on.
 #[derive(Debug)]
@@ -88,17 +93,17 @@ impl Running {
 /// # Errors
 /// The kernel's, of poll(2) and wait4(2).
 pub fn next_event(
+    host: &Host,
     listener: Option<&Listener>,
     running: &mut [Running],
     limit: Option<Duration>,
 ) -> io::Result<Event> {
-    let limit = limit.map(|limit| Timespec {
-        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: limit.subsec_nanos().into(),
-    });
+    let deadline = limit.map(|limit| Instant::now() + limit);
     loop {
-        if let Some(notice) = listener.and_then(Listener::next) {
-            return Ok(Event::Placed(notice));
+        if let Some(told) = listener.and_then(Listener::next)
+            && is_ours(host, &told, running)
+        {
+            return Ok(Event::Placed(told.notice));
         }
         for (index, one) in running.iter_mut().enumerate().filter(|(_, one)| one.ended.is_none()) {
             if let Some(status) = one.child.try_wait()? {
@@ -106,14 +111,51 @@ pub fn next_event(
                 return Ok(Event::Ended(index, status));
             }
         }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Ok(Event::Quiet);
+        }
+        let left = left.map(|left| Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        });
         let alive = running.iter().filter(|one| one.ended.is_none()).map(|one| one.end.as_fd());
         let files = alive.chain(listener.map(AsFd::as_fd));
         let mut files: Vec<PollFd<'_>> =
             files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
-        match poll(&mut files, limit.as_ref()) {
-            Ok(0) => return Ok(Event::Quiet),
+        match poll(&mut files, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
+}
+
+/// Whether a notice is believed: its sender is below a program that we started, or has left it (a daemon) and is its
+/// user's still. The name of the socket is known to everybody.
+fn is_ours(host: &Host, told: &Told, running: &[Running]) -> bool {
+    let programs = || running.iter().map(|one| one.pid);
+    let descends = |mut pid: u32| {
+        for _ in 0..ANCESTORS_MAX {
+            if programs().any(|program| program == pid) {
+                return true;
+            }
+            match stat_of(host, pid) {
+                Ok(stat) if stat.parent > 1 => pid = stat.parent,
+                _ => return false,
+            }
+        }
+        false
+    };
+    let is_user = || {
+        let own = rustix::process::getuid().as_raw();
+        told.user == own || programs().any(|program| user_of(host, program) == Some(told.user))
+    };
+    told.notice.pid != 0 && (is_user() || descends(told.notice.pid))
+}
+
+/// The real user id of a process.
+fn user_of(host: &Host, pid: u32) -> Option<u32> {
+    let status = host.read_lossy(&format!("/proc/{pid}/status")).ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_ascii_whitespace().next()?.parse().ok()
 }

@@ -168,6 +168,54 @@ fn a_segment_that_is_being_filled_is_waited_for() {
     assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.0, "{instance}");
 }
 
+/// The name of the socket is known to everybody, and the kernel says who sends.
+#[test]
+fn notices_of_strangers_are_passed_over() {
+    const TEST: &str = "notices_of_strangers_are_passed_over";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(TEST, "only root becomes somebody else");
+    }
+    if !python_or_skip(TEST) {
+        return;
+    }
+    // The stranger leaves the program, and comes back as nobody.
+    let lines = [
+        "import os, time",
+        "if os.fork() == 0:",
+        "    os.setgroups([]); os.setgid(65534); os.setuid(65534)",
+        "    if os.fork() == 0:",
+        "        time.sleep(0.3)",
+    ];
+    let send = FILLS.lines().map(|line| format!("        {line}").replace("(6, 4)", "(0, 3)"));
+    let after = ["        os._exit(0)", "    os._exit(0)", "os.wait()", "time.sleep(4)"];
+    let program: Vec<String> =
+        lines.into_iter().map(str::to_owned).chain(send).chain(after.map(str::to_owned)).collect();
+    let (ended, report) = reported(&["--numa", "interleave"], &["python3", "-c", &program.join("\n")]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert_eq!(report["result"]["instances"][0]["segments"], Value::Array(Vec::new()), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("placed"), "{}", ended.stderr);
+}
+
+/// There the program has another number than here, 1 as often as not.
+#[test]
+fn a_program_in_another_pid_namespace_is_told_by_its_number_here() {
+    const TEST: &str = "a_program_in_another_pid_namespace_is_told_by_its_number_here";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let unshare = ["unshare", "--pid", "--fork", "--kill-child"];
+    let may = std::process::Command::new(unshare[0]).args(&unshare[1..]).arg("true").output();
+    if !may.as_ref().is_ok_and(|output| output.status.success()) {
+        return planish_skip::skip(TEST, format!("no namespace of its own: {may:?}"));
+    }
+    let program = "import mmap, time\nkept = mmap.mmap(-1, 4 << 20)\ntime.sleep(2)";
+    let options = ["--numa", "interleave", "--no-prefault", "--min", "1M"];
+    let (ended, report) = reported(&options, &[&unshare[..], &["python3", "-c", program]].concat());
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    let segments = report["result"]["instances"][0]["segments"].as_array().expect("a list");
+    assert_eq!(segments.len(), 1, "{}", ended.stderr);
+}
+
 /// Bytes of private memory on pages of each backing, of the largest process.
 fn private_on(report: &Value, backing: &str) -> u64 {
     let processes = report["result"]["instances"][0]["private"].as_array().expect("processes");
@@ -253,6 +301,20 @@ fn signals_reach_the_program() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let script = "trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
     assert_eq!(asked_to_end(command(home.path(), ["run", "--", "sh", "-c", script])), Some(41));
+}
+
+/// The kernel gives a signal to the first thread where that has it not blocked; and that one may sleep in a look at a
+/// file system that does not answer.
+#[test]
+fn one_thread_alone_takes_the_signals_of_the_program() {
+    let script = "grep SigBlk /proc/self/status; sleep 0.5; grep -E 'Name|SigBlk' /proc/$PPID/task/*/status";
+    let ran = run(["run", "--", "sh", "-c", script]);
+    let masks = ran.stdout.lines().filter_map(|line| line.split_once("SigBlk:")).map(|(_, mask)| mask.trim());
+    let blocks = |mask: &str| u64::from_str_radix(mask, 16).expect("a mask") & 1 << (15 - 1) != 0;
+    let blocked: Vec<bool> = masks.map(blocks).collect();
+    assert!(blocked.len() >= 3, "{}", ran.stdout);
+    assert!(!blocked[0], "the program has it: {}", ran.stdout);
+    assert_eq!(blocked[1..].iter().filter(|blocks| !**blocks).count(), 1, "{}", ran.stdout);
 }
 
 #[test]

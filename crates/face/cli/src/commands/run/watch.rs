@@ -120,7 +120,7 @@ impl Watch<'_> {
                 looks.looked(Instant::now());
                 continue;
             }
-            match next_event(listener, &mut self.running, left)? {
+            match next_event(&self.host, listener, &mut self.running, left)? {
                 Event::Placed(notice) => {
                     self.notices.add(notice);
                     looks.placed(Instant::now());
