@@ -152,7 +152,7 @@ impl Launch {
 
 /// What the child sets for itself.
 fn setup(wish: &Wish, machine: &Machine) -> Result<ChildSetup, PlacementError> {
-    let mut cpus = wish.cpus.as_ref().map(|cpus| cpus.intersection(&machine.cpus));
+    let mut cpus = wish.cpus.clone();
     let mut policy = wish.heap.as_ref().filter(|spread| **spread != Spread::Local);
     let bound = wish.nodes.clone().map(Spread::Bind);
     if let Some(nodes) = &wish.nodes {

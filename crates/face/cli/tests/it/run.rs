@@ -35,6 +35,8 @@ fn what_is_not_started_ends_with_125_to_127() {
         &["run", "--numa", "shm=evenly", "--", "true"],
         &["run", "--numa", "heap=bind:900", "--", "true"],
         &["run", "--cpus", "9000", "--", "true"],
+        &["run", "--cpus", "0,9000", "--", "true"],
+        &["run", "--cpus", "", "--", "true"],
         &["run", "--huge", "code", "--", "true"],
         &["run", "--node", "0", "--numa", "heap=local", "--", "true"],
         &["run", "--root", "/", "--", "true"],

@@ -221,7 +221,8 @@ fn wish(args: &Args) -> Result<Wish, Failure> {
 }
 
 fn cpus(text: &str) -> Result<CpuSet, String> {
-    CpuSet::parse_list(text).map_err(|error| error.to_string())
+    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
 }
 
 fn nodes(text: &str) -> Result<NodeSet, String> {
