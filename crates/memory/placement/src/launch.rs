@@ -25,6 +25,10 @@ const SPARE_BYTES: u64 = 1 << 30;
 /// First interface of glibc whose malloc knows huge pages.
 const GLIBC_HUGETLB: u32 = 35;
 
+/// What a heap on pages from a pool may cost: the pages that are reserved for it are its process's alone.
+const POOL_NOTE: &str = "a child that the program forks is ended by SIGBUS when it writes to this heap and the pool has \
+                         no free page for its copy: reserve twice as many for a server that forks, or take --huge heap";
+
 /// What there is around a start.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
@@ -84,6 +88,9 @@ impl Launch {
             preloads.push(malloc.find(around.host, libc, paths.as_deref())?.into_os_string());
         }
         if let Some(pages) = wish.heap_pages {
+            if pages == HeapPages::Pool {
+                launch.notes.push(POOL_NOTE.to_owned());
+            }
             for (name, value, joint) in launch.heap_variables(pages)? {
                 launch.variables.push((name, joined((around.variable)(name), value, joint)));
             }
