@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use planish_residency::stat_of;
 use planish_sys::process::pidfd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 
 use crate::error::PlacementError;
 use crate::launch::Launch;
@@ -20,6 +21,10 @@ use crate::wire::Notice;
 
 /// Processes above another that are looked at: more are none of a real program.
 const ANCESTORS_MAX: usize = 256;
+
+/// How long who has ended waits for process 1, where others end too, and where nobody does.
+const OFTEN: Duration = Duration::from_millis(50);
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// A program that we started. Dropped, it runs on.
 #[derive(Debug)]
@@ -99,23 +104,24 @@ pub fn next_event(
     limit: Option<Duration>,
 ) -> io::Result<Event> {
     let deadline = limit.map(|limit| Instant::now() + limit);
+    let is_first = rustix::process::getpid().is_init();
     loop {
         if let Some(told) = listener.and_then(Listener::next)
             && is_ours(host, &told, running)
         {
             return Ok(Event::Placed(told.notice));
         }
-        for (index, one) in running.iter_mut().enumerate().filter(|(_, one)| one.ended.is_none()) {
-            if let Some(status) = one.child.try_wait()? {
-                one.ended = Some(status);
-                return Ok(Event::Ended(index, status));
-            }
+        let (ended, has_buried) = if is_first { bury(running) } else { (next_end(running)?, false) };
+        if let Some((index, status)) = ended {
+            running[index].ended = Some(status);
+            return Ok(Event::Ended(index, status));
         }
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) {
             return Ok(Event::Quiet);
         }
-        let left = left.map(|left| Timespec {
+        let pause = is_first.then_some(if has_buried { OFTEN } else { SELDOM });
+        let left = left.into_iter().chain(pause).min().map(|left| Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: left.subsec_nanos().into(),
         });
@@ -128,6 +134,34 @@ pub fn next_event(
             Err(errno) => return Err(errno.into()),
         }
     }
+}
+
+/// The program that has ended, and how.
+type End = (usize, ExitStatus);
+
+/// The next program that has ended.
+fn next_end(running: &mut [Running]) -> io::Result<Option<End>> {
+    for (index, one) in running.iter_mut().enumerate().filter(|(_, one)| one.ended.is_none()) {
+        if let Some(status) = one.child.try_wait()? {
+            return Ok(Some((index, status)));
+        }
+    }
+    Ok(None)
+}
+
+/// The same for process 1 of a container: it has to take note of the end of all processes whose parents have ended
+/// before them, which nobody else can. Whether there was one, too.
+fn bury(running: &[Running]) -> (Option<End>, bool) {
+    let mut has_buried = false;
+    // Without a child left there is nothing to wait for, which is told by the programs that have ended.
+    while let Some((pid, status)) = rustix::process::wait(WaitOptions::NOHANG).ok().flatten() {
+        let is_it = |one: &Running| one.ended.is_none() && one.pid == pid.as_raw_pid().unsigned_abs();
+        if let Some(index) = running.iter().position(is_it) {
+            return (Some((index, ExitStatus::from_raw(status.as_raw()))), has_buried);
+        }
+        has_buried = true;
+    }
+    (None, has_buried)
 }
 
 /// Whether a notice is believed: its sender is below a program that we started, or has left it (a daemon) and is its

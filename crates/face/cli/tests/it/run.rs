@@ -198,6 +198,28 @@ fn notices_of_strangers_are_passed_over() {
     assert!(!ended.stderr.contains("placed"), "{}", ended.stderr);
 }
 
+/// As process 1 of a container it gets all children whose parents have ended, and nobody else can bury them.
+#[test]
+fn process_1_leaves_no_zombies() {
+    const TEST: &str = "process_1_leaves_no_zombies";
+    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    let may = std::process::Command::new("unshare").args(unshare).arg("true").output();
+    if !may.as_ref().is_ok_and(|output| output.status.success()) {
+        return planish_skip::skip(TEST, format!("no namespace of its own: {may:?}"));
+    }
+    let script =
+        "for i in 1 2 3 4 5 6 7 8; do ( (sleep 0.2) & ) ; done; sleep 3; cat /proc/[0-9]*/stat; exit 7";
+    let mut inside = std::process::Command::new("unshare");
+    inside
+        .args(unshare)
+        .arg(env!("CARGO_BIN_EXE_planish"))
+        .args(["run", "--cpus", "0", "--", "sh", "-c", script]);
+    let ended = Run::from(inside.output().expect("it starts"));
+    assert_eq!(ended.exit, 7, "{}", ended.stderr);
+    assert!(ended.stdout.contains("(planish)") && ended.stdout.starts_with("1 "), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("(sleep) Z"), "{}", ended.stdout);
+}
+
 /// There the program has another number than here, 1 as often as not.
 #[test]
 fn a_program_in_another_pid_namespace_is_told_by_its_number_here() {
