@@ -35,7 +35,7 @@ fn read(bytes: &[u8]) {
     let mut settings = settings::Settings::NONE;
     settings.read(found.expect("it is there"));
 
-    assert!(settings.name_bytes <= settings.name.len(), "{} bytes of a name", settings.name_bytes);
+    assert!(settings.name_bytes <= settings.answer.name.len(), "{} bytes of a name", settings.name_bytes);
     assert!(settings.weights_count <= settings.weights.len());
     assert!(settings.pool_shift < 64);
     assert!(!settings.takes(0) && settings.group.ends_with(&[0]), "{} bytes least", settings.bytes_min);

@@ -8,7 +8,7 @@ use planish_sys::NodeSet;
 use crate::allocator::Allocator;
 use crate::launch::Launch;
 use crate::machine::Machine;
-use crate::notices::range;
+use crate::notices::{Notices, range};
 use crate::preload::NAME;
 use crate::wire::{self, Notice};
 use crate::wish::{HeapPages, SharedPages, Spread, Wish};
@@ -82,6 +82,8 @@ pub struct Achieved {
     /// Processes that have a segment to be placed and not the preload: their loader ignored it, or somebody took it out
     /// of their environment.
     pub unreached: Vec<u32>,
+    /// Processes that have a segment to be placed and the preload, which told nothing of it.
+    pub untold: Vec<u32>,
     /// What could not be seen.
     pub unseen: Vec<String>,
 }
@@ -89,15 +91,21 @@ pub struct Achieved {
 impl Achieved {
     /// Compares a map with what was wanted. Notices of processes that are not in it are passed over.
     #[must_use]
-    pub fn of(map: &Map, notices: &[Notice], launch: &Launch, machine: &Machine) -> Self {
+    pub fn of(map: &Map, notices: &Notices, launch: &Launch, machine: &Machine) -> Self {
         let wish = &launch.wish;
         let member = |pid| map.members.iter().find(|member| member.pid == pid);
-        let told = notices.iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
+        let told = notices.list().iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
         let rows = map.rows();
         let thp = rows.iter().filter(|row| row.backing == Backing::Thp);
-        let unreached = map.members.iter().filter(|member| wish.wants_shared() && is_unreached(member, wish));
+        let is_noted = noted(map, notices);
+        let wanting =
+            map.members.iter().filter(|member| wish.wants_shared() && wants(member, wish, |_| true));
+        let (reached, unreached): (Vec<&Member>, Vec<&Member>) =
+            wanting.partition(|member| is_reached(member));
+        let untold = reached.iter().filter(|member| wants(member, wish, |area| !is_noted(area)));
         Self {
-            unreached: unreached.map(|member| member.pid).collect(),
+            untold: untold.map(|member| member.pid).collect(),
+            unreached: unreached.iter().map(|member| member.pid).collect(),
             segments: told.map(|(notice, member)| segment(map, member, notice, wish, machine)).collect(),
             private: map.members.iter().map(|member| private(member, launch, machine)).collect(),
             thp_bytes: thp.map(|row| row.resident_bytes).sum(),
@@ -111,14 +119,32 @@ impl Achieved {
     }
 }
 
-/// Whether a process maps a segment that the preload would have placed, and not the preload.
-fn is_unreached(member: &Member, wish: &Wish) -> bool {
-    let mut areas = member.areas.iter().map(|pages| &pages.area);
-    let is_wanted = |area: &Area| {
+/// Whether a process maps a segment that the preload would place, and that `is_it`.
+fn wants(member: &Member, wish: &Wish, is_it: impl Fn(&Area) -> bool) -> bool {
+    member.areas.iter().map(|pages| &pages.area).any(|area| {
         let is_writable = area.permissions[1] == b'w';
-        area.kind == Kind::Shared && area.is_shared() && is_writable && area.bytes() >= wish.bytes_min
-    };
-    areas.clone().any(is_wanted) && !areas.any(|area| area.name.contains(NAME))
+        let is_wanted = area.kind == Kind::Shared && area.is_shared() && is_writable;
+        is_wanted && area.bytes() >= wish.bytes_min && is_it(area)
+    })
+}
+
+/// Whether a process has loaded the preload.
+fn is_reached(member: &Member) -> bool {
+    member.areas.iter().any(|pages| pages.area.name.contains(NAME))
+}
+
+/// Tells whether an area is of a segment that a notice is of, in whichever process.
+fn noted(map: &Map, notices: &Notices) -> impl Fn(&Area) -> bool {
+    let file = |area: &Area| (area.device, area.inode);
+    let all: Vec<&Notice> = notices.list().iter().chain(notices.filling()).collect();
+    let mut files = Vec::new();
+    for member in &map.members {
+        let of: Vec<_> =
+            all.iter().filter(|notice| notice.pid == member.pid).map(|notice| range(notice)).collect();
+        let areas = member.areas.iter().map(|pages| &pages.area);
+        files.extend(areas.filter(|area| of.iter().any(|of| of.contains(&area.range.start))).map(file));
+    }
+    move |area| files.contains(&file(area))
 }
 
 fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &Machine) -> SegmentAt {

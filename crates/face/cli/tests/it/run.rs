@@ -170,6 +170,31 @@ fn a_segment_that_is_being_filled_is_waited_for() {
     assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.0, "{instance}");
 }
 
+/// A filter that ends a program at a call that it does not make itself knows nothing of the preload.
+#[test]
+fn a_program_under_a_filter_of_its_own_is_left_alone() {
+    if !python_or_skip("a_program_under_a_filter_of_its_own_is_left_alone") {
+        return;
+    }
+    // Load the number of the call; clone kills, all else is let through.
+    let lines = [
+        "import ctypes, mmap, platform, struct, time",
+        "clone = 56 if platform.machine() == 'x86_64' else 220",
+        "code = [(0x20, 0, 0, 0), (0x15, 0, 1, clone), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7fff0000)]",
+        "rules = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in code))",
+        "program = struct.pack('HxxxxxxQ', len(code), ctypes.addressof(rules))",
+        "libc = ctypes.CDLL(None)",
+        "assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0",
+        "kept = mmap.mmap(-1, 4 << 20)",
+        "time.sleep(3)",
+    ];
+    let options = ["--numa", "interleave", "--min", "1M", "--prefault-threads", "1"];
+    let (ended, _) = reported(&options, &["python3", "-c", &lines.join("\n")]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("has put itself under a seccomp filter"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("has mapped no shared segment"), "{}", ended.stderr);
+}
+
 /// The name of the socket is known to everybody, and the kernel says who sends.
 #[test]
 fn notices_of_strangers_are_passed_over() {

@@ -191,8 +191,7 @@ impl Watch<'_> {
             Ok(map) => {
                 let after = self.begun.elapsed();
                 self.notices.keep_mapped(&map);
-                let (notices, launch) = (self.notices.list(), &self.launches[index]);
-                let achieved = Achieved::of(&map, notices, launch, &self.machine);
+                let achieved = Achieved::of(&map, &self.notices, &self.launches[index], &self.machine);
                 let is_new = self.achieved[index].as_ref().is_none_or(|(_, known)| {
                     let mut pids = achieved.pids();
                     let mut segments = achieved.segments.iter().map(|segment| (segment.pid, segment.address));
@@ -261,8 +260,18 @@ impl Watch<'_> {
             let cure = "name the program itself behind --, and not what starts it; --numa heap=... is inherited";
             warning(text).hint(cure)
         }));
+        let own = self.filters("self");
+        let closed = achieved.untold.iter().filter(|pid| self.filters(&pid.to_string()) > own);
+        let closed = closed.map(|pid| {
+            let text = format!(
+                "pid {pid} has put itself under a seccomp filter, which may end it at a call that it does not make \
+                 itself: its shared segments are left alone"
+            );
+            warning(text).hint("--numa heap=..., --node and --huge heap are set before")
+        });
+        told.extend(closed);
         let is_filling = !self.notices.filling().is_empty();
-        let is_late = achieved.segments.is_empty() && achieved.unreached.is_empty() && !is_filling;
+        let is_late = achieved.segments.is_empty() && told.is_empty() && !is_filling;
         if self.launches[index].wish.wants_shared() && is_late {
             let min = planish_report::units::bytes(self.args.min as u64);
             let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
@@ -275,6 +284,13 @@ impl Watch<'_> {
         if is_filling {
             self.tell_filling();
         }
+    }
+
+    /// How many seccomp filters a process is under; 0 where nobody tells.
+    fn filters(&self, pid: &str) -> u32 {
+        let status = self.host.read_lossy(&format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
     /// Tells what fell short of private memory, once a process: a heap grows, and each look has another number.
