@@ -12,6 +12,7 @@ mod beside;
 pub mod cgroup;
 pub mod child;
 pub mod code;
+pub mod datagram;
 pub mod detach;
 mod error;
 pub mod ethtool;

@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use planish_host::Host;
 use planish_model::{Catalogue, Exit, quoted};
 use planish_pipeline::{Session, SessionOptions};
 use planish_report::{Level, Message, Page, PageOptions, Report};
+use rustix::fs::{Access, access};
 
 use crate::answer::{Answer, Body};
 use crate::args::Globals;
@@ -25,6 +26,13 @@ const OF_A_HOST: [&str; 15] = [
 /// What a command is given of the pipeline. It is given up with the process: to free the catalogue row by row takes a
 /// thirtieth of a plan, and brings nobody anything.
 pub(crate) type OpenSession = ManuallyDrop<Session>;
+
+/// Whether a folder is there that we may write to, or may be made.
+fn can_be_made(folder: &Path) -> bool {
+    let wanted = Access::WRITE_OK | Access::EXEC_OK;
+    let first = folder.ancestors().find(|folder| folder.exists());
+    first.is_some_and(|first| access(first, wanted).is_ok())
+}
 
 /// The surroundings of a running command.
 #[derive(Debug)]
@@ -83,8 +91,13 @@ impl Context {
             None => {
                 let home = absolute("HOME").map(|home| home.join(".local/state"));
                 let state = absolute("XDG_STATE_HOME").or(home);
-                // Never a folder that others may write: what lies there is executed.
-                state.map_or_else(root, |state| state.join("planish/preload"))
+                // Never a folder that others may write: what lies there is executed. A user without a home (nobody) may
+                // have one for as long as he is logged in, or his service runs.
+                let folders = [state, absolute("XDG_RUNTIME_DIR")].into_iter().flatten();
+                let mut folders: Vec<PathBuf> =
+                    folders.map(|folder| folder.join("planish/preload")).collect();
+                let chosen = folders.iter().position(|folder| can_be_made(folder)).unwrap_or(0);
+                if folders.is_empty() { root() } else { folders.swap_remove(chosen) }
             }
         }
     }

@@ -52,19 +52,27 @@ fn heeded(signals: &[i32]) -> Vec<i32> {
 }
 
 /// Signals that are those of programs that we run for the user.
-pub(crate) struct Forward(Signals);
+pub(crate) struct Forward {
+    signals: Signals,
+    numbers: Vec<i32>,
+}
 
 impl Forward {
     /// From here on these signals end the programs and not us.
     pub fn catch() -> io::Result<Self> {
-        Signals::new(heeded(&[SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT])).map(Self)
+        let numbers = heeded(&[SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT]);
+        Ok(Self { signals: Signals::new(&numbers)?, numbers })
     }
 
     /// Passes signals on until this process ends. What a terminal sends it sends to the program as well: twice would
     /// be another wish than once.
-    pub fn begin(mut self, programs: Vec<OwnedFd>) -> io::Result<()> {
+    ///
+    /// From here on no other thread takes them: the kernel likes to choose the first one, which may sleep in a look at
+    /// memory that a file system does not answer for, and holds the signal then. Programs are to be started before.
+    pub fn begin(self, programs: Vec<OwnedFd>) -> io::Result<()> {
+        let Self { mut signals, numbers } = self;
         let pass = move || {
-            for number in self.0.forever() {
+            for number in signals.forever() {
                 let by_terminal = matches!(number, SIGINT | SIGQUIT) && is_foreground();
                 let Some(signal) = Signal::from_named_raw(number).filter(|_| !by_terminal) else { continue };
                 for program in &programs {
@@ -73,7 +81,8 @@ impl Forward {
                 }
             }
         };
-        std::thread::Builder::new().name("signals".to_owned()).spawn(pass).map(drop)
+        std::thread::Builder::new().name("signals".to_owned()).spawn(pass)?;
+        planish_sys::process::block_signals(&numbers).map_err(io::Error::other)
     }
 }
 

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Invariants: what the kernel refuses is told, and the program gets its memory as if nobody had been here;
-//! nothing is allocated but the stacks of the threads, while they run; no call ends the program.
+//! nothing is allocated but the stacks of the threads, while they run; no call ends the program. One that has put itself
+//! under a seccomp filter may be ended by any call that it does not make itself: its segments are left alone.
 //!
 //! What a libc does beyond the call is not needed here: musl's wait before MAP_FIXED guards private memory of its
 //! own, and cancellation does not begin in any of these calls.
@@ -61,6 +62,14 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// Shared mappings up to this length are not ours; 0 until the settings are read.
 static BYTES_BELOW: AtomicUsize = AtomicUsize::new(0);
 
+/// Seccomp filters that the program was started with.
+static FILTERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the program lets calls be made that are not its own. Asked for large segments only, since it takes some.
+fn is_open() -> bool {
+    place::filters() <= FILTERS.load(Ordering::Relaxed)
+}
+
 /// The settings; read by the first caller that finds an environment.
 fn settings() -> &'static Settings {
     if !IS_READ.load(Ordering::Acquire) {
@@ -83,6 +92,7 @@ fn settings() -> &'static Settings {
 
 extern "C" fn begin() {
     let _ = settings();
+    FILTERS.store(place::filters(), Ordering::Relaxed);
 }
 
 #[used]
@@ -92,12 +102,15 @@ static BEGIN: extern "C" fn() = begin;
 /// What a function of a libc returns for what the kernel returned.
 #[inline(always)]
 fn told(returned: isize) -> *mut c_void {
-    if (-4095..0).contains(&returned) {
-        // SAFETY: the errno of this thread, by the libc that the caller will ask.
-        unsafe { *__errno_location() = -(returned as i32) };
-        return usize::MAX as *mut c_void;
-    }
-    returned as *mut c_void
+    if (-4095..0).contains(&returned) { failed(returned) } else { returned as *mut c_void }
+}
+
+#[cold]
+#[inline(never)]
+fn failed(returned: isize) -> *mut c_void {
+    // SAFETY: the errno of this thread, by the libc that the caller will ask.
+    unsafe { *__errno_location() = -(returned as i32) };
+    usize::MAX as *mut c_void
 }
 
 /// mmap(2).
@@ -151,7 +164,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
     let anonymous = Content::anonymous(bytes, flags & MAP_HUGETLB != 0);
     let content = if is_anonymous { Some(anonymous) } else { place::of_memory(file) };
     let (Some(Content { length, had_bytes, room_bytes, is_pool }), true) =
-        (content, settings.takes(bytes))
+        (content, settings.takes(bytes) && is_open())
     else {
         // SAFETY: the caller's.
         return unsafe { call_inline(nr::MMAP, wanted) };
@@ -297,7 +310,7 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
     // SAFETY: the caller's.
     let attach = || unsafe { call(nr::SHMAT, id as usize, address, flags as usize) };
     let ours = (flags & SHM_RDONLY == 0).then(|| place::of_sysv(id)).flatten();
-    let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| settings.takes(*bytes)) else {
+    let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| settings.takes(*bytes) && is_open()) else {
         return told(attach());
     };
     let begun = raw::now();

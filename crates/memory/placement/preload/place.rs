@@ -17,6 +17,9 @@ const MPOL_F_ADDR: usize = 2;
 /// Bits of a mask, and the one that the kernel takes away (get_nodes in mm/mempolicy.c).
 pub const MASK_BITS: usize = NODES_MAX + 1;
 
+/// Of so many bytes the launcher is told before they are filled, so that it waits: some tenths of a second.
+const LONG: usize = 64 << 20;
+
 /// What was mapped.
 pub struct Segment {
     pub address: usize,
@@ -147,6 +150,11 @@ pub fn place(segment: &Segment, settings: &Settings) {
     }
     if prefaults {
         let moves = is_filled && !segment.is_pool && settings.weights_count > 1;
+        if segment.filled_bytes >= LONG {
+            notice.skipped = wire::SKIP_YET;
+            tell(&raw const notice, settings);
+            notice.skipped = wire::SKIP_NOT;
+        }
         let job = Job::new(segment, settings, thp, spreads, moves);
         prefault(&job, threads, &mut notice);
     }
@@ -154,7 +162,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
         notice.policy_errno = bind(segment, settings, if is_filled { MPOL_MF_MOVE } else { 0 });
     }
     notice.nanoseconds = now().wrapping_sub(segment.begun);
-    tell(&mut notice, settings);
+    tell(&raw const notice, settings);
 }
 
 /// Sets the policy of a segment; gives the error number.
@@ -211,9 +219,26 @@ fn room(segment: &Segment, settings: &Settings) -> u32 {
     wire::SKIP_NOT
 }
 
+/// How many seccomp filters this thread is under: those that it has put itself under count, and those that it was started
+/// with. 0 where nobody tells.
+#[inline(never)]
+pub fn filters() -> usize {
+    let mut text = [0u8; 2048];
+    read(c"/proc/thread-self/status".as_ptr().cast(), &mut text);
+    // SAFETY: the last byte was not read into and is zero.
+    let mut lines = unsafe { Text::new(text.as_ptr()) };
+    while lines.first().is_some() {
+        let mut line = lines.until(b'\n');
+        if line.until(b':').is(b"Seccomp_filters") {
+            return line.number();
+        }
+    }
+    0
+}
+
 /// Reads the begin of the file at `path`, which ends with a zero byte; false where there is none. The last byte of
 /// `text` is left as it is.
-fn read(path: *const u8, text: &mut [u8; 256]) -> bool {
+fn read(path: *const u8, text: &mut [u8]) -> bool {
     const AT_FDCWD: usize = -100isize as usize;
     const CLOEXEC: usize = 0o2000000;
     // SAFETY: a path that ends with a zero byte, and a buffer of the length that is told.
@@ -235,28 +260,19 @@ fn available_bytes(text: &[u8; 256]) -> usize {
 }
 
 /// Sends what became of a segment, if anybody listens.
-fn tell(notice: &mut Notice, settings: &Settings) {
-    const UNIX: u16 = 1;
+fn tell(notice: *const Notice, settings: &Settings) {
     const DATAGRAM: usize = 2 | 0o2000000 | 0o4000;
     const NO_SIGNAL: usize = 0x4000;
     if settings.name_bytes == 0 {
         return;
     }
-    #[repr(C)]
-    struct Address {
-        family: u16,
-        zero: u8,
-        name: [u8; 64],
-    }
-    let address = Address { family: UNIX, zero: 0, name: settings.name };
     // SAFETY: both values outlive the calls and have the lengths that are told.
     unsafe {
-        notice.pid = call(nr::GETPID, 0, 0, 0) as u32;
-        let socket = call(nr::SOCKET, UNIX.into(), DATAGRAM, 0);
+        let socket = call(nr::SOCKET, settings.answer.family.into(), DATAGRAM, 0);
         if socket < 0 {
             return;
         }
-        let (what, to) = (&raw const *notice as usize, &raw const address as usize);
+        let (what, to) = (notice as usize, &raw const settings.answer as usize);
         let length = 3 + settings.name_bytes;
         call6(nr::SENDTO, socket as usize, what, size_of::<Notice>(), NO_SIGNAL, to, length);
         call(nr::CLOSE, socket as usize, 0, 0);

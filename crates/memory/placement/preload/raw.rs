@@ -17,7 +17,6 @@ pub mod nr {
     pub const SHMAT: usize = 30;
     pub const SHMCTL: usize = 31;
     pub const NANOSLEEP: usize = 35;
-    pub const GETPID: usize = 39;
     pub const SOCKET: usize = 41;
     pub const SENDTO: usize = 44;
     pub const CLONE: usize = 56;
@@ -43,7 +42,6 @@ pub mod nr {
     pub const NANOSLEEP: usize = 101;
     pub const CLOCK_GETTIME: usize = 113;
     pub const SIGPROCMASK: usize = 135;
-    pub const GETPID: usize = 172;
     pub const SHMGET: usize = 194;
     pub const SHMCTL: usize = 195;
     pub const SHMAT: usize = 196;

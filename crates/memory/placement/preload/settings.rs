@@ -45,9 +45,18 @@ pub struct Settings {
     pub group: [u8; PATH_MAX],
     /// Bytes of memory that stay available beside a prefault.
     pub spare_bytes: usize,
-    /// Name of an abstract socket to tell results to.
-    pub name: [u8; NAME_MAX],
+    /// Where to tell results to.
+    pub answer: Address,
     pub name_bytes: usize,
+}
+
+/// An abstract socket, as the kernel has it.
+#[repr(C)]
+pub struct Address {
+    pub family: u16,
+    /// What makes it abstract.
+    pub zero: u8,
+    pub name: [u8; NAME_MAX],
 }
 
 impl Settings {
@@ -66,7 +75,7 @@ impl Settings {
         group_bytes: 0,
         group: [0; PATH_MAX],
         spare_bytes: 0,
-        name: [0; NAME_MAX],
+        answer: Address { family: 0, zero: 0, name: [0; NAME_MAX] },
         name_bytes: 0,
     };
 
@@ -122,8 +131,9 @@ impl Settings {
 
     fn take_name(&mut self, name: Text) {
         // Of several the last counts: all of them together may be longer than there is room for.
-        self.name_bytes = 0;
-        for (place, byte) in self.name.iter_mut().zip(name) {
+        const UNIX: u16 = 1;
+        (self.answer.family, self.name_bytes) = (UNIX, 0);
+        for (place, byte) in self.answer.name.iter_mut().zip(name) {
             *place = byte;
             self.name_bytes += 1;
         }
@@ -180,14 +190,12 @@ impl Text {
 
     /// Takes the part before the next `separator`, and the separator.
     pub fn until(&mut self, separator: u8) -> Self {
-        let at = self.at;
-        let mut end = at;
-        for byte in self.by_ref() {
+        let (at, mut end) = (self.at, self.at);
+        while let Some(byte) = self.next() {
             if byte == separator {
-                return Self { at, end };
+                break;
             }
-            // SAFETY: one further in the text, or its end.
-            end = unsafe { end.add(1) };
+            end = self.at;
         }
         Self { at, end }
     }
@@ -203,16 +211,16 @@ impl Text {
         number
     }
 
-    /// Whether `name=` is in front; then the text after it.
-    pub fn after(mut self, name: &[u8]) -> Option<Self> {
-        let is_name = name.iter().all(|byte| self.next() == Some(*byte));
-        (is_name && self.next() == Some(b'=')).then_some(self)
+    /// Whether it is `name` and nothing else.
+    pub fn is(mut self, name: &[u8]) -> bool {
+        name.iter().all(|byte| self.next() == Some(*byte)) && self.next().is_none()
     }
 }
 
 impl Iterator for Text {
     type Item = u8;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<u8> {
         let byte = self.first()?;
         // SAFETY: there is a byte, so one further is in the text or its end.
@@ -237,8 +245,9 @@ pub unsafe fn find(variables: *const *const u8) -> Option<Text> {
             return None;
         }
         // SAFETY: each is a text that ends with a zero byte.
-        if let Some(value) = unsafe { Text::new(variable) }.after(VARIABLE) {
-            return Some(value);
+        let mut variable = unsafe { Text::new(variable) };
+        if variable.until(b'=').is(VARIABLE) {
+            return Some(variable);
         }
         // SAFETY: not the last one.
         next = unsafe { next.add(1) };

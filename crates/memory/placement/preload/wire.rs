@@ -8,7 +8,8 @@ pub const VARIABLE: &[u8] = b"PLANISH_SHM";
 /// First word of a datagram; its last byte is the version of the layout.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"planish\x01");
 
-/// What the preload did with one segment, or what it was kept from; sent once for each.
+/// What the preload did with one segment, or what it was kept from; sent once for each, and before that for one whose
+/// filling takes long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Notice {
@@ -20,7 +21,8 @@ pub struct Notice {
     pub bytes: u64,
     /// Time that placing and prefaulting took.
     pub nanoseconds: u64,
-    /// The process.
+    /// The process by its number where the launcher is: 0 as it is sent, since who sends it may know another one. The
+    /// kernel names it to who receives it.
     pub pid: u32,
     /// One of the `KIND_*`.
     pub kind: u32,
@@ -57,5 +59,7 @@ pub const SKIP_SPARSE: u32 = 3;
 pub const SKIP_THREADS: u32 = 4;
 /// It is more than its control group has left.
 pub const SKIP_GROUP: u32 = 5;
+/// Not yet: it is being filled, and a second notice of it follows.
+pub const SKIP_YET: u32 = 6;
 
 const _: () = assert!(size_of::<Notice>() == 64, "the layout of a datagram is fixed");

@@ -5,13 +5,18 @@ use std::collections::BTreeMap;
 use planish_residency::{Area, Backing, Kind, Map, Member, Part};
 use planish_sys::NodeSet;
 
+use crate::allocator::Allocator;
+use crate::launch::Launch;
 use crate::machine::Machine;
+use crate::notices::{Notices, range};
 use crate::preload::NAME;
 use crate::wire::{self, Notice};
-use crate::wish::{SharedPages, Spread, Wish};
+use crate::wish::{HeapPages, SharedPages, Spread, Wish};
 
 /// How far the share of a node may be from what was wanted.
 const TOLERANCE: f64 = 0.02;
+/// A heap of fewer huge pages than this says nothing of its allocator.
+const HEAP_PAGES_MIN: u64 = 8;
 
 /// Bytes on one kind of pages on one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +36,8 @@ pub struct Share {
 pub struct SegmentAt {
     /// The process that mapped it.
     pub pid: u32,
+    /// Where, in this process.
+    pub address: u64,
     /// Name of its mapping.
     pub name: String,
     /// `anonymous`, `file` or `sysv`.
@@ -75,6 +82,8 @@ pub struct Achieved {
     /// Processes that have a segment to be placed and not the preload: their loader ignored it, or somebody took it out
     /// of their environment.
     pub unreached: Vec<u32>,
+    /// Processes that have a segment to be placed and the preload, which told nothing of it.
+    pub untold: Vec<u32>,
     /// What could not be seen.
     pub unseen: Vec<String>,
 }
@@ -82,16 +91,23 @@ pub struct Achieved {
 impl Achieved {
     /// Compares a map with what was wanted. Notices of processes that are not in it are passed over.
     #[must_use]
-    pub fn of(map: &Map, notices: &[Notice], wish: &Wish, machine: &Machine) -> Self {
+    pub fn of(map: &Map, notices: &Notices, launch: &Launch, machine: &Machine) -> Self {
+        let wish = &launch.wish;
         let member = |pid| map.members.iter().find(|member| member.pid == pid);
-        let told = notices.iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
+        let told = notices.list().iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
         let rows = map.rows();
         let thp = rows.iter().filter(|row| row.backing == Backing::Thp);
-        let unreached = map.members.iter().filter(|member| wish.wants_shared() && is_unreached(member, wish));
+        let is_noted = noted(map, notices);
+        let wanting =
+            map.members.iter().filter(|member| wish.wants_shared() && wants(member, wish, |_| true));
+        let (reached, unreached): (Vec<&Member>, Vec<&Member>) =
+            wanting.partition(|member| is_reached(member));
+        let untold = reached.iter().filter(|member| wants(member, wish, |area| !is_noted(area)));
         Self {
-            unreached: unreached.map(|member| member.pid).collect(),
+            untold: untold.map(|member| member.pid).collect(),
+            unreached: unreached.iter().map(|member| member.pid).collect(),
             segments: told.map(|(notice, member)| segment(map, member, notice, wish, machine)).collect(),
-            private: map.members.iter().map(|member| private(member, wish, machine)).collect(),
+            private: map.members.iter().map(|member| private(member, launch, machine)).collect(),
             thp_bytes: thp.map(|row| row.resident_bytes).sum(),
             unseen: map.unseen.iter().map(|unseen| format!("{}: {}", unseen.what, unseen.why)).collect(),
         }
@@ -101,26 +117,38 @@ impl Achieved {
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.private.iter().map(|private| private.pid)
     }
-
-    /// Everything that differs from what was wanted.
-    pub fn short(&self) -> impl Iterator<Item = &str> {
-        let segments = self.segments.iter().flat_map(|segment| &segment.short);
-        segments.chain(self.private.iter().flat_map(|private| &private.short)).map(String::as_str)
-    }
 }
 
-/// Whether a process maps a segment that the preload would have placed, and not the preload.
-fn is_unreached(member: &Member, wish: &Wish) -> bool {
-    let mut areas = member.areas.iter().map(|pages| &pages.area);
-    let is_wanted = |area: &Area| {
+/// Whether a process maps a segment that the preload would place, and that `is_it`.
+fn wants(member: &Member, wish: &Wish, is_it: impl Fn(&Area) -> bool) -> bool {
+    member.areas.iter().map(|pages| &pages.area).any(|area| {
         let is_writable = area.permissions[1] == b'w';
-        area.kind == Kind::Shared && area.is_shared() && is_writable && area.bytes() >= wish.bytes_min
-    };
-    areas.clone().any(is_wanted) && !areas.any(|area| area.name.contains(NAME))
+        let is_wanted = area.kind == Kind::Shared && area.is_shared() && is_writable;
+        is_wanted && area.bytes() >= wish.bytes_min && is_it(area)
+    })
+}
+
+/// Whether a process has loaded the preload.
+fn is_reached(member: &Member) -> bool {
+    member.areas.iter().any(|pages| pages.area.name.contains(NAME))
+}
+
+/// Tells whether an area is of a segment that a notice is of, in whichever process.
+fn noted(map: &Map, notices: &Notices) -> impl Fn(&Area) -> bool {
+    let file = |area: &Area| (area.device, area.inode);
+    let all: Vec<&Notice> = notices.list().iter().chain(notices.filling()).collect();
+    let mut files = Vec::new();
+    for member in &map.members {
+        let of: Vec<_> =
+            all.iter().filter(|notice| notice.pid == member.pid).map(|notice| range(notice)).collect();
+        let areas = member.areas.iter().map(|pages| &pages.area);
+        files.extend(areas.filter(|area| of.iter().any(|of| of.contains(&area.range.start))).map(file));
+    }
+    move |area| files.contains(&file(area))
 }
 
 fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &Machine) -> SegmentAt {
-    let range = notice.address..notice.address.saturating_add(notice.bytes);
+    let range = range(notice);
     let inside = member.areas.iter().filter(|pages| range.contains(&pages.area.range.start));
     let mut shares = Vec::new();
     let mut name = String::new();
@@ -137,6 +165,7 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
     short.extend(other_pages(&shares, wish.shared_pages));
     SegmentAt {
         pid: notice.pid,
+        address: notice.address,
         name,
         kind: match notice.kind {
             wire::KIND_ANONYMOUS => "anonymous",
@@ -294,7 +323,46 @@ fn other_pages(shares: &[Share], wanted: Option<SharedPages>) -> Option<String> 
     (total > 0 && total - on_it >= page_bytes.max(1)).then(|| format!("{percent:.1} % of it lies on {word}"))
 }
 
-fn private(member: &Member, wish: &Wish, machine: &Machine) -> PrivateAt {
+/// Whether a heap lies on other pages than wanted for the most part: the allocator has taken them otherwise, or was not
+/// reached. What is small, and where huge pages begin and end, is no shortfall.
+fn other_heap_pages(shares: &[Share], wanted: Option<HeapPages>, machine: &Machine) -> Option<String> {
+    let (word, page_bytes) = match wanted? {
+        HeapPages::Thp => ("huge pages", machine.thp_bytes?),
+        HeapPages::Pool => ("pages from the pool", machine.pool_bytes),
+    };
+    let is_it = |share: &&Share| match share.backing {
+        Backing::Hugetlb => true,
+        Backing::Thp => wanted == Some(HeapPages::Thp),
+        _ => false,
+    };
+    let total: u64 = shares.iter().map(|share| share.bytes).sum();
+    let on_it: u64 = shares.iter().filter(is_it).map(|share| share.bytes).sum();
+    let percent = on_it as f64 * 100.0 / total.max(1) as f64;
+    (total >= page_bytes.saturating_mul(HEAP_PAGES_MIN) && on_it < total / 2)
+        .then(|| format!("private memory: {percent:.1} % of {} MiB lies on {word}", total >> 20))
+}
+
+/// What is known of why.
+fn why_other_pages(member: &Member, launch: &Launch, machine: &Machine, bytes: u64) -> String {
+    let names = member.areas.iter().map(|pages| pages.area.name.as_str());
+    let loaded: Vec<Allocator> = names.filter_map(Allocator::of).collect();
+    let meant = launch.malloc();
+    let (_, free) = machine.pools.iter().find(|(size, _)| *size == machine.pool_bytes).unwrap_or(&(0, 0));
+    match (meant, loaded.first()) {
+        (Some(meant), _) if !loaded.contains(&meant) => format!("{} is not loaded in it", meant.word()),
+        (None, Some(other)) => {
+            format!("its malloc is {0}, which was told nothing of it: --malloc {0}", other.word())
+        }
+        _ if launch.wish.heap_pages == Some(HeapPages::Pool) && free * machine.pool_bytes < bytes => format!(
+            "the pool had {free} free pages at the start: planish size --bytes {bytes} tells how to reserve them"
+        ),
+        _ => "what a program maps without its malloc, or by one that is linked into it, is not reached"
+            .to_owned(),
+    }
+}
+
+fn private(member: &Member, launch: &Launch, machine: &Machine) -> PrivateAt {
+    let wish = &launch.wish;
     let own = member.areas.iter().filter(|pages| matches!(pages.area.kind, Kind::Heap | Kind::Anon));
     let mut shares = Vec::new();
     own.for_each(|pages| add(&mut shares, &pages.parts));
@@ -309,14 +377,13 @@ fn private(member: &Member, wish: &Wish, machine: &Machine) -> PrivateAt {
     let spread = bound.as_ref().or(wish.heap.as_ref());
     // Libraries and their pages were there before any policy counts: a heap of a few pages proves nothing.
     let is_large = total >= 4 << 20;
+    let elsewhere = uneven(&shares, spread, machine).filter(|_| is_large);
+    let pages = other_heap_pages(&shares, wish.heap_pages, machine);
+    let pages = pages.map(|what| format!("{what}; {}", why_other_pages(member, launch, machine, total)));
     PrivateAt {
         pid: member.pid,
         local_share: is_told.then(|| local as f64 / total as f64),
-        short: uneven(&shares, spread, machine)
-            .filter(|_| is_large)
-            .map(|why| format!("private memory: {why}"))
-            .into_iter()
-            .collect(),
+        short: elsewhere.map(|why| format!("private memory: {why}")).into_iter().chain(pages).collect(),
         shares,
         ran_on,
     }
@@ -358,6 +425,25 @@ mod tests {
         assert_eq!(half.as_deref(), Some("50.0 % of it lies on transparent huge pages"));
         assert!(other_pages(&[huge], Some(SharedPages::Pool(None))).is_some());
         assert_eq!(other_pages(&[], Some(SharedPages::Thp)), None);
+    }
+
+    #[test]
+    fn a_heap_on_other_pages_than_wanted_is_told() {
+        let host = planish_host::Host::live();
+        let looked = Machine::look(&host).unwrap();
+        let machine = Machine { thp_bytes: Some(2 << 20), pool_bytes: 2 << 20, ..looked };
+        let share = |backing, page_bytes, bytes| Share { node: Some(0), backing, page_bytes, bytes };
+        let (base, thp) = (share(Backing::Base, 4096, 60 << 20), share(Backing::Thp, 2 << 20, 40 << 20));
+        let told = |shares: &[Share], pages| other_heap_pages(shares, pages, &machine);
+        let few = told(&[base, thp], Some(HeapPages::Thp));
+        assert_eq!(few.as_deref(), Some("private memory: 40.0 % of 100 MiB lies on huge pages"));
+        assert_eq!(told(&[base, thp], None), None);
+        assert_eq!(told(&[base, thp, thp], Some(HeapPages::Thp)), None);
+        assert_eq!(told(&[share(Backing::Base, 4096, 15 << 20)], Some(HeapPages::Thp)), None, "small");
+        let pool = share(Backing::Hugetlb, 2 << 20, 64 << 20);
+        assert_eq!(told(&[base, pool], Some(HeapPages::Pool)), None);
+        assert_eq!(told(&[base, pool], Some(HeapPages::Thp)), None, "mimalloc tries the pool first");
+        assert!(told(&[thp, base, thp], Some(HeapPages::Pool)).is_some());
     }
 
     #[test]

@@ -74,21 +74,36 @@ impl Allocator {
         found.ok_or(PlacementError::NoAllocator { library: self.files()[0], package: self.package() })
     }
 
-    /// The variable that puts its heap on such pages.
+    /// The variables that put its heap on such pages.
     ///
     /// # Errors
     /// It cannot.
-    pub fn variable(self, pages: HeapPages) -> Result<(&'static str, &'static str), PlacementError> {
+    pub fn variables(
+        self,
+        pages: HeapPages,
+    ) -> Result<&'static [(&'static str, &'static str)], PlacementError> {
         match (self, pages) {
-            (Self::Jemalloc, HeapPages::Thp) => Ok(("MALLOC_CONF", "thp:always,metadata_thp:auto")),
-            // It tries a pool first and advises transparent huge pages where there is none.
-            (Self::Mimalloc, _) => Ok(("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")),
+            (Self::Jemalloc, HeapPages::Thp) => Ok(&[("MALLOC_CONF", "thp:always,metadata_thp:auto")]),
+            // It tries a pool first and advises transparent huge pages where there is none. Up to 2.0 the option has
+            // the second name, and each passes over what it does not know.
+            (Self::Mimalloc, _) => {
+                Ok(&[("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1"), ("MIMALLOC_LARGE_OS_PAGES", "1")])
+            }
             (Self::Jemalloc, HeapPages::Pool) | (Self::Tcmalloc, _) => {
                 let pages =
                     if pages == HeapPages::Thp { "transparent huge pages" } else { "pages from a pool" };
                 Err(PlacementError::HeapPages { who: self.word().to_owned(), pages })
             }
         }
+    }
+
+    /// The allocator that a library is, by the name or the path of its file.
+    #[must_use]
+    pub fn of(library: &str) -> Option<Self> {
+        let file = library.rsplit('/').next().unwrap_or_default();
+        let is_it =
+            |malloc: &Self| file.strip_prefix("lib").is_some_and(|name| name.starts_with(malloc.word()));
+        Self::ALL.into_iter().find(is_it).filter(|_| file.contains(".so"))
     }
 }
 
@@ -99,5 +114,34 @@ fn is_for(library: &Path, libc: Libc) -> bool {
         Libc::Glibc { .. } => needed.iter().any(|name| name == "libc.so.6"),
         Libc::Musl => needed.iter().any(|name| name.starts_with("libc.musl-") || name == "libc.so"),
         Libc::Other => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "option 'large_os_pages': 0" is what mimalloc 2.0 says when it is told by the name of 2.1 alone.
+    #[test]
+    fn mimalloc_is_told_by_both_names_of_its_option() {
+        for pages in [HeapPages::Thp, HeapPages::Pool] {
+            let names = Allocator::Mimalloc.variables(pages).unwrap().iter().map(|(name, _)| *name);
+            assert_eq!(
+                names.collect::<Vec<_>>(),
+                ["MIMALLOC_ALLOW_LARGE_OS_PAGES", "MIMALLOC_LARGE_OS_PAGES"]
+            );
+        }
+        assert!(Allocator::Tcmalloc.variables(HeapPages::Thp).is_err());
+    }
+
+    #[test]
+    fn an_allocator_is_known_by_its_file() {
+        let tcmalloc = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4.5.9";
+        assert_eq!(Allocator::of(tcmalloc), Some(Allocator::Tcmalloc));
+        assert_eq!(Allocator::of("libjemalloc.so.2"), Some(Allocator::Jemalloc));
+        assert_eq!(Allocator::of("/opt/libmimalloc-secure.so.2.1"), Some(Allocator::Mimalloc));
+        for other in ["/usr/lib/libc.so.6", "/srv/jemalloc.so", "/srv/libjemalloc.txt", ""] {
+            assert_eq!(Allocator::of(other), None, "{other}");
+        }
     }
 }

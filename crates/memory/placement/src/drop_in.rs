@@ -49,8 +49,9 @@ pub(crate) fn text(launch: &Launch) -> String {
     }
     for (name, value) in &launch.variables {
         let value = value.to_string_lossy();
-        // Nobody listens to the preload of a unit, and the limit of a control group is that of this start.
-        let is_of_unit = |item: &&str| !["answer=", "limit="].iter().any(|begin| item.starts_with(begin));
+        // Nobody listens to the preload of a unit, and the control group with its limit is that of this start.
+        const OF_START: [&str; 3] = ["answer=", "limit=", "group="];
+        let is_of_unit = |item: &&str| !OF_START.iter().any(|begin| item.starts_with(begin));
         let value = value.split(':').filter(is_of_unit).collect::<Vec<_>>().join(":");
         line(format!(
             "Environment=\"{name}={}\"",
@@ -84,9 +85,14 @@ mod tests {
                 libc: None,
                 secure: None,
                 is_native: true,
+                malloc: None,
             },
             variables: vec![
-                ("PLANISH_SHM", "bytes=1:mode=3:limit=99:answer=planish-run-7".into()),
+                (
+                    "PLANISH_SHM",
+                    "bytes=1:mode=3:limit=99:group=9+/sys/fs/cgroup/ssh/memory.current:answer=planish-run-7"
+                        .into(),
+                ),
                 ("LD_PRELOAD", "/x/planish-preload.so:/y/lib%2.so".into()),
             ],
             setup: ChildSetup {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use planish_sys::NodeSet;
+use planish_sys::{CpuSet, NodeSet};
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -39,9 +39,9 @@ pub enum PlacementError {
     /// A node outside of the cpuset.
     #[error("this process may not take memory from node {forbidden}, only from {allowed} (its cpuset)")]
     NodeForbidden { forbidden: NodeSet, allowed: NodeSet },
-    /// CPUs of which none may be used.
-    #[error("none of the CPUs {wanted} may be used, only {allowed}")]
-    NoCpu { wanted: String, allowed: String },
+    /// CPUs that it cannot run on, by the reason.
+    #[error("{}", unusable(absent, offline, forbidden, allowed))]
+    NoCpu { absent: CpuSet, offline: CpuSet, forbidden: CpuSet, allowed: CpuSet },
     /// Nodes without a CPU.
     #[error("node {nodes} has no CPU to run on")]
     NoCpuOn { nodes: NodeSet },
@@ -138,6 +138,18 @@ impl PlacementError {
         };
         text.to_owned()
     }
+}
+
+/// `CPU 99 does not exist here, CPU 5 is offline; it may run on 0-1`
+fn unusable(absent: &CpuSet, offline: &CpuSet, forbidden: &CpuSet, allowed: &CpuSet) -> String {
+    let reasons = [
+        (absent, "does not exist here"),
+        (offline, "is offline"),
+        (forbidden, "is outside of what this process may run on (its cpuset, or its affinity)"),
+    ];
+    let reasons = reasons.into_iter().filter(|(cpus, _)| !cpus.is_empty());
+    let reasons: Vec<String> = reasons.map(|(cpus, why)| format!("CPU {cpus} {why}")).collect();
+    format!("{}; it may run on {allowed}", reasons.join(", "))
 }
 
 /// What helps where the kernel refuses a policy.

@@ -9,6 +9,7 @@ use planish_host::Host;
 use planish_sys::cgroup;
 use planish_sys::child::{ChildSetup, prepare};
 
+use crate::allocator::Allocator;
 use crate::drop_in;
 use crate::error::PlacementError;
 use crate::machine::Machine;
@@ -23,6 +24,10 @@ const THREADS_USUAL: usize = 16;
 const SPARE_BYTES: u64 = 1 << 30;
 /// First interface of glibc whose malloc knows huge pages.
 const GLIBC_HUGETLB: u32 = 35;
+
+/// What a heap on pages from a pool may cost: the pages that are reserved for it are its process's alone.
+const POOL_NOTE: &str = "a child that the program forks is ended by SIGBUS when it writes to this heap and the pool has \
+                         no free page for its copy: reserve twice as many for a server that forks, or take --huge heap";
 
 /// What there is around a start.
 #[derive(Clone, Copy, Debug)]
@@ -83,8 +88,12 @@ impl Launch {
             preloads.push(malloc.find(around.host, libc, paths.as_deref())?.into_os_string());
         }
         if let Some(pages) = wish.heap_pages {
-            let (name, value, joint) = launch.heap_variable(pages)?;
-            launch.variables.push((name, joined((around.variable)(name), value, joint)));
+            if pages == HeapPages::Pool {
+                launch.notes.push(POOL_NOTE.to_owned());
+            }
+            for (name, value, joint) in launch.heap_variables(pages)? {
+                launch.variables.push((name, joined((around.variable)(name), value, joint)));
+            }
         }
         if !preloads.is_empty() {
             preloads.extend((around.variable)("LD_PRELOAD").filter(|preloads| !preloads.is_empty()));
@@ -93,15 +102,20 @@ impl Launch {
         Ok(launch)
     }
 
-    /// The variable that puts the heap on such pages: its name, its value, and what joins values.
-    fn heap_variable(
+    /// The allocator of its heap: the one that is preloaded, or that it is linked with; `None` is that of its libc.
+    #[must_use]
+    pub fn malloc(&self) -> Option<Allocator> {
+        self.wish.malloc.or(self.program.malloc)
+    }
+
+    /// The variables that put the heap on such pages: the name of each, its value, and what joins values.
+    fn heap_variables(
         &self,
         pages: HeapPages,
-    ) -> Result<(&'static str, &'static str, &'static str), PlacementError> {
+    ) -> Result<Vec<(&'static str, &'static str, &'static str)>, PlacementError> {
         let libc = self.program.may_be_preloaded()?;
-        if let Some(malloc) = self.wish.malloc {
-            let (name, value) = malloc.variable(pages)?;
-            return Ok((name, value, ","));
+        if let Some(malloc) = self.malloc() {
+            return Ok(malloc.variables(pages)?.iter().map(|(name, value)| (*name, *value, ",")).collect());
         }
         let who = match libc {
             Libc::Glibc { minor: Some(minor) } if minor < GLIBC_HUGETLB => {
@@ -112,7 +126,7 @@ impl Launch {
                     HeapPages::Thp => "glibc.malloc.hugetlb=1",
                     HeapPages::Pool => "glibc.malloc.hugetlb=2",
                 };
-                return Ok(("GLIBC_TUNABLES", value, ":"));
+                return Ok(vec![("GLIBC_TUNABLES", value, ":")]);
             }
             Libc::Musl => "the malloc of musl".to_owned(),
             Libc::Other => "a libc that is neither glibc nor musl".to_owned(),
@@ -145,7 +159,7 @@ impl Launch {
 
 /// What the child sets for itself.
 fn setup(wish: &Wish, machine: &Machine) -> Result<ChildSetup, PlacementError> {
-    let mut cpus = wish.cpus.as_ref().map(|cpus| cpus.intersection(&machine.cpus));
+    let mut cpus = wish.cpus.clone();
     let mut policy = wish.heap.as_ref().filter(|spread| **spread != Spread::Local);
     let bound = wish.nodes.clone().map(Spread::Bind);
     if let Some(nodes) = &wish.nodes {
@@ -282,6 +296,35 @@ mod tests {
         assert_eq!(limit(&room("/x/memory.current")), ":limit=700:group=900+/x/memory.current");
         assert_eq!(limit(&room("/system.slice:cri:7/memory.current")), ":limit=700", "no path for a list");
         assert_eq!(limit(&room(&"/x".repeat(128))), ":limit=700");
+    }
+
+    /// Of a program that is linked with another allocator, GLIBC_TUNABLES reaches no heap.
+    #[test]
+    fn the_allocator_of_the_program_is_told_and_not_that_of_its_libc() {
+        let launch = |linked, preloaded| Launch {
+            program: Program {
+                path: "/srv/server".into(),
+                loaded: "/srv/server".into(),
+                libc: Some(Libc::Glibc { minor: Some(36) }),
+                secure: None,
+                is_native: true,
+                malloc: linked,
+            },
+            variables: Vec::new(),
+            setup: ChildSetup::default(),
+            notes: Vec::new(),
+            wish: Wish { malloc: preloaded, ..Wish::default() },
+        };
+        let first = |linked, preloaded| {
+            let variables = launch(linked, preloaded).heap_variables(HeapPages::Thp);
+            variables.map(|variables| variables[0].0).map_err(|error| error.to_string())
+        };
+        assert_eq!(first(None, None), Ok("GLIBC_TUNABLES"));
+        assert_eq!(first(Some(Allocator::Jemalloc), None), Ok("MALLOC_CONF"));
+        let preloaded = first(Some(Allocator::Tcmalloc), Some(Allocator::Mimalloc));
+        assert_eq!(preloaded, Ok("MIMALLOC_ALLOW_LARGE_OS_PAGES"));
+        let refused = first(Some(Allocator::Tcmalloc), None).unwrap_err();
+        assert!(refused.contains("tcmalloc"), "{refused}");
     }
 
     #[test]

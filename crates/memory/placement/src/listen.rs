@@ -1,12 +1,18 @@
 //! Where the preload tells what became of each segment.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use planish_sys::datagram;
+
 use crate::error::PlacementError;
 use crate::wire::{MAGIC, Notice};
+
+/// Datagrams that are passed over in one go: who sends them without end does not keep us from everything else.
+const PASSED_MAX: usize = 64;
 
 /// A socket without a file: it is gone when this process is, and a preload that finds nobody goes on.
 #[derive(Debug)]
@@ -15,17 +21,29 @@ pub struct Listener {
     name: String,
 }
 
+/// A notice, and the user whose process sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Its `pid` is the sender's, by the word of the kernel; 0 for one outside of our PID namespace.
+    pub notice: Notice,
+    /// The sender's user id.
+    pub user: u32,
+}
+
 impl Listener {
-    /// Opens a socket under a name of our own.
+    /// Opens a socket under a name that no other has: a PID would be that of others in other PID namespaces.
     ///
     /// # Errors
     /// No socket can be had here.
     pub fn open() -> Result<Self, PlacementError> {
-        let name = format!("planish-run-{}", std::process::id());
+        // Keys of a hash are random, and differ each time.
+        let number = RandomState::new().build_hasher().finish();
+        let name = format!("planish-run-{number:016x}");
         let bound =
             SocketAddr::from_abstract_name(&name).and_then(|address| UnixDatagram::bind_addr(&address));
         let socket = bound.map_err(PlacementError::Socket)?;
-        socket.set_nonblocking(true).map_err(PlacementError::Socket)?;
+        let named = datagram::name_senders(socket.as_fd());
+        named.map_err(|error| PlacementError::Socket(io::Error::other(error)))?;
         Ok(Self { socket, name })
     }
 
@@ -34,22 +52,20 @@ impl Listener {
         &self.name
     }
 
-    /// The next notice that waits here; what is none is passed over.
-    pub fn next(&self) -> Option<Notice> {
+    /// The next notice that waits here, whoever sent it; what is none is passed over, for some time.
+    pub fn next(&self) -> Option<Told> {
         // One byte more than a notice, so that a longer datagram is not taken for one.
         let mut bytes = [0u8; size_of::<Notice>() + 1];
-        loop {
-            match self.socket.recv(&mut bytes) {
-                Ok(length) if length == size_of::<Notice>() => {
-                    if let Some(notice) = parse(&bytes[..length]) {
-                        return Some(notice);
-                    }
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return None,
+        for _ in 0..PASSED_MAX {
+            // A socket that is broken tells no more than one that is silent.
+            let (length, sender) = datagram::receive(&self.socket, &mut bytes).ok().flatten()?;
+            if let Some(notice) =
+                bytes.get(..length).filter(|_| length == size_of::<Notice>()).and_then(parse)
+            {
+                return Some(Told { notice: Notice { pid: sender.pid, ..notice }, user: sender.user });
             }
         }
+        None
     }
 }
 
@@ -86,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_notice_is_passed_over() {
+    fn what_is_no_notice_is_passed_over_and_the_sender_is_who_the_kernel_says() {
         let listener = Listener::open().unwrap();
         let sender = UnixDatagram::unbound().unwrap();
         let address = SocketAddr::from_abstract_name(listener.name()).unwrap();
@@ -97,8 +113,10 @@ mod tests {
         for bytes in [&b"hello"[..], &[0u8; 64], &[1u8; 65], &good] {
             sender.send_to_addr(bytes, &address).unwrap();
         }
-        let notice = listener.next().unwrap();
-        assert_eq!((notice.pid, notice.prefault_errno, notice.small_chunks), (77, 12, 0));
+        let Told { notice, user } = listener.next().unwrap();
+        assert_eq!((notice.pid, user), (std::process::id(), rustix::process::getuid().as_raw()), "not 77");
+        assert_eq!((notice.prefault_errno, notice.small_chunks), (12, 0));
         assert_eq!(listener.next(), None);
+        assert_ne!(listener.name(), Listener::open().unwrap().name());
     }
 }

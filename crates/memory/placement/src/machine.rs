@@ -16,6 +16,10 @@ pub struct Machine {
     pub known: NodeSet,
     /// CPUs that this process may run on.
     pub cpus: CpuSet,
+    /// CPUs that are there, and of these the ones that are online; both empty where that is not told.
+    pub cpus_present: CpuSet,
+    /// See above.
+    pub cpus_online: CpuSet,
     /// CPUs of each node.
     pub cpus_of: Vec<(u32, CpuSet)>,
     /// Weight of each node for weighted interleave; none where the kernel has none.
@@ -47,6 +51,10 @@ impl Machine {
         let allowed = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"));
         let allowed = allowed.and_then(|list| NodeSet::parse_list(list.trim()).ok());
         let allowed = policy::allowed_nodes().ok().or(allowed).unwrap_or_else(|| known.clone());
+        let cpus = |state: &str| {
+            let list = host.read(&format!("/sys/devices/system/cpu/{state}")).unwrap_or_default();
+            CpuSet::parse_list(list.trim()).unwrap_or_default()
+        };
         let meminfo = host.read("/proc/meminfo").unwrap_or_default();
         let kilobytes = |name: &str| {
             let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
@@ -55,6 +63,8 @@ impl Machine {
         Ok(Self {
             nodes: known.intersection(&allowed),
             cpus: affinity::get(None).map_err(PlacementError::Machine)?,
+            cpus_present: cpus("present"),
+            cpus_online: cpus("online"),
             cpus_of: known.iter().map(|node| (node, cpus_of(host, node))).collect(),
             weights: known.iter().filter_map(|node| Some((node, weight(host, node)?))).collect(),
             thp: mode(host, "enabled"),
@@ -83,10 +93,7 @@ impl Machine {
         if let Some(nodes) = &wish.nodes {
             self.cpus_on(nodes)?;
         }
-        if let Some(cpus) = wish.cpus.as_ref().filter(|cpus| cpus.intersection(&self.cpus).is_empty()) {
-            let (wanted, allowed) = (cpus.to_string(), self.cpus.to_string());
-            return Err(PlacementError::NoCpu { wanted, allowed });
-        }
+        wish.cpus.as_ref().map_or(Ok(()), |cpus| self.check_cpus(cpus))?;
         let bound = wish.nodes.clone().map(Spread::Bind);
         spreads
             .chain(&bound)
@@ -127,6 +134,21 @@ impl Machine {
             return Err(PlacementError::NodeForbidden { forbidden, allowed: self.nodes.clone() });
         }
         Ok(())
+    }
+
+    /// A CPU that is not there is more often a wrong number than one to do without.
+    fn check_cpus(&self, wanted: &CpuSet) -> Result<(), PlacementError> {
+        let missing = wanted.difference(&self.cpus);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let (present, online) = (&self.cpus_present, &self.cpus_online);
+        let is_told = !present.is_empty() && !online.is_empty();
+        let absent = if is_told { missing.difference(present) } else { CpuSet::new() };
+        let there = missing.difference(&absent);
+        let offline = if is_told { there.difference(online) } else { CpuSet::new() };
+        let forbidden = there.difference(&offline);
+        Err(PlacementError::NoCpu { absent, offline, forbidden, allowed: self.cpus.clone() })
     }
 
     /// The CPUs of nodes that this process may run on.
@@ -219,6 +241,8 @@ mod tests {
             nodes: [0, 1].into_iter().collect(),
             known: [0, 1, 2].into_iter().collect(),
             cpus: cpus("0-3"),
+            cpus_present: cpus("0-7"),
+            cpus_online: cpus("0-5"),
             cpus_of: vec![(0, cpus("0-1")), (1, cpus("2-3")), (2, CpuSet::new())],
             weights: Vec::new(),
             thp: "never".to_owned(),
@@ -267,9 +291,15 @@ mod tests {
     }
 
     #[test]
-    fn cpus_outside_of_ours_are_refused() {
-        let cpus = CpuSet::parse_list("8-9").unwrap();
-        let wish = Wish { cpus: Some(cpus), ..Wish::default() };
-        assert_eq!(why(wish), "none of the CPUs 8-9 may be used, only 0-3");
+    fn a_cpu_that_cannot_be_had_is_refused_with_the_reason() {
+        let wish = |list| Wish { cpus: Some(CpuSet::parse_list(list).unwrap()), ..Wish::default() };
+        assert_eq!(why(wish("0,8-9")), "CPU 8-9 does not exist here; it may run on 0-3");
+        let each = "CPU 8 does not exist here, CPU 6-7 is offline, CPU 4-5 is outside of what this process may run on \
+                    (its cpuset, or its affinity); it may run on 0-3";
+        assert_eq!(why(wish("3-8")), each, "one that could be had makes no typo right");
+        let untold = Machine { cpus_present: CpuSet::new(), ..machine() };
+        let outside = untold.check(&wish("9")).unwrap_err().to_string();
+        assert!(outside.starts_with("CPU 9 is outside of what this process may run on"), "{outside}");
+        machine().check(&wish("1,3")).unwrap();
     }
 }

@@ -12,6 +12,7 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache, ReadRef};
 use rustix::io::Errno;
 
+use crate::allocator::Allocator;
 use crate::error::PlacementError;
 
 /// The libc of a program.
@@ -41,6 +42,8 @@ pub struct Program {
     pub secure: Option<&'static str>,
     /// Whether it is of the machine that the preload is for.
     pub is_native: bool,
+    /// The allocator that it is linked with, in the place of that of its libc.
+    pub malloc: Option<Allocator>,
 }
 
 /// Interpreters that may stand behind each other, as in the kernel.
@@ -70,7 +73,8 @@ impl Program {
             Err(_) => (Some(Libc::Other), false),
         };
         let secure = secure(&loaded).map_err(|source| not_runnable(&loaded, source))?;
-        Ok(Self { path, loaded, libc, secure, is_native })
+        let malloc = needed(&loaded).unwrap_or_default().iter().find_map(|library| Allocator::of(library));
+        Ok(Self { path, loaded, libc, secure, is_native, malloc })
     }
 
     /// Whether a preload reaches it.

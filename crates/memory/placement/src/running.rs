@@ -3,18 +3,28 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use planish_host::Host;
+use planish_residency::stat_of;
 use planish_sys::process::pidfd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitOptions};
 
 use crate::error::PlacementError;
 use crate::launch::Launch;
-use crate::listen::Listener;
+use crate::listen::{Listener, Told};
 use crate::wire::Notice;
+
+/// Processes above another that are looked at: more are none of a real program.
+const ANCESTORS_MAX: usize = 256;
+
+/// How long who has ended waits for process 1, where others end too, and where nobody does.
+const OFTEN: Duration = Duration::from_millis(50);
+const SELDOM: Duration = Duration::from_secs(1);
 
 /// A program that we started. Dropped, it runs on.
 #[derive(Debug)]
@@ -88,32 +98,98 @@ impl Running {
 /// # Errors
 /// The kernel's, of poll(2) and wait4(2).
 pub fn next_event(
+    host: &Host,
     listener: Option<&Listener>,
     running: &mut [Running],
     limit: Option<Duration>,
 ) -> io::Result<Event> {
-    let limit = limit.map(|limit| Timespec {
-        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: limit.subsec_nanos().into(),
-    });
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    let is_first = rustix::process::getpid().is_init();
     loop {
-        if let Some(notice) = listener.and_then(Listener::next) {
-            return Ok(Event::Placed(notice));
+        if let Some(told) = listener.and_then(Listener::next)
+            && is_ours(host, &told, running)
+        {
+            return Ok(Event::Placed(told.notice));
         }
-        for (index, one) in running.iter_mut().enumerate().filter(|(_, one)| one.ended.is_none()) {
-            if let Some(status) = one.child.try_wait()? {
-                one.ended = Some(status);
-                return Ok(Event::Ended(index, status));
-            }
+        let (ended, has_buried) = if is_first { bury(running) } else { (next_end(running)?, false) };
+        if let Some((index, status)) = ended {
+            running[index].ended = Some(status);
+            return Ok(Event::Ended(index, status));
         }
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return Ok(Event::Quiet);
+        }
+        let pause = is_first.then_some(if has_buried { OFTEN } else { SELDOM });
+        let left = left.into_iter().chain(pause).min().map(|left| Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        });
         let alive = running.iter().filter(|one| one.ended.is_none()).map(|one| one.end.as_fd());
         let files = alive.chain(listener.map(AsFd::as_fd));
         let mut files: Vec<PollFd<'_>> =
             files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
-        match poll(&mut files, limit.as_ref()) {
-            Ok(0) => return Ok(Event::Quiet),
+        match poll(&mut files, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
     }
+}
+
+/// The program that has ended, and how.
+type End = (usize, ExitStatus);
+
+/// The next program that has ended.
+fn next_end(running: &mut [Running]) -> io::Result<Option<End>> {
+    for (index, one) in running.iter_mut().enumerate().filter(|(_, one)| one.ended.is_none()) {
+        if let Some(status) = one.child.try_wait()? {
+            return Ok(Some((index, status)));
+        }
+    }
+    Ok(None)
+}
+
+/// The same for process 1 of a container: it has to take note of the end of all processes whose parents have ended
+/// before them, which nobody else can. Whether there was one, too.
+fn bury(running: &[Running]) -> (Option<End>, bool) {
+    let mut has_buried = false;
+    // Without a child left there is nothing to wait for, which is told by the programs that have ended.
+    while let Some((pid, status)) = rustix::process::wait(WaitOptions::NOHANG).ok().flatten() {
+        let is_it = |one: &Running| one.ended.is_none() && one.pid == pid.as_raw_pid().unsigned_abs();
+        if let Some(index) = running.iter().position(is_it) {
+            return (Some((index, ExitStatus::from_raw(status.as_raw()))), has_buried);
+        }
+        has_buried = true;
+    }
+    (None, has_buried)
+}
+
+/// Whether a notice is believed: its sender is below a program that we started, or has left it (a daemon) and is its
+/// user's still. The name of the socket is known to everybody.
+fn is_ours(host: &Host, told: &Told, running: &[Running]) -> bool {
+    let programs = || running.iter().map(|one| one.pid);
+    let descends = |mut pid: u32| {
+        for _ in 0..ANCESTORS_MAX {
+            if programs().any(|program| program == pid) {
+                return true;
+            }
+            match stat_of(host, pid) {
+                Ok(stat) if stat.parent > 1 => pid = stat.parent,
+                _ => return false,
+            }
+        }
+        false
+    };
+    let is_user = || {
+        let own = rustix::process::getuid().as_raw();
+        told.user == own || programs().any(|program| user_of(host, program) == Some(told.user))
+    };
+    told.notice.pid != 0 && (is_user() || descends(told.notice.pid))
+}
+
+/// The real user id of a process.
+fn user_of(host: &Host, pid: u32) -> Option<u32> {
+    let status = host.read_lossy(&format!("/proc/{pid}/status")).ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_ascii_whitespace().next()?.parse().ok()
 }

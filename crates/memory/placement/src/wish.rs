@@ -214,7 +214,12 @@ pub fn parse_huge(text: &str, wish: &mut Wish) -> Result<(), String> {
             wish.text = true;
             continue;
         }
-        let (about, pages) = about(item)?;
+        if item.starts_with("text=") {
+            return Err(format!(
+                "{item}: code is on huge pages of the page cache, of which there is one kind"
+            ));
+        }
+        let (about, pages) = about(item).map_err(|error| format!("{error}, nor text"))?;
         let pages = pages.unwrap_or("thp");
         let is_twice = match about {
             About::Shared => wish.shared_pages.replace(shared_pages(pages)?).is_some(),
@@ -306,7 +311,8 @@ mod tests {
         assert_eq!(huge("shm=hugetlb"), Ok((None, Some(SharedPages::Pool(None)))));
         assert_eq!(huge("heap=hugetlb"), Ok((Some(HeapPages::Pool), None)));
         assert_eq!(huge("text,heap"), Ok((Some(HeapPages::Thp), None)));
-        assert_eq!(huge("text=2m").unwrap_err(), "\"text\" is neither shm nor heap");
+        assert!(huge("text=2m").unwrap_err().starts_with("text=2m: code is on huge pages of the page cache"));
+        assert_eq!(huge("bogus").unwrap_err(), "\"bogus\" is neither shm nor heap, nor text");
         assert!(huge("shm=99999999999999999999g").is_err() && huge("shm=18446744073709551615g").is_err());
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use planish_placement::{
-    Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE,
+    Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE, SKIP_YET,
 };
 
 const MIB: usize = 1 << 20;
@@ -52,11 +52,8 @@ fn placed(role: &str, settings: &str) -> Placed {
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said} {}", String::from_utf8_lossy(&output.stderr));
-    Placed { said, notices: std::iter::from_fn(|| listener.next()).collect() }
+    Placed { said, notices: std::iter::from_fn(|| listener.next()).map(|told| told.notice).collect() }
 }
-
-/// One at a time: the name of a listener is that of its process.
-static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 /// Whether this kernel lets an ordinary process set a policy.
 fn policies_or_skip(test: &str) -> bool {
@@ -66,7 +63,6 @@ fn policies_or_skip(test: &str) -> bool {
 
 #[test]
 fn of_several_places_for_the_answer_the_last_counts() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // Each is as long as there is room for, and both together are not.
     let other = "x".repeat(60);
     let placed = placed("anonymous", &format!("threads=1:spare=0:answer={other}:answer={other}"));
@@ -78,7 +74,6 @@ fn shared_segments_have_their_policy_and_all_their_pages_before_the_program_sees
     if !policies_or_skip("shared_segments_have_their_policy") {
         return;
     }
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for role in ["anonymous", "memfd", "allocated", "sysv"] {
         let placed = placed(role, "mode=3:nodes=0:threads=2:spare=0");
         // A few pages that the kernel moves at this moment (compaction) are mapped by nobody.
@@ -95,7 +90,6 @@ fn shared_segments_have_their_policy_and_all_their_pages_before_the_program_sees
 
 #[test]
 fn huge_pages_need_no_change_of_the_host() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(thp) = planish_sys::pages::thp_bytes() else {
         return planish_skip::skip("huge_pages_need_no_change_of_the_host", "no transparent huge pages");
     };
@@ -116,9 +110,18 @@ fn huge_pages_need_no_change_of_the_host() {
     }
 }
 
+/// The launcher waits for it, and must not tell meanwhile that there is none.
+#[test]
+fn a_segment_that_takes_long_is_told_before_it_is_filled_too() {
+    let placed = placed("large", "threads=2:spare=0");
+    let [before, after] = placed.notices[..] else { panic!("{:?}", placed.notices) };
+    assert_eq!((before.skipped, after.skipped), (SKIP_YET, SKIP_NOT), "{before:?} {after:?}");
+    assert_eq!((before.address, before.bytes), (after.address, after.bytes));
+    assert_eq!((before.nanoseconds, before.threads, after.threads), (0, 0, 2));
+}
+
 #[test]
 fn what_is_small_private_sparse_or_too_large_is_left_alone() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let fill = "threads=2:spare=0";
     assert!(placed("small", fill).notices.is_empty());
     assert!(placed("private", fill).notices.is_empty());
@@ -138,7 +141,6 @@ fn what_is_small_private_sparse_or_too_large_is_left_alone() {
 /// The limit is of the service, and each of several segments alone is below it.
 #[test]
 fn segments_are_filled_up_to_the_limit_together() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let skips = |limit: usize| -> Vec<u32> {
         let placed = placed("two", &format!("threads=1:spare=0:limit={limit}"));
         placed.notices.iter().map(|notice| notice.skipped).collect()
@@ -151,7 +153,6 @@ fn segments_are_filled_up_to_the_limit_together() {
 /// what was unmapped is not in use any more, and what a child keeps is.
 #[test]
 fn what_was_unmapped_is_filled_anew_while_the_group_has_room() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let usage = folder.path().join("memory.current");
     fs::write(&usage, "5000000\n").unwrap();
@@ -172,7 +173,6 @@ fn what_was_unmapped_is_filled_anew_while_the_group_has_room() {
 
 #[test]
 fn what_a_maker_left_out_of_a_segment_is_not_added() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for policy in ["", "mode=3:nodes=0:"] {
         let placed = placed("holes", &format!("{policy}threads=2:spare=0"));
         assert_eq!(placed.notices[0].skipped, SKIP_FILLED, "{policy}{}", placed.said);
@@ -183,7 +183,6 @@ fn what_a_maker_left_out_of_a_segment_is_not_added() {
 /// A file system that others write to as well keeps an eighth for them.
 #[test]
 fn a_file_system_is_not_filled_to_the_brim() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for (role, skipped) in [("tmpfs-10", SKIP_NOT), ("tmpfs-9", SKIP_ROOM)] {
         let placed = placed(role, "threads=1:spare=0");
         let unmounted = placed.text("unmounted");
@@ -196,7 +195,6 @@ fn a_file_system_is_not_filled_to_the_brim() {
 
 #[test]
 fn odd_settings_end_no_program() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     for settings in
         ["", ":::", "=", "mode=999:nodes=9999999+5000+", "weights=1x+x:huge=2097152:threads=9", "zzz=1"]
     {
@@ -211,7 +209,6 @@ fn odd_settings_end_no_program() {
 
 #[test]
 fn errors_are_those_of_the_libc() {
-    let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let placed = placed("errors", "threads=1:spare=0");
     assert_eq!(placed.number("huge-mapping"), libc::ENOMEM as usize);
     assert_eq!(placed.number("odd-offset"), libc::EINVAL as usize);
@@ -254,13 +251,17 @@ fn the_child() {
             assert_eq!(unsafe { libc::munmap(address as *mut libc::c_void, 8 * MIB) }, 0);
         }
     }
-    let address = mapped(&role, 8 * MIB);
+    let bytes = match role.as_str() {
+        "small" => 4096,
+        "large" => 64 * MIB,
+        _ => 8 * MIB,
+    };
+    let address = mapped(&role, bytes);
     if role == "two" {
         mapped(&role, 8 * MIB);
     }
     println!("address {address}");
     tell(address);
-    let bytes = if role == "small" { 4096 } else { 8 * MIB };
     // SAFETY: mapped above and used no more.
     let unmapped = unsafe {
         if role == "sysv" {

@@ -33,6 +33,23 @@ fn as_nobody(name: &str, home: &Path, line: &str) -> Option<Run> {
     Some(command.output().expect("the binary starts").into())
 }
 
+/// What lies there is executed, so that no folder will do that others may write.
+#[test]
+fn who_has_no_home_has_his_preload_where_he_runs() {
+    const NAME: &str = "who_has_no_home_has_his_preload_where_he_runs";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(NAME, "only root can run a command as another user");
+    }
+    let (open, own) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    std::os::unix::fs::chown(own.path(), Some(65534), Some(65534)).expect("ours");
+    let line = "run --prefault-threads 1 -- true";
+    let mut command = command_of(&for_anybody(open.path()), Path::new("/"), line.split(' '));
+    command.env("HOME", "/nonexistent").env("XDG_RUNTIME_DIR", own.path()).uid(65534).gid(65534);
+    let run = Run::from(command.output().expect("the binary starts"));
+    assert_eq!(run.exit, 0, "{}", run.stderr);
+    assert!(own.path().join("planish/preload").is_dir(), "{}", run.stderr);
+}
+
 /// As under `setpriv`, which keeps root's `HOME`: the machine can be looked at all the same.
 #[test]
 fn a_journal_that_may_not_be_read_refuses_no_look_at_the_machine() {

@@ -35,6 +35,8 @@ fn what_is_not_started_ends_with_125_to_127() {
         &["run", "--numa", "shm=evenly", "--", "true"],
         &["run", "--numa", "heap=bind:900", "--", "true"],
         &["run", "--cpus", "9000", "--", "true"],
+        &["run", "--cpus", "0,9000", "--", "true"],
+        &["run", "--cpus", "", "--", "true"],
         &["run", "--huge", "code", "--", "true"],
         &["run", "--node", "0", "--numa", "heap=local", "--", "true"],
         &["run", "--root", "/", "--", "true"],
@@ -92,9 +94,10 @@ fn what_is_started_later_is_looked_at_too() {
 #[test]
 fn a_process_that_left_the_program_is_named() {
     // Placed by a process whose parent has ended; it lives on for a moment, and so does the program.
-    let Some(program) = detaching() else {
-        return planish_skip::skip("a_process_that_left_the_program_is_named", "no python3 to map a segment");
-    };
+    if !python_or_skip("a_process_that_left_the_program_is_named") {
+        return;
+    }
+    let program = detaching();
     let (ended, _) = reported(&["--numa", "interleave", "--no-prefault"], &["python3", "-c", &program]);
     let policies = planish_sys::policy::allowed_nodes();
     if let Err(error) = policies {
@@ -105,10 +108,228 @@ fn a_process_that_left_the_program_is_named() {
     assert!(ended.stderr.contains("planish map "), "{}", ended.stderr);
 }
 
-/// A program of Python that maps a segment in a grandchild whose parent ends.
-fn detaching() -> Option<String> {
+/// Whether a test can have its program in Python; if not, it is told.
+fn python_or_skip(test: &str) -> bool {
     let known = std::process::Command::new("python3").arg("--version").output();
-    known.ok().filter(|output| output.status.success())?;
+    let is_here = known.is_ok_and(|output| output.status.success());
+    if !is_here {
+        planish_skip::skip(test, "no python3 to map a segment");
+    }
+    is_here
+}
+
+/// A program that maps and unmaps for its whole life is looked at all the same, and not once for each segment.
+#[test]
+fn segments_that_come_and_go_neither_hinder_looks_nor_bring_them() {
+    if !python_or_skip("segments_that_come_and_go_neither_hinder_looks_nor_bring_them") {
+        return;
+    }
+    for (pause, count) in [("0.15", "40"), ("0.5", "12")] {
+        let program = format!(
+            "import mmap, time\nfor _ in range({count}):\n    kept = mmap.mmap(-1, 4 << 20)\n    time.sleep({pause})\n    \
+             kept.close()"
+        );
+        let options = ["--numa", "interleave", "--no-prefault", "--min", "1M"];
+        let (ended, report) = reported(&options, &["python3", "-c", &program]);
+        assert_eq!(ended.exit, 0, "{}", ended.stderr);
+        let instance = &report["result"]["instances"][0];
+        assert_eq!(instance["seen"], true, "{pause}: {}", ended.stderr);
+        let looks = ended.stderr.matches("after its start").count();
+        assert!((1..=2).contains(&looks), "{pause}: {looks} looks: {}", ended.stderr);
+        assert!(instance["segments"].as_array().expect("a list").len() <= 1, "{pause}: unmapped: {instance}");
+        assert!(ended.stderr.contains("placed after its memory was looked at"), "{pause}: {}", ended.stderr);
+    }
+}
+
+/// A program that tells, as its preload would, that it fills a segment for four seconds.
+const FILLS: &str = "import ctypes, mmap, os, socket, struct, time
+settings = dict(item.split('=', 1) for item in os.environ['PLANISH_SHM'].split(':'))
+listener = b'\\0' + settings['answer'].encode()
+magic = int.from_bytes(b'planish\\x01', 'big')
+kept = mmap.mmap(-1, 4 << 20)
+address = ctypes.addressof(ctypes.c_char.from_buffer(kept))
+sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+for skipped, seconds in ((6, 4), (0, 2)):
+    notice = struct.pack('<QQQQIIIIiiiI', magic, address, 4 << 20, 1, os.getpid(), 1, 1, skipped, 0, 0, 0, 0)
+    sender.sendto(notice, listener)
+    time.sleep(seconds)
+";
+
+/// Filling the memory of a large server takes longer than a program is waited for: it is no program without a segment.
+#[test]
+fn a_segment_that_is_being_filled_is_waited_for() {
+    if !python_or_skip("a_segment_that_is_being_filled_is_waited_for") {
+        return;
+    }
+    let (ended, report) = reported(&["--numa", "interleave"], &["python3", "-c", FILLS]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("fills a shared segment of 4 MiB"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("has mapped no shared segment"), "{}", ended.stderr);
+    let instance = &report["result"]["instances"][0];
+    assert_eq!(instance["segments"].as_array().expect("a list").len(), 1, "{instance}");
+    assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.0, "{instance}");
+}
+
+/// A filter that ends a program at a call that it does not make itself knows nothing of the preload.
+#[test]
+fn a_program_under_a_filter_of_its_own_is_left_alone() {
+    if !python_or_skip("a_program_under_a_filter_of_its_own_is_left_alone") {
+        return;
+    }
+    // Load the number of the call; clone kills, all else is let through.
+    let lines = [
+        "import ctypes, mmap, platform, struct, time",
+        "clone = 56 if platform.machine() == 'x86_64' else 220",
+        "code = [(0x20, 0, 0, 0), (0x15, 0, 1, clone), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7fff0000)]",
+        "rules = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in code))",
+        "program = struct.pack('HxxxxxxQ', len(code), ctypes.addressof(rules))",
+        "libc = ctypes.CDLL(None)",
+        "assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program) == 0",
+        "kept = mmap.mmap(-1, 4 << 20)",
+        "time.sleep(3)",
+    ];
+    let options = ["--numa", "interleave", "--min", "1M", "--prefault-threads", "1"];
+    let (ended, _) = reported(&options, &["python3", "-c", &lines.join("\n")]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("has put itself under a seccomp filter"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("has mapped no shared segment"), "{}", ended.stderr);
+}
+
+/// The name of the socket is known to everybody, and the kernel says who sends.
+#[test]
+fn notices_of_strangers_are_passed_over() {
+    const TEST: &str = "notices_of_strangers_are_passed_over";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(TEST, "only root becomes somebody else");
+    }
+    if !python_or_skip(TEST) {
+        return;
+    }
+    // The stranger leaves the program, and comes back as nobody.
+    let lines = [
+        "import os, time",
+        "if os.fork() == 0:",
+        "    os.setgroups([]); os.setgid(65534); os.setuid(65534)",
+        "    if os.fork() == 0:",
+        "        time.sleep(0.3)",
+    ];
+    let send = FILLS.lines().map(|line| format!("        {line}").replace("(6, 4)", "(0, 3)"));
+    let after = ["        os._exit(0)", "    os._exit(0)", "os.wait()", "time.sleep(4)"];
+    let program: Vec<String> =
+        lines.into_iter().map(str::to_owned).chain(send).chain(after.map(str::to_owned)).collect();
+    let (ended, report) = reported(&["--numa", "interleave"], &["python3", "-c", &program.join("\n")]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert_eq!(report["result"]["instances"][0]["segments"], Value::Array(Vec::new()), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("placed"), "{}", ended.stderr);
+}
+
+/// As process 1 of a container it gets all children whose parents have ended, and nobody else can bury them.
+#[test]
+fn process_1_leaves_no_zombies() {
+    const TEST: &str = "process_1_leaves_no_zombies";
+    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    let may = std::process::Command::new("unshare").args(unshare).arg("true").output();
+    if !may.as_ref().is_ok_and(|output| output.status.success()) {
+        return planish_skip::skip(TEST, format!("no namespace of its own: {may:?}"));
+    }
+    let script =
+        "for i in 1 2 3 4 5 6 7 8; do ( (sleep 0.2) & ) ; done; sleep 3; cat /proc/[0-9]*/stat; exit 7";
+    let mut inside = std::process::Command::new("unshare");
+    inside
+        .args(unshare)
+        .arg(env!("CARGO_BIN_EXE_planish"))
+        .args(["run", "--cpus", "0", "--", "sh", "-c", script]);
+    let ended = Run::from(inside.output().expect("it starts"));
+    assert_eq!(ended.exit, 7, "{}", ended.stderr);
+    assert!(ended.stdout.contains("(planish)") && ended.stdout.starts_with("1 "), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("(sleep) Z"), "{}", ended.stdout);
+}
+
+/// There the program has another number than here, 1 as often as not.
+#[test]
+fn a_program_in_another_pid_namespace_is_told_by_its_number_here() {
+    const TEST: &str = "a_program_in_another_pid_namespace_is_told_by_its_number_here";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let unshare = ["unshare", "--pid", "--fork", "--kill-child"];
+    let may = std::process::Command::new(unshare[0]).args(&unshare[1..]).arg("true").output();
+    if !may.as_ref().is_ok_and(|output| output.status.success()) {
+        return planish_skip::skip(TEST, format!("no namespace of its own: {may:?}"));
+    }
+    let program = "import mmap, time\nkept = mmap.mmap(-1, 4 << 20)\ntime.sleep(2)";
+    let options = ["--numa", "interleave", "--no-prefault", "--min", "1M"];
+    let (ended, report) = reported(&options, &[&unshare[..], &["python3", "-c", program]].concat());
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    let segments = report["result"]["instances"][0]["segments"].as_array().expect("a list");
+    assert_eq!(segments.len(), 1, "{}", ended.stderr);
+}
+
+/// Bytes of private memory on pages of each backing, of the largest process.
+fn private_on(report: &Value, backing: &str) -> u64 {
+    let processes = report["result"]["instances"][0]["private"].as_array().expect("processes");
+    let bytes = |process: &Value| -> u64 {
+        let shares = process["shares"].as_array().expect("shares").iter();
+        let on_it = shares.filter(|share| backing.is_empty() || share["backing"] == backing);
+        on_it.filter_map(|share| share["resident_bytes"].as_u64()).sum()
+    };
+    processes.iter().map(bytes).max().unwrap_or(0)
+}
+
+/// A program whose heap grows to some 100 MB, in pieces that malloc takes from it.
+const GROWS: &str = "import time\nkept = [bytearray(b'x' * 100000) for _ in range(1000)]\ntime.sleep(3)";
+
+#[test]
+fn a_heap_has_huge_pages_by_each_allocator_that_can() {
+    const TEST: &str = "a_heap_has_huge_pages_by_each_allocator_that_can";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    for malloc in ["", "jemalloc", "mimalloc"] {
+        let options = if malloc.is_empty() {
+            vec!["--huge", "heap"]
+        } else {
+            vec!["--huge", "heap", "--malloc", malloc]
+        };
+        let (ended, report) = reported(&options, &["python3", "-c", GROWS]);
+        if ended.exit == 125 {
+            // Not installed; a malloc before glibc 2.35; switched off.
+            planish_skip::skip(TEST, format!("{malloc}: {}", ended.stderr));
+            continue;
+        }
+        assert_eq!(ended.exit, 0, "{}", ended.stderr);
+        let (all, huge) = (private_on(&report, ""), private_on(&report, "thp"));
+        assert!(all > 90_000_000 && huge > all / 2, "{malloc}: {huge} of {all}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("private memory:"), "{malloc}: {}", ended.stderr);
+    }
+}
+
+/// What the wish for huge pages did not reach is told, and not only shown.
+#[test]
+fn a_heap_without_the_pages_that_were_wanted_is_a_warning() {
+    const TEST: &str = "a_heap_without_the_pages_that_were_wanted_is_a_warning";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let lines = [
+        "import mmap, time",
+        "own = mmap.mmap(-1, 48 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)",
+        "own.madvise(15)",
+        "for at in range(0, 48 << 20, 4096): own[at] = 1",
+        "time.sleep(4)",
+    ];
+    let (ended, report) = reported(&["--huge", "heap"], &["python3", "-c", &lines.join("\n")]);
+    if ended.exit == 125 {
+        return planish_skip::skip(TEST, ended.stderr);
+    }
+    let why = "MiB lies on huge pages; what a program maps without its malloc";
+    assert_eq!(ended.stderr.matches(why).count(), 1, "once: {}", ended.stderr);
+    let short = &report["result"]["instances"][0]["private"][0]["short"];
+    assert!(short.to_string().contains(why), "{report}");
+}
+
+/// A program of Python that maps a segment in a grandchild whose parent ends.
+fn detaching() -> String {
     let lines = [
         "import mmap, os, time",
         "child = os.fork()",
@@ -121,7 +342,7 @@ fn detaching() -> Option<String> {
         "os.waitpid(child, 0)",
         "time.sleep(3)",
     ];
-    Some(lines.join("\n"))
+    lines.join("\n")
 }
 
 #[test]
@@ -129,6 +350,20 @@ fn signals_reach_the_program() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let script = "trap 'exit 41' TERM; echo ready; while :; do sleep 0.05; done";
     assert_eq!(asked_to_end(command(home.path(), ["run", "--", "sh", "-c", script])), Some(41));
+}
+
+/// The kernel gives a signal to the first thread where that has it not blocked; and that one may sleep in a look at a
+/// file system that does not answer.
+#[test]
+fn one_thread_alone_takes_the_signals_of_the_program() {
+    let script = "grep SigBlk /proc/self/status; sleep 0.5; grep -E 'Name|SigBlk' /proc/$PPID/task/*/status";
+    let ran = run(["run", "--", "sh", "-c", script]);
+    let masks = ran.stdout.lines().filter_map(|line| line.split_once("SigBlk:")).map(|(_, mask)| mask.trim());
+    let blocks = |mask: &str| u64::from_str_radix(mask, 16).expect("a mask") & 1 << (15 - 1) != 0;
+    let blocked: Vec<bool> = masks.map(blocks).collect();
+    assert!(blocked.len() >= 3, "{}", ran.stdout);
+    assert!(!blocked[0], "the program has it: {}", ran.stdout);
+    assert_eq!(blocked[1..].iter().filter(|blocks| !**blocks).count(), 1, "{}", ran.stdout);
 }
 
 #[test]

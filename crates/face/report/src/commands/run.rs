@@ -207,9 +207,18 @@ fn in_percent(shares: &[RunShare], group: impl Fn(&RunShare) -> String) -> Strin
             None => groups.push((name, share.resident_bytes)),
         }
     }
-    let percent = |bytes: u64| bytes as f64 * 100.0 / total.max(1) as f64;
-    let told = groups.iter().map(|(name, bytes)| format!("{:.1} % {name}", percent(*bytes)));
+    let told = groups.iter().map(|(name, bytes)| format!("{} % {name}", percent(*bytes, total)));
     told.collect::<Vec<_>>().join(", ")
+}
+
+/// `96.9`; of a little that is not nothing `< 0.1`, and of all but that `> 99.9`.
+fn percent(bytes: u64, total: u64) -> String {
+    let percent = bytes as f64 * 100.0 / total.max(1) as f64;
+    match percent {
+        _ if bytes > 0 && percent < 0.05 => "< 0.1".to_owned(),
+        _ if bytes < total && percent >= 99.95 => "> 99.9".to_owned(),
+        _ => format!("{percent:.1}"),
+    }
 }
 
 #[cfg(test)]
@@ -218,6 +227,17 @@ mod tests {
 
     use super::*;
     use crate::page::PageOptions;
+
+    #[test]
+    fn a_tail_of_a_page_is_neither_nothing_nor_is_the_rest_all() {
+        let (page, whole) = (4096, 521_142_272);
+        assert_eq!((percent(page, whole), percent(whole - page, whole)), ("< 0.1".into(), "> 99.9".into()));
+        assert_eq!((percent(0, whole), percent(whole, whole)), ("0.0".into(), "100.0".into()));
+        assert_eq!(
+            (percent(1, 1000), percent(999, 1000), percent(0, 0)),
+            ("0.1".into(), "99.9".into(), "0.0".into())
+        );
+    }
 
     #[test]
     fn shares_are_told_by_node_and_by_page() {

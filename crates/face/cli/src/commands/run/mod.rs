@@ -1,5 +1,6 @@
 //! `planish run`
 
+mod looks;
 mod report;
 mod text;
 mod watch;
@@ -42,7 +43,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHERE", action = clap::ArgAction::Append)]
     numa: Vec<String>,
     /// On which pages: heap, heap=hugetlb, shm, shm=hugetlb, shm=2m, shm=1g, separated by commas. Without a word
-    /// transparent huge pages, which nothing has to be reserved for. text: its code, on huge pages of the page cache
+    /// transparent huge pages, which nothing has to be reserved for; with heap=hugetlb children of fork may end by
+    /// SIGBUS. text: its code, on huge pages of the page cache
     #[arg(long, value_name = "WHAT", action = clap::ArgAction::Append)]
     huge: Vec<String>,
     /// Run on these CPUs only, such as 0-3,8
@@ -220,7 +222,8 @@ fn wish(args: &Args) -> Result<Wish, Failure> {
 }
 
 fn cpus(text: &str) -> Result<CpuSet, String> {
-    CpuSet::parse_list(text).map_err(|error| error.to_string())
+    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
 }
 
 fn nodes(text: &str) -> Result<NodeSet, String> {

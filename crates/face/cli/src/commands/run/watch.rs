@@ -1,5 +1,6 @@
 //! While the program runs: its segments are looked at as they are placed, signals are passed on, its end is awaited.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -7,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use planish_host::Host;
 use planish_model::Catalogue;
-use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Running, next_event};
+use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Notices, Running, next_event};
 use planish_report::{Message, RunReport, RunText};
 use planish_residency::{Map, ResidencyError, Who, members};
 
+use super::looks::Looks;
 use super::text::OwnText;
 use super::{Args, Stopped, own, report, warning, write_envelope};
 use crate::answer::Answer;
@@ -19,17 +21,8 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::signals::{Forward, code};
 
-/// Once a segment is placed, others often follow at once.
-const SETTLE: Duration = Duration::from_millis(300);
-/// How long a program has to map its first segment.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Looks again after the first: workers are often started when a segment stands, and heaps grow.
-const LATER: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(30)];
 /// A later look at processes that were looked at already, if the one before took no longer.
 const CHEAP: Duration = Duration::from_millis(100);
-/// Segments that are told apart; the rest are counted.
-const NOTICES_MAX: usize = 4096;
-
 /// An instance that runs.
 pub(super) struct Started {
     pub node: Option<u32>,
@@ -55,15 +48,17 @@ struct Watch<'a> {
     nodes: Vec<Option<u32>>,
     launches: Vec<Launch>,
     running: Vec<Running>,
-    notices: Vec<Notice>,
+    notices: Notices,
     /// The last look at each, and how long after the start it was.
     achieved: Vec<Option<(Duration, Achieved)>>,
     begun: Instant,
-    /// Looks so far, and how long the last one took.
-    looks: usize,
+    /// Whether there was a look, and how long the last one took.
+    has_looked: bool,
     took: Duration,
     text: Option<OwnText>,
     on_huge: Vec<Option<RunText>>,
+    /// Processes of whose private memory something was told.
+    told_private: BTreeSet<u32>,
     messages: Vec<Message>,
 }
 
@@ -86,12 +81,13 @@ pub(super) fn run(
         nodes: started.iter().map(|one| one.node).collect(),
         achieved: started.iter().map(|_| None).collect(),
         begun: Instant::now(),
-        looks: 0,
+        has_looked: false,
         took: Duration::ZERO,
         text,
         on_huge: started.iter().map(|_| None).collect(),
+        told_private: BTreeSet::new(),
         messages: Vec::new(),
-        notices: Vec::new(),
+        notices: Notices::default(),
         launches: Vec::new(),
         running: Vec::new(),
     };
@@ -112,43 +108,65 @@ pub(super) fn run(
 impl Watch<'_> {
     fn until_ended(&mut self, listener: Option<&Listener>) -> io::Result<()> {
         let fixed = self.args.verify_after.map(Duration::from_secs);
-        let mut due = Some(Instant::now() + fixed.unwrap_or(PATIENCE));
+        let mut looks = Looks::new(self.begun, fixed);
         loop {
-            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-            match next_event(listener, &mut self.running, left)? {
+            let left = looks.left(Instant::now());
+            if left == Some(Duration::ZERO) {
+                if self.fills() && looks.put_off(Instant::now()) {
+                    self.tell_filling();
+                    continue;
+                }
+                self.look();
+                looks.looked(Instant::now());
+                continue;
+            }
+            match next_event(&self.host, listener, &mut self.running, left)? {
                 Event::Placed(notice) => {
-                    if self.notices.len() < NOTICES_MAX {
-                        self.notices.push(notice);
-                    }
-                    let soon = Instant::now() + SETTLE;
-                    due = Some(due.filter(|due| fixed.is_some() && *due > soon).unwrap_or(soon));
+                    self.notices.add(notice);
+                    looks.placed(Instant::now());
                 }
                 Event::Ended(index, status) => {
                     self.ended(index, status);
                     if self.running.iter().all(|one| one.ended().is_some()) {
+                        self.tell_since();
                         return Ok(());
                     }
                 }
-                Event::Quiet => {
-                    self.look();
-                    // Who said when to look wants to look then.
-                    let later = LATER.get(self.looks - 1).filter(|_| fixed.is_none());
-                    due = later.map(|later| Instant::now() + *later);
-                }
+                Event::Quiet => {}
             }
         }
+    }
+
+    /// Whether some process that lives is filling a segment.
+    fn fills(&mut self) -> bool {
+        let pids: Vec<u32> = self.notices.filling().iter().map(|notice| notice.pid).collect();
+        for pid in pids.into_iter().filter(|pid| members(&self.host, &Who::Pid(*pid), false).is_err()) {
+            self.notices.forget(pid);
+        }
+        !self.notices.filling().is_empty()
+    }
+
+    fn tell_filling(&mut self) {
+        let told = |notice: &Notice| {
+            let bytes = planish_report::units::bytes(notice.bytes);
+            let text = format!("pid {} fills a shared segment of {bytes}: it is looked at then", notice.pid);
+            Message::new(planish_report::Level::Note, text)
+        };
+        let told: Vec<Message> = self.notices.filling().iter().map(told).collect();
+        told.into_iter().for_each(|message| self.tell(message));
     }
 
     /// Looks at the memory of every instance, and tells what was achieved: the first time, and when there are processes
     /// or segments that were not there the last time.
     fn look(&mut self) {
         let begun = Instant::now();
-        self.looks += 1;
-        let mut is_new = self.looks == 1;
+        let mut is_new = !self.has_looked;
         for index in 0..self.running.len() {
             is_new |= self.look_at(index);
         }
+        self.has_looked = true;
         self.took = begun.elapsed();
+        self.notices.looked();
         if is_new {
             self.tell_detached();
             let report = self.report();
@@ -172,15 +190,19 @@ impl Watch<'_> {
         match Map::read(&self.host, &who, true) {
             Ok(map) => {
                 let after = self.begun.elapsed();
-                let achieved = Achieved::of(&map, &self.notices, &self.launches[index].wish, &self.machine);
+                self.notices.keep_mapped(&map);
+                let achieved = Achieved::of(&map, &self.notices, &self.launches[index], &self.machine);
                 let is_new = self.achieved[index].as_ref().is_none_or(|(_, known)| {
                     let mut pids = achieved.pids();
+                    let mut segments = achieved.segments.iter().map(|segment| (segment.pid, segment.address));
                     pids.any(|pid| known.pids().all(|known| known != pid))
-                        || achieved.segments.len() > known.segments.len()
+                        || segments
+                            .any(|new| known.segments.iter().all(|known| (known.pid, known.address) != new))
                 });
                 if is_new {
                     self.judge(index, &achieved);
                 }
+                self.judge_private(index, &achieved);
                 self.achieved[index] = Some((after, achieved));
                 return is_new;
             }
@@ -200,8 +222,7 @@ impl Watch<'_> {
         let Some((_, known)) = &self.achieved[index] else { return true };
         let is_known = |pid: u32| known.pids().any(|known| known == pid);
         let now = members(&self.host, who, true).unwrap_or_default();
-        let segments = self.notices.iter().filter(|notice| is_known(notice.pid)).count();
-        self.took < CHEAP || now.iter().any(|(pid, _)| !is_known(*pid)) || segments > known.segments.len()
+        self.took < CHEAP || now.iter().any(|(pid, _)| !is_known(*pid)) || self.notices.since() > 0
     }
 
     /// Names processes that placed segments and are below no instance any more.
@@ -210,11 +231,14 @@ impl Watch<'_> {
             let looks = self.achieved.iter().flatten();
             looks.flat_map(|(_, achieved)| achieved.pids()).any(|known| known == pid)
         };
-        let mut pids: Vec<u32> = self.notices.iter().map(|notice| notice.pid).collect();
+        let mut pids: Vec<u32> = self.notices.list().iter().map(|notice| notice.pid).collect();
         pids.sort_unstable();
         pids.dedup();
-        pids.retain(|pid| !is_below(*pid) && members(&self.host, &Who::Pid(*pid), false).is_ok());
-        for pid in pids {
+        pids.retain(|pid| !is_below(*pid));
+        let (alive, gone): (Vec<u32>, Vec<u32>) =
+            pids.into_iter().partition(|pid| members(&self.host, &Who::Pid(*pid), false).is_ok());
+        gone.into_iter().for_each(|pid| self.notices.forget(pid));
+        for pid in alive {
             let text = format!(
                 "pid {pid} placed segments and is no child of the program any more: its memory is not in what is told \
                  here"
@@ -226,8 +250,8 @@ impl Watch<'_> {
     /// Tells what fell short, once.
     fn judge(&mut self, index: usize, achieved: &Achieved) {
         let pid = self.running[index].pid;
-        let mut told: Vec<Message> =
-            achieved.short().map(|why| warning(format!("pid {pid}: {why}"))).collect();
+        let short = achieved.segments.iter().flat_map(|segment| &segment.short);
+        let mut told: Vec<Message> = short.map(|why| warning(format!("pid {pid}: {why}"))).collect();
         told.extend(achieved.unreached.iter().map(|pid| {
             let text = format!(
                 "pid {pid} has shared segments and not the preload, so that they lie where first use has put them: its \
@@ -236,7 +260,18 @@ impl Watch<'_> {
             let cure = "name the program itself behind --, and not what starts it; --numa heap=... is inherited";
             warning(text).hint(cure)
         }));
-        let is_late = achieved.segments.is_empty() && achieved.unreached.is_empty();
+        let own = self.filters("self");
+        let closed = achieved.untold.iter().filter(|pid| self.filters(&pid.to_string()) > own);
+        let closed = closed.map(|pid| {
+            let text = format!(
+                "pid {pid} has put itself under a seccomp filter, which may end it at a call that it does not make \
+                 itself: its shared segments are left alone"
+            );
+            warning(text).hint("--numa heap=..., --node and --huge heap are set before")
+        });
+        told.extend(closed);
+        let is_filling = !self.notices.filling().is_empty();
+        let is_late = achieved.segments.is_empty() && told.is_empty() && !is_filling;
         if self.launches[index].wish.wants_shared() && is_late {
             let min = planish_report::units::bytes(self.args.min as u64);
             let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
@@ -246,12 +281,47 @@ impl Watch<'_> {
             );
         }
         told.into_iter().for_each(|message| self.tell(message));
+        if is_filling {
+            self.tell_filling();
+        }
+    }
+
+    /// How many seccomp filters a process is under; 0 where nobody tells.
+    fn filters(&self, pid: &str) -> u32 {
+        let status = self.host.read_lossy(&format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
+        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    }
+
+    /// Tells what fell short of private memory, once a process: a heap grows, and each look has another number.
+    fn judge_private(&mut self, index: usize, achieved: &Achieved) {
+        for private in achieved.private.iter().filter(|private| !private.short.is_empty()) {
+            if self.told_private.insert(private.pid) {
+                let whose = match self.running[index].pid {
+                    pid if pid == private.pid => format!("pid {pid}"),
+                    pid => format!("pid {} below pid {pid}", private.pid),
+                };
+                private.short.iter().for_each(|why| self.tell(warning(format!("{whose}: {why}"))));
+            }
+        }
     }
 
     fn ended(&mut self, index: usize, status: ExitStatus) {
         if self.achieved[index].is_none() && self.launches[index].wish.wants_shared() {
             let pid = self.running[index].pid;
             let text = format!("pid {pid} ended with {} before its memory was looked at", code(status));
+            self.tell(Message::new(planish_report::Level::Note, text));
+        }
+    }
+
+    /// Counts the segments that no look came after.
+    fn tell_since(&mut self) {
+        let count = self.notices.since();
+        if self.has_looked && count > 0 {
+            let text = format!(
+                "{} placed after its memory was looked at: what they got is not in what is told here",
+                planish_report::units::count(usize::try_from(count).unwrap_or(usize::MAX), "segment")
+            );
             self.tell(Message::new(planish_report::Level::Note, text));
         }
     }

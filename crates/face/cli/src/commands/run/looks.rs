@@ -1,0 +1,119 @@
+//! When the memory of a program is looked at: soon after its start, a little later, and then no more. A look walks all
+//! of it, so that no number of segments may bring more of them, nor put the first one off.
+
+use std::time::{Duration, Instant};
+
+/// Once a segment is placed, others often follow at once.
+const SETTLE: Duration = Duration::from_millis(300);
+/// How long a program has to map its first segment, and to place those that follow it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Looks again after the first: workers are often started when a segment stands, and heaps grow.
+const LATER: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(30)];
+
+/// How long a look waits for segments that are being filled: the whole memory of a large machine takes minutes.
+const FILL: Duration = Duration::from_secs(900);
+/// When it is asked for the next time whether they are filled.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The looks that are still to come.
+#[derive(Debug)]
+pub(super) struct Looks {
+    is_fixed: bool,
+    due: Option<Instant>,
+    /// When the first segment was placed, while nobody has looked.
+    first: Option<Instant>,
+    /// Since when the next look waits for what is being filled.
+    waits: Option<Instant>,
+    done: usize,
+}
+
+impl Looks {
+    /// Those of a program that starts now; `fixed`: looked at once, after so long.
+    pub fn new(now: Instant, fixed: Option<Duration>) -> Self {
+        let due = Some(now + fixed.unwrap_or(PATIENCE));
+        Self { is_fixed: fixed.is_some(), due, first: None, waits: None, done: 0 }
+    }
+
+    /// How long the next one is off; `None` when there is none to come.
+    pub fn left(&self, now: Instant) -> Option<Duration> {
+        self.due.map(|due| due.saturating_duration_since(now))
+    }
+
+    /// A segment was placed.
+    pub fn placed(&mut self, now: Instant) {
+        if self.done == 0 && !self.is_fixed {
+            let first = *self.first.get_or_insert(now);
+            self.due = Some((now + SETTLE).min(first + PATIENCE));
+        }
+    }
+
+    /// Puts the look off that is due, since a segment is being filled; false where it is to be now all the same.
+    pub fn put_off(&mut self, now: Instant) -> bool {
+        let waits = *self.waits.get_or_insert(now);
+        if self.is_fixed || now.duration_since(waits) >= FILL {
+            return false;
+        }
+        (self.first, self.due) = (None, Some(now + AGAIN));
+        true
+    }
+
+    /// The memory was looked at.
+    pub fn looked(&mut self, now: Instant) {
+        self.waits = None;
+        // Who said when to look wants to look then.
+        let later = LATER.get(self.done).filter(|_| !self.is_fixed);
+        self.due = later.map(|later| now + *later);
+        self.done += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looks(fixed: Option<u64>, placed: &[u64]) -> Vec<u64> {
+        looks_while(fixed, placed, 0..0)
+    }
+
+    /// When looks happen, in tenths of a second, of a program that places a segment at each of `placed`, and fills one
+    /// during `filling`.
+    fn looks_while(fixed: Option<u64>, placed: &[u64], filling: std::ops::Range<u64>) -> Vec<u64> {
+        let begun = Instant::now();
+        let tenth = |count: u64| begun + Duration::from_millis(count * 100);
+        let mut looks = Looks::new(begun, fixed.map(|count| Duration::from_millis(count * 100)));
+        let mut at = Vec::new();
+        for now in 0..20_000 {
+            if placed.contains(&now) {
+                looks.placed(tenth(now));
+            }
+            let is_due = looks.left(tenth(now)) == Some(Duration::ZERO);
+            if is_due && !(filling.contains(&now) && looks.put_off(tenth(now))) {
+                looks.looked(tenth(now));
+                at.push(now);
+            }
+        }
+        at
+    }
+
+    #[test]
+    fn segments_neither_put_the_first_look_off_nor_bring_more() {
+        assert_eq!(looks(None, &[]), [20, 50, 350]);
+        assert_eq!(looks(None, &[1, 2, 4]), [7, 37, 337]);
+        assert_eq!(looks(None, &[19]), [22, 52, 352]);
+        let each_fifth: Vec<u64> = (1..1000).step_by(2).collect();
+        assert_eq!(looks(None, &each_fifth), [21, 51, 351]);
+        let each_half: Vec<u64> = (1..1000).step_by(5).collect();
+        assert_eq!(looks(None, &each_half), [4, 34, 334]);
+        assert_eq!(looks(Some(70), &each_half), [70], "who said when");
+    }
+
+    #[test]
+    fn a_look_waits_until_what_is_being_filled_is_placed() {
+        assert_eq!(looks_while(None, &[177], 1..177), [180, 210, 510]);
+        assert_eq!(looks_while(None, &[5, 177], 6..177), [180, 210, 510], "the small one was placed at once");
+        assert_eq!(looks_while(None, &[5, 177], 20..177), [8, 178, 478], "after the first");
+        assert_eq!(looks_while(Some(70), &[177], 1..177), [70]);
+        let for_ever = looks_while(None, &[], 1..u64::MAX);
+        assert_eq!(for_ever[0], 9020, "{for_ever:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What the preload told of segments, as far as these are still mapped: a program may map and unmap for its whole life.
+
+use std::ops::Range;
+
+use planish_residency::Map;
+
+use crate::wire::{Notice, SKIP_YET};
+
+/// Segments that are told apart; the rest are counted.
+const COUNT_MAX: usize = 4096;
+
+/// Notices in the order in which they came, one a segment.
+#[derive(Clone, Debug, Default)]
+pub struct Notices {
+    list: Vec<Notice>,
+    filling: Vec<Notice>,
+    since: u64,
+}
+
+impl Notices {
+    /// Takes one more. What lay at its addresses before was unmapped.
+    pub fn add(&mut self, notice: Notice) {
+        let range = range(&notice);
+        let is_elsewhere = |known: &Notice| {
+            let known = (known.pid, self::range(known));
+            known.0 != notice.pid || known.1.end <= range.start || range.end <= known.1.start
+        };
+        self.list.retain(is_elsewhere);
+        self.filling.retain(is_elsewhere);
+        let list = if notice.skipped == SKIP_YET {
+            &mut self.filling
+        } else {
+            self.since += 1;
+            &mut self.list
+        };
+        if list.len() < COUNT_MAX {
+            list.push(notice);
+        }
+    }
+
+    /// Those of segments that are being filled.
+    #[must_use]
+    pub fn filling(&self) -> &[Notice] {
+        &self.filling
+    }
+
+    /// Those of segments that were placed, and may be mapped still.
+    #[must_use]
+    pub fn list(&self) -> &[Notice] {
+        &self.list
+    }
+
+    /// How many came since [`Notices::looked`].
+    #[must_use]
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Counts anew from here on.
+    pub fn looked(&mut self) {
+        self.since = 0;
+    }
+
+    /// Forgets the segments of these processes that no mapping is left of; those of other processes stay.
+    pub fn keep_mapped(&mut self, map: &Map) {
+        self.list.retain(|notice| {
+            let member = map.members.iter().find(|member| member.pid == notice.pid);
+            member.is_none_or(|member| {
+                let range = range(notice);
+                member.areas.iter().any(|pages| range.contains(&pages.area.range.start))
+            })
+        });
+    }
+
+    /// Forgets the segments of a process that is gone.
+    pub fn forget(&mut self, pid: u32) {
+        self.list.retain(|notice| notice.pid != pid);
+        self.filling.retain(|notice| notice.pid != pid);
+    }
+}
+
+/// The addresses of a segment.
+pub(crate) fn range(notice: &Notice) -> Range<u64> {
+    notice.address..notice.address.saturating_add(notice.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(pid: u32, address: u64, bytes: u64) -> Notice {
+        Notice { pid, address, bytes, ..Notice::default() }
+    }
+
+    #[test]
+    fn a_segment_that_lies_where_another_lay_takes_its_place() {
+        let mut notices = Notices::default();
+        let first = [notice(7, 0x1000, 0x4000), notice(7, 0x9000, 0x1000), notice(8, 0x1000, 0x4000)];
+        first.into_iter().for_each(|notice| notices.add(notice));
+        notices.add(notice(7, 0x3000, 0x4000));
+        assert_eq!(notices.list(), [first[1], first[2], notice(7, 0x3000, 0x4000)]);
+        assert_eq!(notices.since(), 4);
+        notices.looked();
+        notices.forget(7);
+        assert_eq!((notices.list(), notices.since()), (&first[2..], 0));
+    }
+
+    #[test]
+    fn a_segment_is_being_filled_until_it_is_placed_or_its_process_gone() {
+        let mut notices = Notices::default();
+        let yet = |pid, address| Notice { skipped: SKIP_YET, ..notice(pid, address, 0x1000) };
+        [yet(7, 0x1000), yet(7, 0x2000), yet(8, 0x1000)].into_iter().for_each(|notice| notices.add(notice));
+        assert_eq!((notices.filling().len(), notices.list().len(), notices.since()), (3, 0, 0));
+        notices.add(notice(7, 0x1000, 0x1000));
+        assert_eq!(notices.filling(), [yet(7, 0x2000), yet(8, 0x1000)]);
+        assert_eq!((notices.list().len(), notices.since()), (1, 1));
+        notices.forget(8);
+        assert_eq!(notices.filling(), [yet(7, 0x2000)]);
+    }
+
+    #[test]
+    fn a_program_that_maps_for_long_is_counted_and_not_listed() {
+        let mut notices = Notices::default();
+        (0..5000u64).for_each(|number| notices.add(notice(7, number << 24, 1 << 24)));
+        assert_eq!((notices.list().len(), notices.since()), (COUNT_MAX, 5000));
+    }
+}
