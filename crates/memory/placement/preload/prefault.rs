@@ -233,6 +233,7 @@ fn wait(ended: &AtomicU32) {
 }
 
 /// The threads have no storage of their own, so no handler of the program may run on them.
+#[inline(never)]
 fn block_signals() -> u64 {
     const SIG_SETMASK: usize = 2;
     let (all, mut before) = (u64::MAX, 0u64);

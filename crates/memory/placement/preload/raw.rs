@@ -22,6 +22,7 @@ pub mod nr {
     pub const CLONE: usize = 56;
     pub const FSTATFS: usize = 138;
     pub const MLOCK: usize = 149;
+    pub const PRCTL: usize = 157;
     pub const FUTEX: usize = 202;
     pub const CLOCK_GETTIME: usize = 228;
     pub const MBIND: usize = 237;
@@ -42,6 +43,7 @@ pub mod nr {
     pub const NANOSLEEP: usize = 101;
     pub const CLOCK_GETTIME: usize = 113;
     pub const SIGPROCMASK: usize = 135;
+    pub const PRCTL: usize = 167;
     pub const SHMGET: usize = 194;
     pub const SHMCTL: usize = 195;
     pub const SHMAT: usize = 196;

@@ -189,6 +189,7 @@ impl Text {
     }
 
     /// Takes the part before the next `separator`, and the separator.
+    #[inline(always)]
     pub fn until(&mut self, separator: u8) -> Self {
         let (at, mut end) = (self.at, self.at);
         while let Some(byte) = self.next() {
