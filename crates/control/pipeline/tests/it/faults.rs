@@ -18,6 +18,7 @@ use planish_model::{Generator, Holder};
 use planish_pipeline::{Seams, Session, SessionOptions};
 use rustix::io::Errno;
 
+use crate::hosts::is_whole;
 use crate::relocate::{Model, View};
 
 /// At which side of an operation the kill comes.
@@ -89,6 +90,11 @@ pub struct Fuse {
     mark: Cell<Option<usize>>,
 }
 
+/// As many kills are all tried, each time.
+const MANY: usize = 40;
+/// Of more than that one of so many: by three a moment of an operation is met at one that is like it.
+pub const FEWER: usize = 3;
+
 /// The half of an operation that has none.
 pub const WHOLE: Option<fn()> = None;
 
@@ -151,8 +157,20 @@ impl Fuse {
     }
 
     /// The kills of the operations so far that leave something else each: before one there is what the one before it
-    /// left, and in its middle, where it has none, too.
+    /// left, and in its middle, where it has none, too. Of many, those of the first operation of each kind and one of
+    /// [`FEWER`] besides, unless nothing is to be left out.
     pub fn kills(&self) -> Vec<(usize, Moment)> {
+        let all = self.all_kills();
+        if is_whole() || all.len() <= MANY {
+            return all;
+        }
+        let kinds = self.kinds.borrow();
+        let is_first = |at: usize| !kinds[..at].contains(&kinds[at]);
+        let kept = all.into_iter().enumerate().filter(|(index, (at, _))| index % FEWER == 0 || is_first(*at));
+        kept.map(|(_, kill)| kill).collect()
+    }
+
+    fn all_kills(&self) -> Vec<(usize, Moment)> {
         let halves = self.has_half.borrow();
         let first = halves.first().map(|_| (0, Moment::Before));
         let others = halves.iter().enumerate().flat_map(|(at, has_half)| {
