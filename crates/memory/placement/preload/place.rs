@@ -219,8 +219,8 @@ fn room(segment: &Segment, settings: &Settings) -> u32 {
     wire::SKIP_NOT
 }
 
-/// How many seccomp filters this thread is under: those that it has put itself under count, and those that it was started
-/// with. 0 where nobody tells.
+/// How many seccomp filters this thread is under: those that it was started with, and those that it has put itself
+/// under. 0 where nobody tells.
 #[inline(never)]
 pub fn filters() -> usize {
     const GET_SECCOMP: usize = 21;

@@ -26,8 +26,9 @@ const SPARE_BYTES: u64 = 1 << 30;
 const GLIBC_HUGETLB: u32 = 35;
 
 /// What a heap on pages from a pool may cost: the pages that are reserved for it are its process's alone.
-const POOL_NOTE: &str = "a child that the program forks is ended by SIGBUS when it writes to this heap and the pool has \
-                         no free page for its copy: reserve twice as many for a server that forks, or take --huge heap";
+const POOL_NOTE: &str = "a child that the program forks is ended by SIGBUS when it writes to this heap and the pool \
+                         has no free page for its copy: reserve twice as many for a server that forks, or take \
+                         --huge heap";
 
 /// What there is around a start.
 #[derive(Clone, Copy, Debug)]
@@ -298,18 +299,36 @@ mod tests {
         assert_eq!(limit(&room(&"/x".repeat(128))), ":limit=700");
     }
 
+    fn program(malloc: Option<Allocator>) -> Program {
+        Program {
+            path: "/srv/server".into(),
+            loaded: "/srv/server".into(),
+            libc: Some(Libc::Glibc { minor: Some(36) }),
+            secure: None,
+            is_native: true,
+            malloc,
+        }
+    }
+
+    #[test]
+    fn a_heap_from_a_pool_is_told_to_end_children() {
+        let (host, pools) = (Host::live(), vec![(2 << 20, 64)]);
+        let machine = Machine { thp: "madvise".to_owned(), pools, ..machine() };
+        let notes = |pages| {
+            let wish = Wish { heap_pages: Some(pages), ..Wish::default() };
+            let (folder, variable) = (Path::new("/nonexistent"), |_: &str| None);
+            let around = Surroundings { host: &host, machine: &machine, folder, answer: None, variable };
+            Launch::plan(program(None), &wish, around).unwrap().notes.join(" ")
+        };
+        assert!(notes(HeapPages::Pool).contains("SIGBUS"), "{}", notes(HeapPages::Pool));
+        assert_eq!(notes(HeapPages::Thp), "");
+    }
+
     /// Of a program that is linked with another allocator, GLIBC_TUNABLES reaches no heap.
     #[test]
     fn the_allocator_of_the_program_is_told_and_not_that_of_its_libc() {
         let launch = |linked, preloaded| Launch {
-            program: Program {
-                path: "/srv/server".into(),
-                loaded: "/srv/server".into(),
-                libc: Some(Libc::Glibc { minor: Some(36) }),
-                secure: None,
-                is_native: true,
-                malloc: linked,
-            },
+            program: program(linked),
             variables: Vec::new(),
             setup: ChildSetup::default(),
             notes: Vec::new(),

@@ -125,10 +125,8 @@ fn segments_that_come_and_go_neither_hinder_looks_nor_bring_them() {
         return;
     }
     for (pause, count) in [("0.15", "40"), ("0.5", "12")] {
-        let program = format!(
-            "import mmap, time\nfor _ in range({count}):\n    kept = mmap.mmap(-1, 4 << 20)\n    time.sleep({pause})\n    \
-             kept.close()"
-        );
+        let body = format!("kept = mmap.mmap(-1, 4 << 20); time.sleep({pause}); kept.close()");
+        let program = format!("import mmap, time\nfor _ in range({count}): {body}");
         let options = ["--numa", "interleave", "--no-prefault", "--min", "1M"];
         let (ended, report) = reported(&options, &["python3", "-c", &program]);
         assert_eq!(ended.exit, 0, "{}", ended.stderr);

@@ -113,7 +113,7 @@ impl Watch<'_> {
             let left = looks.left(Instant::now());
             if left == Some(Duration::ZERO) {
                 if self.fills() && looks.put_off(Instant::now()) {
-                    self.tell_filling();
+                    self.tell_filling("it is looked at then");
                     continue;
                 }
                 self.look();
@@ -146,10 +146,10 @@ impl Watch<'_> {
         !self.notices.filling().is_empty()
     }
 
-    fn tell_filling(&mut self) {
+    fn tell_filling(&mut self, consequence: &str) {
         let told = |notice: &Notice| {
             let bytes = planish_report::units::bytes(notice.bytes);
-            let text = format!("pid {} fills a shared segment of {bytes}: it is looked at then", notice.pid);
+            let text = format!("pid {} fills a shared segment of {bytes}: {consequence}", notice.pid);
             Message::new(planish_report::Level::Note, text)
         };
         let told: Vec<Message> = self.notices.filling().iter().map(told).collect();
@@ -282,7 +282,7 @@ impl Watch<'_> {
         }
         told.into_iter().for_each(|message| self.tell(message));
         if is_filling {
-            self.tell_filling();
+            self.tell_filling("what it gets is not in what is told here");
         }
     }
 
