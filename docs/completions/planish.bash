@@ -208,6 +208,9 @@ _planish() {
             planish__subcmd__help__subcmd__text,check)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__check"
                 ;;
+            planish__subcmd__help__subcmd__text,fetch)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__fetch"
+                ;;
             planish__subcmd__help__subcmd__text,huge)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__huge"
                 ;;
@@ -225,6 +228,9 @@ _planish() {
                 ;;
             planish__subcmd__help__subcmd__text,order)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__order"
+                ;;
+            planish__subcmd__help__subcmd__text,publish)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__publish"
                 ;;
             planish__subcmd__help__subcmd__text,record)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__record"
@@ -331,6 +337,9 @@ _planish() {
             planish__subcmd__text,check)
                 cmd="planish__subcmd__text__subcmd__check"
                 ;;
+            planish__subcmd__text,fetch)
+                cmd="planish__subcmd__text__subcmd__fetch"
+                ;;
             planish__subcmd__text,help)
                 cmd="planish__subcmd__text__subcmd__help"
                 ;;
@@ -352,6 +361,9 @@ _planish() {
             planish__subcmd__text,order)
                 cmd="planish__subcmd__text__subcmd__order"
                 ;;
+            planish__subcmd__text,publish)
+                cmd="planish__subcmd__text__subcmd__publish"
+                ;;
             planish__subcmd__text,record)
                 cmd="planish__subcmd__text__subcmd__record"
                 ;;
@@ -369,6 +381,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,check)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__check"
+                ;;
+            planish__subcmd__text__subcmd__help,fetch)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__fetch"
                 ;;
             planish__subcmd__text__subcmd__help,help)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__help"
@@ -390,6 +405,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,order)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__order"
+                ;;
+            planish__subcmd__text__subcmd__help,publish)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__publish"
                 ;;
             planish__subcmd__text__subcmd__help,record)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__record"
@@ -1108,7 +1126,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="record import merge show order link-flags cc ld check bolt huge verify"
+            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1150,6 +1168,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__fetch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1234,6 +1266,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__order)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__publish)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2474,7 +2520,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check bolt huge verify help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check bolt huge verify publish fetch help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2649,8 +2695,58 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__text__subcmd__fetch)
+            opts="-q -v -h --pin --order --profile --store --max-age --min-overlap --strict --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-age)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-overlap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__text__subcmd__help)
-            opts="record import merge show order link-flags cc ld check bolt huge verify help"
+            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2692,6 +2788,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__fetch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2790,6 +2900,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__order)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__publish)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3107,6 +3231,72 @@ _planish() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__publish)
+            opts="-q -v -h --store --pin --order --copy --proof --max-age --min-overlap --force --branch --push --timer --record-unit --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proof)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-age)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-overlap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --branch)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --push)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --timer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record-unit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

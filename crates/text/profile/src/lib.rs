@@ -6,6 +6,7 @@
 //! ELF file ──> Program: functions, aliases counted once, segments ──────────────────────────> Collector
 //!                                                                                                 │
 //! docs/text-profile.md <── file::{parse, write} <── merge <───────────────────────────────── CallProfile
+//! docs/text-publish.md <── pin::Pin: which profile and order builds follow, and its gates <────────┘
 //! ```
 //!
 //! Everything here works on bytes that the caller has read: no reader opens a file, so that each can be fuzzed and
@@ -26,6 +27,7 @@ pub mod names;
 mod overlap;
 mod pages;
 pub mod perf_data;
+pub mod pin;
 mod profile;
 mod program;
 mod read;

@@ -87,6 +87,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("text bolt", "starts llvm-bolt"),
     ("text huge", "the page cache is that of this machine"),
     ("text verify", "reads files, not a machine"),
+    ("text publish", "writes a store and a repository"),
+    ("text fetch", "reads a store, not a machine"),
 ];
 
 fn run_on(root: &str, args: &[String]) -> Run {

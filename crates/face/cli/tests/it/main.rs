@@ -34,6 +34,8 @@ mod text_bolt;
 mod text_cc;
 mod text_huge;
 mod text_package;
+mod text_publish;
+mod text_publish_git;
 mod told;
 mod top;
 mod trials;

@@ -1,7 +1,6 @@
 //! `planish text merge`
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use planish_model::Catalogue;
 use planish_profile::{Dated, MergeOptions, file, merge, overlap};
@@ -39,10 +38,7 @@ fn positive(text: &str) -> Result<f64, String> {
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     const DAY_SECONDS: f64 = 86_400.0;
-    let now = context
-        .globals
-        .clock
-        .unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()));
+    let now = super::now(context);
     let mut dated = Vec::with_capacity(args.profiles.len());
     for path in &args.profiles {
         let profile = super::profile(path, None)?;

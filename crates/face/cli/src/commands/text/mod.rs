@@ -2,17 +2,21 @@
 
 mod bolt;
 mod check;
+mod fetch;
 mod huge;
 mod import;
 mod link_flags;
 mod merge;
 mod order;
+mod pinned;
+mod publish;
 pub(crate) mod record;
 mod show;
 mod verify;
 mod wrap;
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
 use planish_model::Exit;
@@ -57,6 +61,8 @@ enum Command {
     Bolt(bolt::Args),
     Huge(huge::Args),
     Verify(verify::Args),
+    Publish(publish::Args),
+    Fetch(fetch::Args),
 }
 
 impl Args {
@@ -74,6 +80,8 @@ impl Args {
             Command::Bolt(_) => "text-bolt",
             Command::Huge(_) => "text-huge",
             Command::Verify(_) => "text-verify",
+            Command::Publish(_) => "text-publish",
+            Command::Fetch(_) => "text-fetch",
         }
     }
 }
@@ -92,6 +100,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Bolt(args) => bolt::run(args, context),
         Command::Huge(args) => huge::run(args, context),
         Command::Verify(args) => verify::run(args, context),
+        Command::Publish(args) => publish::run(args, context),
+        Command::Fetch(args) => fetch::run(args, context),
     }
 }
 
@@ -114,6 +124,12 @@ pub(crate) fn huge_bytes(given: Option<usize>) -> Result<u64, Failure> {
 /// What the page cache has of a program's text. Nothing is read for that but its headers.
 pub(crate) fn cached(path: &Path) -> Option<TextCacheRow> {
     verify::cached(path, &read_file(path).ok()?)
+}
+
+/// The present time, in seconds since 1970.
+fn now(context: &Context) -> u64 {
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    context.globals.clock.unwrap_or_else(clock)
 }
 
 /// Reads a profile of any format that needs no program; usually one of ours.

@@ -19,7 +19,7 @@ pub(super) const MATCHED_MIN: f64 = 0.70;
 /// Below this share a person should look.
 const MATCHED_LOW: f64 = 0.95;
 /// Fewer samples than this name the hottest functions and little else.
-const SAMPLES_LOW: u64 = 10_000;
+pub(super) const SAMPLES_LOW: u64 = 10_000;
 /// From this share on, calls through linkage tables are worth another flag.
 const LINKAGE_HIGH: f64 = 0.05;
 
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
             answer.warning("the profile is getting old: less than 95 % of its weight is in this program");
     }
     if profile.total < SAMPLES_LOW {
-        answer = answer.warning(format!("{} samples are few: record 10000 or more", profile.total));
+        answer = answer.warning(few_samples(profile.total));
     }
     if subject.linkage > LINKAGE_HIGH {
         let share = subject.linkage * 100.0;
@@ -103,6 +103,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Some(path) => answer.next(format!("cc ... -ffunction-sections {}", flag(form, path))),
         None => answer.next(context.again("-o order.txt")),
     })
+}
+
+/// What to say of fewer than [`SAMPLES_LOW`].
+pub(super) fn few_samples(total: u64) -> String {
+    format!("{total} samples are few: record 10000 or more")
 }
 
 /// What a compiler's command line takes to use the file.

@@ -1,0 +1,35 @@
+//! What `planish` and a helper program say to each other.
+//!
+//! ```text
+//! planish-store-s3 get URL     the object's bytes on stdout
+//! planish-store-s3 put URL     the object's bytes from stdin, whole under its name or not at all
+//! ```
+//!
+//! How it ended is its exit code; why, in a line or two, is on stderr. It has the environment of `planish`, where keys
+//! are, asks nothing, and gives up by itself: where it does not, it is ended after [`PATIENCE`].
+
+use std::time::Duration;
+
+/// What every helper's name begins with; the scheme of a URL follows.
+pub const PREFIX: &str = "planish-store-";
+/// The helper that comes with planish.
+pub const SHIPPED: &str = "planish-store-s3";
+/// Schemes that it speaks. The first can be written, the others are read only.
+pub const SHIPPED_SCHEMES: [&str; 3] = ["s3", "https", "http"];
+
+/// Hand out an object.
+pub const GET: &str = "get";
+/// Take an object.
+pub const PUT: &str = "put";
+
+/// It is done.
+pub const DONE: u8 = 0;
+/// It could not be done: unreachable, refused, broken off.
+pub const FAILED: u8 = 1;
+/// The command line, the URL or a setting is wrong.
+pub const USAGE: u8 = 2;
+/// There is no such object.
+pub const MISSING: u8 = 4;
+
+/// How long a helper may take for one object.
+pub const PATIENCE: Duration = Duration::from_secs(120);

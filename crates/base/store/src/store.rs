@@ -1,0 +1,208 @@
+//! A store: what is put into it is read back, and what is got from it is held to its digest.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::contract::PATIENCE;
+use crate::digest::Digest;
+use crate::error::StoreError;
+use crate::folder;
+use crate::helper::Helper;
+use crate::location::Location;
+
+/// Bytes that a blob has at most: a hundred times the largest call profile that we know.
+pub(crate) const BYTES_MAX: u64 = 256 << 20;
+
+/// What came of asking for a name.
+pub(crate) enum Got {
+    Bytes(Vec<u8>),
+    Missing,
+    TooLong,
+}
+
+/// Blobs under the hash of their content.
+#[derive(Clone, Debug)]
+pub struct Store {
+    location: Location,
+    patience: Duration,
+}
+
+/// What was put into a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// Its name there.
+    pub handle: String,
+    /// Its digest.
+    pub digest: Digest,
+    /// Whether it was not there before.
+    pub is_new: bool,
+}
+
+impl Store {
+    /// The store at a location. Nothing is asked of it yet.
+    #[must_use]
+    pub fn at(location: Location) -> Self {
+        Self { location, patience: PATIENCE }
+    }
+
+    /// The store that a text names; a relative folder lies below `base`.
+    ///
+    /// # Errors
+    /// As [`Location::parse`].
+    pub fn open(text: &str, base: &Path) -> Result<Self, StoreError> {
+        Location::parse(text, base).map(Self::at)
+    }
+
+    /// The same store, whose helper has so long for one blob.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Stores bytes under their digest, and reads them back. What is there already and sound is left alone; what is
+    /// there and is something else is replaced, since nobody can be given it.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`], [`StoreError::Other`] where something else is read back, and what a folder or helper
+    /// says.
+    pub fn put(&self, bytes: &[u8]) -> Result<Put, StoreError> {
+        if !self.location.is_writable() {
+            return Err(StoreError::ReadOnly { store: self.location.to_string() });
+        }
+        let digest = Digest::of(bytes);
+        let handle = digest.handle();
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(self.too_long(&handle));
+        }
+        let is_sound = |got: &Got| matches!(got, Got::Bytes(there) if there == bytes);
+        if is_sound(&self.raw_get(&handle)?) {
+            return Ok(Put { handle, digest, is_new: false });
+        }
+        match &self.location {
+            Location::Folder(folder) => folder::put(folder, &handle, bytes)?,
+            Location::Beyond { url, .. } => self.helper().put(&format!("{url}/{handle}"), bytes)?,
+        }
+        self.get(&handle, &digest)?;
+        Ok(Put { handle, digest, is_new: true })
+    }
+
+    /// The bytes of a name, which have this digest.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`], [`StoreError::Other`], [`StoreError::Handle`], and what a folder or helper says.
+    pub fn get(&self, handle: &str, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        if !is_handle(handle) {
+            return Err(StoreError::Handle { handle: handle.to_owned() });
+        }
+        let (store, handle) = (|| self.location.to_string(), handle.to_owned());
+        match self.raw_get(&handle)? {
+            Got::Bytes(bytes) if Digest::of(&bytes) == *digest => Ok(bytes),
+            Got::Bytes(bytes) => {
+                let found = Digest::of(&bytes);
+                Err(StoreError::Other { store: store(), handle, wanted: *digest, found })
+            }
+            Got::Missing => Err(StoreError::Missing { store: store(), handle }),
+            Got::TooLong => Err(self.too_long(&handle)),
+        }
+    }
+
+    fn raw_get(&self, handle: &str) -> Result<Got, StoreError> {
+        match &self.location {
+            Location::Folder(folder) => folder::get(folder, handle),
+            Location::Beyond { url, .. } => self.helper().get(&format!("{url}/{handle}")),
+        }
+    }
+
+    fn helper(&self) -> Helper {
+        let program = self.location.helper().unwrap_or_default();
+        Helper { program, store: self.location.to_string(), patience: self.patience, limit: BYTES_MAX }
+    }
+
+    fn too_long(&self, handle: &str) -> StoreError {
+        let (store, handle) = (self.location.to_string(), handle.to_owned());
+        StoreError::TooLong { store, handle, limit: BYTES_MAX }
+    }
+}
+
+/// Whether a name stays in its store, and means the same in a path and in a URL.
+fn is_handle(handle: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+=".contains(c);
+    let is_word = |word: &str| !word.is_empty() && !word.starts_with('.') && word.chars().all(is_plain);
+    handle.len() <= 1024 && handle.split('/').all(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(".", folder.path()).unwrap();
+        (folder, store)
+    }
+
+    #[test]
+    fn what_is_put_is_got_and_put_once() {
+        let (_folder, store) = store();
+        let put = store.put(b"profile").unwrap();
+        assert_eq!((put.is_new, &put.handle), (true, &Digest::of(b"profile").handle()));
+        assert_eq!(store.get(&put.handle, &put.digest).unwrap(), b"profile");
+        assert!(!store.put(b"profile").unwrap().is_new);
+        let missing = Digest::of(b"other");
+        assert!(matches!(store.get(&missing.handle(), &missing), Err(StoreError::Missing { .. })));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of this test")]
+    fn what_was_changed_is_never_handed_out_and_is_replaced_by_a_put() {
+        let (folder, store) = store();
+        let put = store.put(b"profile").unwrap();
+        let file = folder.path().join(&put.handle);
+        for changed in [&b"profil"[..], b"profilf", b""] {
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, changed).unwrap();
+            assert!(matches!(store.get(&put.handle, &put.digest), Err(StoreError::Other { .. })));
+        }
+        assert!(store.put(b"profile").unwrap().is_new);
+        assert_eq!(store.get(&put.handle, &put.digest).unwrap(), b"profile");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_not_made() {
+        let (folder, _) = store();
+        let away = Store::open("not/mounted", folder.path()).unwrap();
+        let error = away.put(b"x").unwrap_err();
+        assert!(matches!(error, StoreError::NoFolder { .. }) && error.cure().is_some(), "{error}");
+        assert!(!folder.path().join("not").exists());
+    }
+
+    #[test]
+    fn a_handle_stays_in_its_store() {
+        let (_folder, store) = store();
+        let digest = Digest::of(b"");
+        for wrong in ["", "/etc/passwd", "../x", "a/../b", "a//b", "a/", ".x", "a b", "a?b", "a%2fb", "a\nb"]
+        {
+            assert!(matches!(store.get(wrong, &digest), Err(StoreError::Handle { .. })), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_read_only_or_has_no_helper_says_so() {
+        let read_only = Store::open("https://127.0.0.1:1/p", Path::new("/")).unwrap();
+        assert!(matches!(read_only.put(b"x"), Err(StoreError::ReadOnly { .. })));
+        let none = Store::open("nosuchscheme://x", Path::new("/")).unwrap();
+        let error = none.put(b"x").unwrap_err();
+        assert!(
+            matches!(&error, StoreError::NoHelper { program, .. } if program == "planish-store-nosuchscheme")
+        );
+        assert!(error.cure().unwrap().contains("install planish-store-nosuchscheme"));
+    }
+}

@@ -1,0 +1,243 @@
+//! A commit of a few files on a branch, and of nothing else.
+//!
+//! It is made of blobs and a tree by an index of its own: what the user has staged, changed or not added is not looked
+//! at. The branch moves by one compare-and-swap of its ref. Only where it is the one that is checked out here, the same
+//! files are put into the user's index and folder too, which else would take the commit back with the next one.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use planish_model::quoted;
+
+use crate::commands::{read_file, write_file};
+use crate::failure::Failure;
+
+/// A file of the work tree.
+pub(super) struct File<'a> {
+    pub path: &'a Path,
+    pub text: &'a str,
+}
+
+/// A branch of the repository around a folder.
+pub(super) struct Branch {
+    folder: PathBuf,
+    /// The folder within the repository, with a slash at its end unless it is its top.
+    prefix: String,
+    name: String,
+    /// The commit that it points to now.
+    tip: Option<String>,
+    /// The commit that ours stands on.
+    parent: Option<String>,
+    is_checked_out: bool,
+}
+
+impl Branch {
+    /// A branch that is there, or that is to be made where `HEAD` is.
+    pub fn open(folder: &Path, name: &str) -> Result<Self, Failure> {
+        let mut branch = Self {
+            folder: folder.to_owned(),
+            prefix: String::new(),
+            name: name.to_owned(),
+            tip: None,
+            parent: None,
+            is_checked_out: false,
+        };
+        let prefix = branch.git(&["rev-parse", "--show-prefix"])?;
+        branch.prefix = prefix;
+        if name.starts_with('-') || branch.git(&["check-ref-format", "--branch", name]).is_err() {
+            return Err(
+                Failure::usage(format!("`{name}` is no name of a branch")).hint("git help check-ref-format")
+            );
+        }
+        let reference = branch.reference();
+        let commit =
+            |name: &str| branch.asked(&["rev-parse", "--quiet", "--verify", &format!("{name}^{{commit}}")]);
+        let (tip, head) = (commit(&reference), commit("HEAD"));
+        branch.is_checked_out =
+            branch.asked(&["symbolic-ref", "--quiet", "HEAD"]).as_deref() == Some(&reference);
+        if !branch.is_checked_out {
+            branch.refuse_checked_out_elsewhere()?;
+        }
+        // One that was merged goes on from where it was merged into.
+        let is_merged = !branch.is_checked_out
+            && tip
+                .iter()
+                .zip(&head)
+                .any(|(tip, head)| branch.asked(&["merge-base", "--is-ancestor", tip, head]).is_some());
+        branch.parent = if is_merged { head } else { tip.clone().or(head) };
+        branch.tip = tip;
+        Ok(branch)
+    }
+
+    fn reference(&self) -> String {
+        format!("refs/heads/{}", self.name)
+    }
+
+    /// A work tree of somebody else would take the commit back with its next one.
+    fn refuse_checked_out_elsewhere(&self) -> Result<(), Failure> {
+        let line = format!("branch {}", self.reference());
+        let trees = self.git(&["worktree", "list", "--porcelain"])?;
+        let mut trees = trees.split("\n\n").filter(|tree| tree.lines().any(|other| other == line));
+        let Some(tree) = trees.next() else { return Ok(()) };
+        let place = tree.lines().find_map(|line| line.strip_prefix("worktree ")).unwrap_or_default();
+        let failed = Failure::refused(format!("{} is checked out in {place}", self.name));
+        Err(failed.hint("publish from there, or name another branch with --branch"))
+    }
+
+    /// Where a file beside the pin is in the repository.
+    fn within(&self, path: &Path) -> String {
+        format!("{}{}", self.prefix, path.file_name().unwrap_or_default().to_string_lossy())
+    }
+
+    /// A file as the branch has it.
+    pub fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(parent) = &self.parent else { return Ok(None) };
+        let Some((_, blob)) = self.entry(parent, path)? else { return Ok(None) };
+        Ok(Some(self.run(self.command(&["cat-file", "blob", &blob]), b"")?.stdout))
+    }
+
+    /// Mode and object of a file in a commit.
+    fn entry(&self, commit: &str, path: &Path) -> Result<Option<(String, String)>, Failure> {
+        let listed = self.git(&["ls-tree", "--full-tree", "-z", commit, "--", &self.within(path)])?;
+        let mut words = listed.split_whitespace();
+        let entry = (|| Some((words.next()?.to_owned(), words.nth(1)?.to_owned())))();
+        match entry {
+            Some((mode, _)) if mode == "120000" || mode == "040000" || mode == "160000" => {
+                let failed = Failure::refused(format!("{} is no file on {}", path.display(), self.name));
+                Err(failed.hint("name another file with --pin"))
+            }
+            entry => Ok(entry),
+        }
+    }
+
+    /// Commits these files; returns the commit.
+    pub fn commit(&self, files: &[File<'_>], message: &str) -> Result<String, Failure> {
+        if self.is_checked_out {
+            files.iter().try_for_each(|file| self.refuse_changed(file))?;
+        }
+        let index = PathBuf::from(self.git(&["rev-parse", "--absolute-git-dir"])?);
+        let index = Draft(index.join(format!("planish-text-publish.{}.index", std::process::id())));
+        let mut entries = Vec::new();
+        for file in files {
+            let object = self.text(self.command(&["hash-object", "-w", "--stdin"]), file.text.as_bytes())?;
+            let earlier =
+                self.parent.as_ref().map(|parent| self.entry(parent, file.path)).transpose()?.flatten();
+            let mode = earlier.map_or("100644".to_owned(), |(mode, _)| mode);
+            entries.push(format!("{mode},{object},{}", self.within(file.path)));
+        }
+        match &self.parent {
+            Some(parent) => self.text(index.command(self, &["read-tree", parent]), b"")?,
+            None => self.text(index.command(self, &["read-tree", "--empty"]), b"")?,
+        };
+        for entry in &entries {
+            self.text(index.command(self, &["update-index", "--add", "--cacheinfo", entry]), b"")?;
+        }
+        let tree = self.text(index.command(self, &["write-tree"]), b"")?;
+        let mut words = vec!["commit-tree", &tree, "-F", "-"];
+        words.extend(self.parent.iter().flat_map(|parent| ["-p", parent]));
+        let commit = self.text(self.command(&words), message.as_bytes()).map_err(|failure| {
+            failure.hint(
+                "git config user.name NAME && git config user.email ADDRESS, where git asks who you are",
+            )
+        })?;
+        if self.is_checked_out {
+            // Before the branch moves: a kill in between leaves our files staged, and not their removal.
+            for (entry, file) in entries.iter().zip(files) {
+                write_file(file.path, file.text)?;
+                self.git(&["update-index", "--add", "--cacheinfo", entry])?;
+            }
+        }
+        let none = "0".repeat(commit.len());
+        let tip = self.tip.as_deref().unwrap_or(&none);
+        self.git(&["update-ref", "-m", "planish text publish", &self.reference(), &commit, tip])?;
+        Ok(commit)
+    }
+
+    /// Refuses to write over what the user is changing.
+    fn refuse_changed(&self, file: &File<'_>) -> Result<(), Failure> {
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let told =
+            self.git(&["status", "--porcelain", "--untracked-files=all", "--ignored=matching", "--", &name])?;
+        // A publish that was killed may have left it as we would write it.
+        let is_ours = || read_file(file.path).is_ok_and(|bytes| bytes == file.text.as_bytes());
+        if told.is_empty() || is_ours() {
+            return Ok(());
+        }
+        let path = quoted(&file.path.to_string_lossy());
+        let failed = Failure::refused(format!("{path} has changes that are not committed"));
+        Err(failed.hint(format!(
+            "commit them, or drop them: git checkout HEAD -- {path}; or name another --branch"
+        )))
+    }
+
+    pub fn push(&self, remote: &str) -> Result<(), Failure> {
+        let reference = format!("{0}:{0}", self.reference());
+        self.git(&["push", "--quiet", "--", remote, &reference]).map(drop).map_err(|failure| {
+            failure.hint(format!("the commit is on {0}; later: git push {remote} {0}", self.name))
+        })
+    }
+
+    /// A question to git: its answer, or `None` where it is no.
+    fn asked(&self, words: &[&str]) -> Option<String> {
+        self.git(words).ok()
+    }
+
+    fn git(&self, words: &[&str]) -> Result<String, Failure> {
+        self.text(self.command(words), b"")
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.folder).args(words);
+        // Told in the words that we know, asking nobody, and by no index but the user's or ours.
+        command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env_remove("GIT_INDEX_FILE");
+        command
+    }
+
+    fn text(&self, command: Command, input: &[u8]) -> Result<String, Failure> {
+        let output = self.run(command, input)?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches(['\n', '\0']).to_owned())
+    }
+
+    fn run(&self, mut command: Command, input: &[u8]) -> Result<Output, Failure> {
+        let name = command_name(&command);
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|error| {
+            Failure::refused(format!("cannot run git: {error}")).hint("install git, or leave --branch out")
+        })?;
+        let mut stdin = child.stdin.take().expect("it was asked for as a pipe");
+        // All of it is read before anything is printed, or nothing: then git says why.
+        let _ = stdin.write_all(input);
+        drop(stdin);
+        let output = child.wait_with_output().map_err(Failure::refused)?;
+        if output.status.success() {
+            return Ok(output);
+        }
+        let told = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        Err(Failure::refused(format!("{name}: {told}")))
+    }
+}
+
+/// `git commit-tree`, without what stands before and behind it.
+fn command_name(command: &Command) -> String {
+    let verb = command.get_args().nth(2).unwrap_or_default().to_string_lossy();
+    format!("git {verb}")
+}
+
+/// An index of our own, which goes with this value.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn command(&self, branch: &Branch, words: &[&str]) -> Command {
+        let mut command = branch.command(words);
+        command.env("GIT_INDEX_FILE", &self.0);
+        command
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,319 @@
+//! `planish text publish --branch`: a commit of its own files, beside whatever the user is doing in the repository; and
+//! what a kill leaves of it.
+
+#![expect(clippy::disallowed_methods, reason = "files of these tests")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::planish::{Run, command};
+
+const HOT: &str = "main;parse;scan 9000\nmain;parse 900\nmain;print 200\n";
+const WARM: &str = "main;parse;scan 8000\nmain;parse 900\nmain;print 700\nmain;log 500\n";
+
+fn on(home: &Path, line: &str) -> Run {
+    command(home, line.split(' ')).output().expect("the binary starts").into()
+}
+
+fn published(home: &Path, line: &str) {
+    let run = on(home, &format!("text publish {line}"));
+    assert_eq!(run.exit, 0, "{line}: {}", run.stderr);
+}
+
+fn git(home: &Path, line: &str) -> String {
+    let mut command = Command::new("git");
+    command
+        .args(line.split(' '))
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin");
+    let output = command.stdin(Stdio::null()).output().expect("git is everywhere where this is built");
+    assert!(output.status.success(), "git {line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text").trim_end().to_owned()
+}
+
+/// A repository on `main` with one commit, in which somebody is at work: a change that is staged, one that is not, and
+/// a file that is not added. Profiles and the store lie outside of it.
+fn repository() -> tempfile::TempDir {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| home.path().join(name);
+    fs::create_dir(at("store")).expect("room for a folder");
+    for (name, stacks) in [("hot", HOT), ("warm", WARM)] {
+        fs::write(at(name), stacks).expect("room for a file");
+        assert_eq!(on(home.path(), &format!("text import {name} -o {name}.planish")).exit, 0);
+    }
+    let identity = "[user]\nname = Tester\nemail = tester@localhost\n[init]\ndefaultBranch = main\n";
+    fs::write(at(".gitconfig"), identity).expect("room for a file");
+    fs::create_dir_all(at("repo/server")).expect("room for a folder");
+    git(home.path(), "init --quiet repo");
+    for name in ["staged", "changed"] {
+        fs::write(at("repo").join(name), "one\n").expect("room for a file");
+    }
+    git_in(home.path(), "add staged changed");
+    git_in(home.path(), "commit --quiet -m begin");
+    for name in ["staged", "changed", "new"] {
+        fs::write(at("repo").join(name), "two\n").expect("room for a file");
+    }
+    git_in(home.path(), "add staged");
+    home
+}
+
+fn git_in(home: &Path, line: &str) -> String {
+    git(home, &format!("-C repo {line}"))
+}
+
+/// What is staged, changed and new, with contents.
+fn at_work(home: &Path) -> String {
+    ["status --porcelain --branch", "diff --cached", "diff"].map(|line| git_in(home, line)).join("\n")
+}
+
+const PIN: &str = "--store store --pin repo/server/planish.text.toml";
+
+#[test]
+fn a_branch_of_its_own_gets_the_pin_and_nothing_else_changes() {
+    let home = repository();
+    let home = home.path();
+    let before = at_work(home);
+    published(home, &format!("hot.planish {PIN} --branch bot/profile"));
+    assert_eq!(at_work(home), before);
+    assert!(!home.join("repo/server/planish.text.toml").exists(), "it is on the branch");
+    assert_eq!(git_in(home, "diff --name-status main bot/profile"), "A\tserver/planish.text.toml");
+    assert_eq!(git_in(home, "rev-list --count main..bot/profile"), "1");
+    let first = git_in(home, "show bot/profile:server/planish.text.toml");
+    assert_eq!(on(home, &format!("text publish hot.planish {PIN} --branch bot/profile")).exit, 0);
+    assert_eq!(git_in(home, "rev-list --count main..bot/profile"), "1", "the same again is no commit");
+    published(home, &format!("warm.planish {PIN} --branch bot/profile --copy"));
+    let changed = git_in(home, "diff --name-status bot/profile~ bot/profile");
+    assert_eq!(changed, "A\tserver/planish.text.order\nM\tserver/planish.text.toml");
+    let message = git_in(home, "log -1 --format=%B bot/profile");
+    assert!(
+        message.starts_with("Pin the program to a new text profile\n"),
+        "stacks do not name it: {message}"
+    );
+    assert!(
+        message.contains("of its weight with the profile before") && message.contains("git revert"),
+        "{message}"
+    );
+    assert_eq!(at_work(home), before);
+    // Undo is a revert: what was pinned before is pinned again.
+    git(home, "clone --quiet --branch bot/profile repo review");
+    git(home, "-C review revert --no-edit HEAD");
+    assert_eq!(
+        fs::read_to_string(home.join("review/server/planish.text.toml")).expect("a pin").trim_end(),
+        first
+    );
+    let fetched = on(home, "text fetch --pin review/server/planish.text.toml --order o.txt --strict");
+    assert_eq!(fetched.exit, 0, "{}", fetched.stderr);
+    git_in(home, "fsck --strict");
+}
+
+#[test]
+fn a_merged_branch_goes_on_from_where_it_was_merged() {
+    let home = repository();
+    let home = home.path();
+    published(home, &format!("hot.planish {PIN} --branch bot"));
+    git_in(home, "merge --quiet --ff-only bot");
+    git_in(home, "commit --quiet -m staged");
+    published(home, &format!("warm.planish {PIN} --branch bot"));
+    assert_eq!(git_in(home, "merge-base main bot"), git_in(home, "rev-parse main"));
+}
+
+#[test]
+fn the_branch_that_is_checked_out_gets_a_commit_of_the_pin_alone() {
+    let home = repository();
+    let home = home.path();
+    let before = at_work(home);
+    published(home, &format!("hot.planish {PIN} --branch main"));
+    assert_eq!(at_work(home), before, "index and folder have the pin, too");
+    assert_eq!(git_in(home, "show --format= --name-status HEAD"), "A\tserver/planish.text.toml");
+    // A change of the user's own is not written over.
+    let pin = home.join("repo/server/planish.text.toml");
+    let mine = format!("# mine\n{}", fs::read_to_string(&pin).expect("a pin"));
+    fs::write(&pin, &mine).expect("our own file");
+    let run = on(home, &format!("text publish warm.planish {PIN} --branch main"));
+    assert!(run.exit == 3 && run.stderr.contains("not committed"), "{}", run.stderr);
+    assert_eq!(fs::read_to_string(&pin).expect("a pin"), mine);
+    // Nor is a branch moved that another work tree has.
+    git_in(home, "worktree add --quiet -b other ../elsewhere");
+    let run = on(home, &format!("text publish warm.planish {PIN} --branch other"));
+    assert!(run.exit == 3 && run.stderr.contains("elsewhere"), "{}", run.stderr);
+    for wrong in ["a..b", "-x", "a b"] {
+        let args =
+            ["text", "publish", "warm.planish", "--store", "store", "--pin", "repo/server/planish.text.toml"];
+        let branch = format!("--branch={wrong}");
+        let run: Run =
+            command(home, args.into_iter().chain([branch.as_str()])).output().expect("it starts").into();
+        assert!(run.exit == 2 && run.stderr.contains("no name of a branch"), "{wrong}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_push_is_made_when_asked_for_and_never_by_force() {
+    let home = repository();
+    let home = home.path();
+    git(home, "init --quiet --bare remote.git");
+    git_in(home, "remote add origin ../remote.git");
+    published(home, &format!("hot.planish {PIN} --branch bot"));
+    assert_eq!(git(home, "-C remote.git for-each-ref"), "", "nobody asked");
+    published(home, &format!("warm.planish {PIN} --branch bot --push origin"));
+    let pushed = git(home, "-C remote.git rev-parse bot");
+    assert_eq!(pushed, git_in(home, "rev-parse bot"));
+    // Somebody else's commit on the remote stays.
+    git(home, "clone --quiet --branch bot remote.git theirs");
+    git(home, "-C theirs commit --quiet --allow-empty -m theirs");
+    git(home, "-C theirs push --quiet origin bot");
+    let run = on(home, &format!("text publish hot.planish {PIN} --branch bot --push origin --json"));
+    assert_eq!(run.exit, 1, "it is committed, and not pushed: {}", run.stdout);
+    let result = run.envelope()["result"].clone();
+    assert_eq!((&result["changed"], &result["commit"]["pushed"]), (&true.into(), &serde_json::Value::Null));
+    assert_eq!(git(home, "-C remote.git log -1 --format=%s bot"), "theirs");
+}
+
+#[test]
+fn without_a_repository_or_a_name_it_is_told_what_to_do() {
+    let home = repository();
+    let home = home.path();
+    let run = on(home, "text publish hot.planish --store store --branch bot");
+    assert!(run.exit == 3 && run.stderr.contains("not a git repository"), "{}", run.stderr);
+    fs::write(home.join(".gitconfig"), "[user]\nuseConfigOnly = true\n").expect("our own file");
+    let run = on(home, &format!("text publish hot.planish {PIN} --branch bot"));
+    assert!(run.exit == 3 && run.stderr.contains("git config user.name"), "{}", run.stderr);
+    assert_eq!(git_in(home, "branch --list bot"), "", "and no branch was made");
+}
+
+/// What changes names, what a file is given before it gets one, and what starts a program: by the name that it has on
+/// some machine.
+const CALLS: [&str; 6] = [
+    "?rename,?renameat,?renameat2",
+    "fsync",
+    "?mkdir,?mkdirat",
+    "?unlink,?unlinkat",
+    "write",
+    "?clone,?clone3,?vfork",
+];
+
+/// Runs planish with a kill at its n-th such call, before that is made; whether it came that far. `None` where nothing
+/// may be traced.
+fn killed(home: &Path, line: &str, calls: &str, n: usize) -> Option<bool> {
+    let mut strace = Command::new("strace");
+    strace.arg("--quiet=all").args(["-o", "/dev/null", "-e"]).arg(format!("trace={calls}"));
+    strace.arg("-e").arg(format!("inject={calls}:signal=KILL:when={n}"));
+    strace.arg(env!("CARGO_BIN_EXE_planish")).args(line.split(' ')).current_dir(home).env_clear();
+    let output = strace.env("HOME", home).env("PATH", "/usr/bin:/bin").stdin(Stdio::null()).output().ok()?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => Some(false),
+        None | Some(137) => Some(true),
+        // strace itself ended: it may not trace here.
+        _ if told.contains("ptrace") || told.contains("strace:") => None,
+        code => panic!("{line}, killed at {calls} {n}: {code:?} {told}"),
+    }
+}
+
+/// Kills `line` at each such call in turn, each time in a copy of `home`, and holds what is left to `sound`.
+fn at_every_kill(test: &str, home: &Path, line: &str, sound: impl Fn(&Path, &str)) {
+    let mut kills = 0;
+    for calls in CALLS {
+        for n in 1..100 {
+            let copy = tempfile::tempdir().expect("a temporary folder");
+            let copied =
+                Command::new("cp").arg("-a").arg(format!("{}/.", home.display())).arg(copy.path()).status();
+            assert!(copied.expect("cp is everywhere").success());
+            let Some(was_killed) = killed(copy.path(), line, calls, n) else {
+                return planish_skip::skip(test, "no strace here that may trace");
+            };
+            sound(copy.path(), &format!("{line}, killed at {calls} {n}"));
+            if !was_killed {
+                break;
+            }
+            kills += 1;
+        }
+    }
+    assert!(kills >= 4, "{line} makes more such calls than {kills}");
+}
+
+#[test]
+fn a_kill_leaves_a_build_the_pin_before_or_the_new_one() {
+    const NAME: &str = "a_kill_leaves_a_build_the_pin_before_or_the_new_one";
+    let home = repository();
+    published(home.path(), "hot.planish --store store --copy");
+    let pin = |home: &Path| fs::read_to_string(home.join("planish.text.toml")).expect("a pin is there");
+    let old = pin(home.path());
+    at_every_kill(NAME, home.path(), "text publish warm.planish", |home, at| {
+        let new = pin(home);
+        assert!(new == old || new.contains("[previous]"), "{at}: {new}");
+        let fetched = on(home, "text fetch --order o.txt --profile p.planish --strict");
+        assert_eq!(fetched.exit, 0, "{at}: {}", fetched.stderr);
+        assert_eq!(on(home, "text publish warm.planish").exit, 0, "{at}: and it can be done again");
+        assert_ne!(pin(home), old, "{at}");
+    });
+    at_every_kill(NAME, home.path(), "text fetch --order o.txt", |home, at| {
+        let fetched = on(home, "text fetch --order o.txt --strict");
+        assert_eq!(fetched.exit, 0, "{at}: {}", fetched.stderr);
+    });
+}
+
+#[test]
+fn a_kill_leaves_a_sound_repository_and_nothing_of_the_users_is_lost() {
+    const NAME: &str = "a_kill_leaves_a_sound_repository_and_nothing_of_the_users_is_lost";
+    let home = repository();
+    published(home.path(), &format!("hot.planish {PIN} --branch main"));
+    for branch in ["main", "bot"] {
+        let line = format!("warm.planish {PIN} --branch {branch}");
+        at_every_kill(NAME, home.path(), &format!("text publish {line}"), |home, at| {
+            // A git that planish had started ends by itself.
+            let lock = home.join("repo/.git/index.lock");
+            for _ in 0..500 {
+                if !lock.exists() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            git_in(home, "fsck --strict");
+            assert_eq!(git_in(home, "show :staged"), "two", "{at}");
+            assert_eq!(git_in(home, "show HEAD:staged"), "one", "{at}: nothing else is ever committed");
+            let fetched = on(home, "text fetch --pin repo/server/planish.text.toml --order o.txt --strict");
+            assert_eq!(fetched.exit, 0, "{at}: {}", fetched.stderr);
+            published(home, &line);
+            assert!(
+                git_in(home, &format!("show {branch}:server/planish.text.toml")).contains("[previous]"),
+                "{at}"
+            );
+        });
+    }
+}
+
+#[test]
+fn units_for_every_week_are_ones_that_systemd_takes() {
+    const NAME: &str = "units_for_every_week_are_ones_that_systemd_takes";
+    let home = repository();
+    let home = home.path();
+    fs::create_dir(home.join("my units")).expect("room for a folder");
+    let line = ["text", "publish", "hot.planish", "--store", "store", "--timer", "my units"];
+    let run: Run = command(home, line.into_iter().chain(["--record-unit", "server.service"]))
+        .output()
+        .expect("it starts")
+        .into();
+    assert_eq!(run.exit, 0, "{}", run.stderr);
+    let units =
+        ["service", "timer"].map(|ending| home.join(format!("my units/planish-text-publish-hot.{ending}")));
+    let service = fs::read_to_string(&units[0]).expect("a service");
+    let planish = env!("CARGO_BIN_EXE_planish");
+    assert!(
+        service.contains(&format!("ExecStart={planish} text publish hot.planish --store store\n")),
+        "{service}"
+    );
+    assert!(
+        service.contains(" text record --unit server.service --seconds 3600 --duty 0.05 -o hot.planish\n")
+    );
+    assert!(run.stderr.contains("systemctl enable --now planish-text-publish-hot.timer"), "{}", run.stderr);
+    let mut analyze = Command::new("systemd-analyze");
+    let Ok(output) = analyze.arg("verify").arg("--man=no").args(&units).output() else {
+        return planish_skip::skip(NAME, "no systemd-analyze");
+    };
+    let told = String::from_utf8_lossy(&output.stderr);
+    let ours: Vec<&str> = told.lines().filter(|line| line.contains("planish-text-publish")).collect();
+    assert!(ours.is_empty(), "{told}");
+}
