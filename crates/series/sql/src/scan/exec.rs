@@ -10,7 +10,8 @@ use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::memory::MemoryStream;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, SendableRecordBatchStream,
@@ -44,8 +45,10 @@ impl ScanExec {
     ) -> Self {
         let schema = Arc::new(table.arrow_schema().project(&columns).expect("columns are the table's"));
         let time = columns.iter().position(|&column| column == table.columns().time());
-        let properties = one_partition(schema, time);
-        Self { table, columns, wanted, limit, properties }
+        // Its batches give way to other tasks by themselves, and nothing that would has to stand between it and a join.
+        let properties =
+            (*one_partition(schema, time)).clone().with_scheduling_type(SchedulingType::Cooperative);
+        Self { table, columns, wanted, limit, properties: Arc::new(properties) }
     }
 
     pub(crate) fn table(&self) -> &Arc<SeriesTable> {
@@ -188,7 +191,7 @@ impl ExecutionPlan for ScanExec {
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let batches = self.batches(context.session_config().batch_size())?;
-        Ok(Box::pin(MemoryStream::try_new(batches, self.schema(), None)?))
+        Ok(Box::pin(cooperative(MemoryStream::try_new(batches, self.schema(), None)?)))
     }
 
     fn fetch(&self) -> Option<usize> {
