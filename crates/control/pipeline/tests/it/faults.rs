@@ -91,7 +91,7 @@ pub struct Fuse {
 }
 
 /// As many kills are all tried, each time.
-const MANY: usize = 40;
+const MANY: usize = 100;
 /// Of more than that one of so many: by three a moment of an operation is met at one that is like it.
 pub const FEWER: usize = 3;
 

@@ -1,0 +1,246 @@
+//! The way of a query: text, plan, batches; and the plans that are kept.
+//!
+//! Planning costs more than many a query over a million rows. So a plan is kept under the text that it was made for,
+//! and used again as long as the tables are the same ones. Plans hold no rows and no symbols' numbers: a query that
+//! runs by a plan of yesterday sees the rows of today. What is a constant only while one query runs (`now()`) would be
+//! wrong tomorrow; such plans are not kept.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::TableReference;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::scalar::ScalarValue;
+use planish_table::TimeUnit;
+
+use crate::SqlError;
+use crate::functions;
+use crate::join::{self, Planner, TimeJoins};
+use crate::kernel::{KernelRule, Threads};
+use crate::scan::{Provider, SeriesTable, Source};
+
+/// Plans that are kept; then all are let go of.
+const PLANS_MAX: usize = 1024;
+
+/// Tables by name, and queries of them. May be shared by threads.
+pub struct Engine {
+    session: SessionContext,
+    context: Arc<TaskContext>,
+    plans: Mutex<HashMap<Box<str>, Arc<dyn ExecutionPlan>>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Engine").field("plans", &self.plans().len()).finish_non_exhaustive()
+    }
+}
+
+/// A query with its answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// The columns, also where there is no row.
+    pub schema: SchemaRef,
+    /// The rows.
+    pub batches: Vec<RecordBatch>,
+}
+
+impl Answer {
+    /// How many rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+}
+
+impl Engine {
+    /// An engine without tables, whose kernels and operators use so many threads.
+    ///
+    /// # Errors
+    /// [`SqlError::Threads`].
+    pub fn new(threads: NonZeroUsize) -> Result<Self, SqlError> {
+        let threads = Arc::new(Threads::new(threads)?);
+        let config = SessionConfig::new()
+            .with_target_partitions(threads.count())
+            .with_information_schema(true)
+            .set_bool("datafusion.catalog.create_default_catalog_and_schema", true);
+        let mut builder = SessionStateBuilder::new().with_config(config).with_default_features();
+        let mut rules = datafusion::physical_optimizer::optimizer::PhysicalOptimizer::new().rules;
+        // First of all, while an aggregate still lies on its scan, without exchanges and sorts between them.
+        rules.insert(0, Arc::new(KernelRule::new(Arc::clone(&threads))));
+        builder = builder
+            .with_analyzer_rule(Arc::new(TimeJoins))
+            .with_physical_optimizer_rules(rules)
+            .with_query_planner(Arc::new(Planner::new(threads)));
+        let session = SessionContext::new_with_state(builder.build());
+        let scalar = functions::scalar().into_iter().chain(join::functions());
+        scalar.for_each(|function| session.register_udf(function.as_ref().clone()));
+        functions::aggregate()
+            .into_iter()
+            .for_each(|function| session.register_udaf(function.as_ref().clone()));
+        functions::window().into_iter().for_each(|function| session.register_udwf(function.as_ref().clone()));
+        let context = session.task_ctx();
+        Ok(Self { session, context, plans: Mutex::default() })
+    }
+
+    /// Adds a table under a name. Its times count `unit`; without one they are whole numbers.
+    ///
+    /// # Errors
+    /// [`SqlError::Exists`].
+    pub fn add(&self, name: &str, source: Source, unit: Option<TimeUnit>) -> Result<(), SqlError> {
+        let exists = || SqlError::Exists { name: name.to_owned() };
+        let table = Arc::new(Provider(Arc::new(SeriesTable::new(source, unit))));
+        let name = TableReference::bare(name);
+        if self.session.table_exist(name.clone()).map_err(SqlError::query("plan"))? {
+            return Err(exists());
+        }
+        self.session.register_table(name, table).map_err(SqlError::query("plan"))?;
+        self.plans().clear();
+        Ok(())
+    }
+
+    /// Takes a table out; queries that run keep it until they end. `false` where there is none.
+    ///
+    /// # Errors
+    /// What DataFusion says.
+    pub fn remove(&self, name: &str) -> Result<bool, SqlError> {
+        let name = TableReference::bare(name);
+        let removed = self.session.deregister_table(name).map_err(SqlError::query("plan"))?;
+        self.plans().clear();
+        Ok(removed.is_some())
+    }
+
+    /// Answers a query.
+    ///
+    /// # Errors
+    /// [`SqlError::Query`] with what is wrong with the text or went wrong on the way; [`SqlError::NotAQuery`] and
+    /// [`SqlError::Statements`].
+    pub async fn query(&self, sql: &str) -> Result<Answer, SqlError> {
+        self.answer(self.plan(sql, &[]).await?).await
+    }
+
+    /// Answers a query batch by batch.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub async fn stream(&self, sql: &str) -> Result<SendableRecordBatchStream, SqlError> {
+        let plan = self.plan(sql, &[]).await?;
+        execute_stream(plan, Arc::clone(&self.context)).map_err(SqlError::query("execute"))
+    }
+
+    /// A query with places `$1`, `$2`, .. for values, checked now.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub async fn prepare(&self, sql: &str) -> Result<Prepared<'_>, SqlError> {
+        let plan = self.logical_plan(sql).await?;
+        let names = plan.get_parameter_names().map_err(SqlError::query("plan"))?;
+        Ok(Prepared { engine: self, sql: sql.to_owned(), places: names.len() })
+    }
+
+    async fn answer(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Answer, SqlError> {
+        let schema = plan.schema();
+        let batches = collect(plan, Arc::clone(&self.context)).await.map_err(SqlError::query("execute"))?;
+        Ok(Answer { schema, batches })
+    }
+
+    /// The plan of a text and its values, ready to be executed once.
+    async fn plan(&self, sql: &str, values: &[ScalarValue]) -> Result<Arc<dyn ExecutionPlan>, SqlError> {
+        let key = key_of(sql, values);
+        let known = self.plans().get(key.as_ref()).cloned();
+        if let Some(plan) = known {
+            // Operators keep what they have done: each execution has its own.
+            return reset_plan_states(plan).map_err(SqlError::query("plan"));
+        }
+        let mut logical = self.logical_plan(sql).await?;
+        if !values.is_empty() {
+            logical = logical.with_param_values(values.to_vec()).map_err(SqlError::query("plan"))?;
+        }
+        let may_be_kept = !depends_on_the_moment(&logical).map_err(SqlError::query("plan"))?;
+        let plan =
+            self.session.state().create_physical_plan(&logical).await.map_err(SqlError::query("plan"))?;
+        if may_be_kept {
+            let mut plans = self.plans();
+            if plans.len() >= PLANS_MAX {
+                plans.clear();
+            }
+            plans.insert(key.into(), Arc::clone(&plan));
+            return reset_plan_states(plan).map_err(SqlError::query("plan"));
+        }
+        Ok(plan)
+    }
+
+    async fn logical_plan(&self, sql: &str) -> Result<LogicalPlan, SqlError> {
+        let statement = crate::parse::statement(sql)?;
+        let state = self.session.state();
+        state.statement_to_plan(statement).await.map_err(SqlError::query("plan"))
+    }
+
+    fn plans(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<dyn ExecutionPlan>>> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A query that was checked, with places for values.
+#[derive(Debug)]
+pub struct Prepared<'e> {
+    engine: &'e Engine,
+    sql: String,
+    places: usize,
+}
+
+impl Prepared<'_> {
+    /// Places for values.
+    #[must_use]
+    pub fn places(&self) -> usize {
+        self.places
+    }
+
+    /// Answers the query for some values, `$1` first. The plan is kept for these very values.
+    ///
+    /// # Errors
+    /// [`SqlError::Values`]; as [`Engine::query`].
+    pub async fn query(&self, values: &[ScalarValue]) -> Result<Answer, SqlError> {
+        if values.len() != self.places {
+            return Err(SqlError::Values { want: self.places, got: values.len() });
+        }
+        self.engine.answer(self.engine.plan(&self.sql, values).await?).await
+    }
+}
+
+/// What a plan is kept under.
+fn key_of<'s>(sql: &'s str, values: &[ScalarValue]) -> std::borrow::Cow<'s, str> {
+    if values.is_empty() {
+        return sql.into();
+    }
+    let mut key = sql.to_owned();
+    for value in values {
+        // With the type, and with quotes and escapes: no two lists of values have one text.
+        let _ = write!(key, "\0{:?}", value);
+    }
+    key.into()
+}
+
+/// Whether a plan holds what has another value in every query: the time of day above all.
+fn depends_on_the_moment(plan: &LogicalPlan) -> datafusion::error::Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expression| {
+            expression.apply(|expression| {
+                found |= matches!(expression, Expr::ScalarFunction(call)
+                    if call.func.signature().volatility != Volatility::Immutable);
+                Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })
+        })
+    })?;
+    Ok(found)
+}

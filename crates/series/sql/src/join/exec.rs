@@ -1,0 +1,145 @@
+//! A join by time, executed: both sides are read whole, in time order, then a kernel joins them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::concat_batches;
+use datafusion::common::internal_err;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result;
+use datafusion::execution::TaskContext;
+use datafusion::logical_expr::UserDefinedLogicalNodeCore;
+use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::distribution_requirements::InputDistributionRequirements;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
+    collect,
+};
+
+use crate::join::asof::Asof;
+use crate::join::node::{Kind, On, TimeJoin};
+use crate::join::window::windows;
+use crate::kernel::Threads;
+use crate::scan::ScanExec;
+use crate::scan::exec::one_partition;
+
+/// What both kernels get: expressions over the sides, and threads.
+pub(super) type OnRows = On<Arc<dyn PhysicalExpr>>;
+
+/// A join by time.
+#[derive(Debug)]
+pub(super) struct TimeJoinExec {
+    left: Arc<dyn ExecutionPlan>,
+    right: Arc<dyn ExecutionPlan>,
+    join: Arc<Join>,
+    properties: Arc<PlanProperties>,
+}
+
+#[derive(Debug)]
+struct Join {
+    on: OnRows,
+    kind: Kind,
+    threads: Arc<Threads>,
+}
+
+impl TimeJoinExec {
+    /// In the place of a node.
+    pub(super) fn new(
+        node: &TimeJoin,
+        (left, right): (Arc<dyn ExecutionPlan>, Arc<dyn ExecutionPlan>),
+        on: OnRows,
+        threads: Arc<Threads>,
+    ) -> Self {
+        let properties = one_partition(Arc::clone(node.schema().inner()), None);
+        Self { left, right, join: Arc::new(Join { on, kind: node.kind.clone(), threads }), properties }
+    }
+}
+
+/// All rows of a plan, as one batch.
+async fn all_rows(plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Result<RecordBatch> {
+    if let Some(scan) = plan.downcast_ref::<ScanExec>()
+        && let Some(rows) = scan.whole()?
+    {
+        return Ok(rows);
+    }
+    let schema = plan.schema();
+    let batches = collect(plan, context).await?;
+    Ok(concat_batches(&schema, &batches)?)
+}
+
+impl DisplayAs for TimeJoinExec {
+    fn fmt_as(&self, _: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "TimeJoinExec: {}, {}", self.join.kind, self.join.on)
+    }
+}
+
+impl ExecutionPlan for TimeJoinExec {
+    fn name(&self) -> &'static str {
+        "TimeJoinExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.left, &self.right]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition; 2])
+    }
+
+    /// Both sides in order of their times, which for tables they are.
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        let order = |time: &Arc<dyn PhysicalExpr>| {
+            LexOrdering::new([PhysicalSortExpr::new_default(Arc::clone(time))])
+                .map(OrderingRequirements::from)
+        };
+        let (left, right) = &self.join.on.times;
+        vec![order(left), order(right)]
+    }
+
+    fn apply_expressions(
+        &self,
+        work: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        for expression in self.join.on.all() {
+            if work(expression)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let [left, right] =
+            <[_; 2]>::try_from(children).or_else(|_| internal_err!("a join by time has two inputs"))?;
+        let (join, properties) = (Arc::clone(&self.join), Arc::clone(&self.properties));
+        Ok(Arc::new(Self { left, right, join, properties }))
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let (left, right) = (Arc::clone(&self.left), Arc::clone(&self.right));
+        let (join, schema) = (Arc::clone(&self.join), self.schema());
+        let joined = async move {
+            let left = all_rows(left, Arc::clone(&context)).await?;
+            let right = all_rows(right, context).await?;
+            match &join.kind {
+                Kind::Asof { op, is_left } => {
+                    let asof = Asof { on: &join.on, op: *op, is_left: *is_left, threads: &join.threads };
+                    asof.join(&schema, &left, &right)
+                }
+                Kind::Window { from, to, wanted } => {
+                    windows(&schema, (&left, &right), &join.on, (*from, *to), wanted, &join.threads)
+                }
+            }
+        };
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), futures::stream::once(joined))))
+    }
+}

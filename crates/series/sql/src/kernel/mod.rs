@@ -1,0 +1,10 @@
+//! Kernels under ordinary SQL: which operators over a scan they stand for, and operators that run them.
+
+mod average;
+mod bars;
+mod rule;
+mod shape;
+mod threads;
+
+pub(crate) use rule::KernelRule;
+pub(crate) use threads::Threads;
