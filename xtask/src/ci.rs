@@ -57,9 +57,9 @@ fn stage(name: &str, options: &Options) -> Result<Tally> {
         "fuzz" => return fuzz::check(),
         "docs" => docs::check()?,
         "test" if options.wants("vm") && !options.suite.no_vm => {
-            return beside_a_build(|| suite::workspace(Some(PROPERTY_SEED)));
+            return beside_a_build(|| suite::workspace(Some(PROPERTY_SEED), suite::SLOW_TO_BUILD));
         }
-        "test" => return suite::workspace(Some(PROPERTY_SEED)),
+        "test" => return suite::workspace(Some(PROPERTY_SEED), suite::SLOW_TO_BUILD),
         "vm" if options.suite.no_vm => {}
         "vm" => return vm::run(&vm::Options::default()),
         _ => unreachable!("STAGES and this match name the same stages"),
@@ -88,7 +88,9 @@ fn locked() -> Result<()> {
 
 fn clippy() -> Result<()> {
     let mut clippy = ground::cargo();
-    clippy.args(["clippy", "--workspace", "--all-targets", "--profile", "ci", "--", "-D", "warnings"]);
+    clippy.args(["clippy", "--workspace", "--all-targets", "--profile", "ci"]);
+    clippy.args(suite::SLOW_TO_BUILD.iter().flat_map(|name| ["--exclude", name]));
+    clippy.args(["--", "-D", "warnings"]);
     shell::run(&mut clippy)
 }
 

@@ -84,22 +84,20 @@ pub fn file_system_of(pid: Pid, range: &Range<u64>) -> Result<FileSystem> {
 }
 
 /// The devices of the mounts that the kernel keeps for itself: of shared anonymous memory, memfds and System V segments
-/// of base pages, and of those of each size of huge pages. No mountinfo lists them.
+/// of base pages, and of those of huge pages of each of `page_bytes`. No mountinfo lists them.
 #[must_use]
-pub fn kernel_mounts() -> Vec<(u32, u32)> {
-    let sizes = std::fs::read_dir("/sys/kernel/mm/hugepages").into_iter().flatten().filter_map(|entry| {
-        let name = entry.ok()?.file_name();
-        let kilobytes = name.to_str()?.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?;
+pub fn kernel_mounts(page_bytes: impl IntoIterator<Item = u64>) -> Vec<(u32, u32)> {
+    let huge = |bytes: u64| {
         // Its logarithm stands in the flags, from bit 26 on (include/uapi/linux/memfd.h).
-        let size = (kilobytes * 1024).checked_ilog2()? << 26;
-        Some(MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(size))
-    });
+        Some(MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(bytes.checked_ilog2()? << 26))
+    };
     let device = |flags: MemfdFlags| {
         let file = memfd_create("planish-look", flags | MemfdFlags::CLOEXEC).ok()?;
         let device = fstat(&file).ok()?.st_dev;
         Some((rustix::fs::major(device), rustix::fs::minor(device)))
     };
-    std::iter::once(MemfdFlags::empty()).chain(sizes).filter_map(device).collect()
+    let all = std::iter::once(MemfdFlags::empty()).chain(page_bytes.into_iter().filter_map(huge));
+    all.filter_map(device).collect()
 }
 
 /// A mapped file, found without opening it: O_PATH calls no driver. But the file system is asked of it, and one over a

@@ -66,7 +66,7 @@ impl Eyes {
             );
             return eyes;
         }
-        eyes.devices = MemoryDevices::of_kernel();
+        eyes.devices = MemoryDevices::of_kernel(host);
         match Peek::new() {
             Ok(peek) => eyes.peek = Some(peek),
             Err(error) => eyes.blind_shared(&error),
