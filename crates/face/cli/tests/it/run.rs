@@ -275,7 +275,7 @@ fn private_on(report: &Value, backing: &str) -> u64 {
 }
 
 /// A program whose heap grows to some 100 MB, in pieces that malloc takes from it.
-const GROWS: &str = "import time\nkept = [bytearray(b'x' * 100000) for _ in range(1000)]\ntime.sleep(3)";
+const GROWS: &str = "import time\nkept = [bytearray(b'x' * 100000) for _ in range(1000)]\ntime.sleep(7)";
 
 #[test]
 fn a_heap_has_huge_pages_by_each_allocator_that_can() {
@@ -314,7 +314,7 @@ fn a_heap_without_the_pages_that_were_wanted_is_a_warning() {
         "own = mmap.mmap(-1, 48 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)",
         "own.madvise(15)",
         "for at in range(0, 48 << 20, 4096): own[at] = 1",
-        "time.sleep(4)",
+        "time.sleep(6)",
     ];
     let (ended, report) = reported(&["--huge", "heap"], &["python3", "-c", &lines.join("\n")]);
     if ended.exit == 125 {

@@ -217,12 +217,13 @@ impl Watch<'_> {
     }
 
     /// Whether an instance that was looked at is looked at again: a large one takes a while, and is as it was unless it
-    /// has started something since, or mapped a segment.
+    /// has started something since, or mapped a segment; and so where something is wanted of its heap, which grows.
     fn is_worth_a_look(&self, index: usize, who: &Who) -> bool {
         let Some((_, known)) = &self.achieved[index] else { return true };
         let is_known = |pid: u32| known.pids().any(|known| known == pid);
         let now = members(&self.host, who, true).unwrap_or_default();
-        self.took < CHEAP || now.iter().any(|(pid, _)| !is_known(*pid)) || self.notices.since() > 0
+        let grows = self.launches[index].wish.heap_pages.is_some();
+        self.took < CHEAP || grows || now.iter().any(|(pid, _)| !is_known(*pid)) || self.notices.since() > 0
     }
 
     /// Names processes that placed segments and are below no instance any more.
