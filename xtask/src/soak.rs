@@ -117,8 +117,8 @@ fn kill_ingest(kills: u32) -> Result<()> {
 }
 
 /// Each profile on each writable host, and every other life of a host, killed at every operation before, in and after
-/// it, and refused its writes with each error; and profiles over each other, undone in any order: the suite of every day
-/// leaves most of that out.
+/// it, and refused its writes with each error; and profiles over each other, undone in any order: the suite of every
+/// day leaves most of that out.
 fn stop_every_profile() -> Result<()> {
     let mut test = ground::cargo();
     test.args(["test", "--profile", "ci", "--package", "planish-pipeline", "--test", "it"]);

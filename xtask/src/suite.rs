@@ -29,12 +29,11 @@ pub fn test(options: &SuiteOptions) -> Result<ExitCode> {
     Ok(code(&tally))
 }
 
-/// Crates that take longer to build than the time that `./x ci` may have allows: it tests and lints all others, and says
-/// so.
+/// Crates that take longer to build than the time of `./x ci` allows: it tests and lints all others, and says so.
 pub const SLOW_TO_BUILD: &[&str] = &["planish-sql"];
 
-/// The tests of all crates but those `without`, which are told as skips; failures are counted, not an error: all of them
-/// are to be seen. Property tests draw their cases from `seed`, and other ones each time without it.
+/// The tests of all crates but those `without`, which are told as skips; failures are counted, not an error: all of
+/// them are to be seen. Property tests draw their cases from `seed`, and other ones each time without it.
 pub fn workspace(seed: Option<u64>, without: &[&str]) -> Result<Tally> {
     let skips = ground::target_dir()?.join("planish-skips.txt");
     let _ = fs::remove_file(&skips);

@@ -207,8 +207,8 @@ impl Pagemap {
         Ok(count)
     }
 
-    /// The page frame numbers of pages at `addresses`, as [`Self::frames`] tells them: those that lie near each other in
-    /// rising order in one call, with what lies between.
+    /// The page frame numbers of pages at `addresses`, as [`Self::frames`] tells them: those that lie near each other
+    /// in rising order in one call, with what lies between.
     ///
     /// # Errors
     /// The first read that fails.

@@ -139,10 +139,10 @@ impl Observation {
         self.pool_share(place).filter(|_| !by_boot_line)
     }
 
-    /// Pages that a boot gives a pool without us, and the line that gives them: one for it, or its share of what is given
-    /// to the pools of all nodes together, on the kernel's command line too; the larger of the two. A line of ours is read
-    /// after those, and sets the whole size: what it is over is theirs still. We give files no line for all nodes where
-    /// there are nodes: one in a file of our name was written into it by somebody else.
+    /// Pages that a boot gives a pool without us, and the line that gives them: one for it, or its share of what is
+    /// given to the pools of all nodes together, on the kernel's command line too; the larger of the two. A line of
+    /// ours is read after those, and sets the whole size: what it is over is theirs still. We give files no line for
+    /// all nodes where there are nodes: one in a file of our name was written into it by somebody else.
     #[must_use]
     pub fn pool_by_others(&self, place: &str) -> Option<(u64, &str)> {
         let own = self.persisted.get(place).and_then(|found| {

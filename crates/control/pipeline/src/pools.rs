@@ -121,8 +121,8 @@ pub(crate) fn claim(
 ///
 /// That is so while all pools of its size are page for page what they were then, and what entries hold there. Where
 /// they come to exactly what the line gives, nobody can tell, nor where they had come to it when an entry behind this
-/// one raised a pool: whoever loaded it then changed nothing. To be asked before an undo writes any pool: it may come to
-/// that number on its way, as the raise of an entry does that takes its place.
+/// one raised a pool: whoever loaded it then changed nothing. To be asked before an undo writes any pool: it may come
+/// to that number on its way, as the raise of an entry does that takes its place.
 pub(crate) fn is_as_before(
     host: &Host,
     (id, step): (EntryId, &EntryStep),

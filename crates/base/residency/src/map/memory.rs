@@ -1,8 +1,9 @@
 //! Which devices are memory: by them a mapped file is told from one on a disk, on a network or of a program before
-//! anything is asked of it. Whoever asks a FUSE or NFS server that has gone away waits for good, and no signal ends that.
+//! anything is asked of it. Whoever asks a FUSE or NFS server that has gone away waits for good, and no signal ends
+//! that.
 //!
-//! Memory are the mounts that the kernel keeps for itself, and those of tmpfs and hugetlbfs in the mount namespace of the
-//! process. What is in no list, as a mount that was taken away while its files are mapped, is left alone.
+//! Memory are the mounts that the kernel keeps for itself, and those of tmpfs and hugetlbfs in the mount namespace of
+//! the process. What is in no list, as a mount that was taken away while its files are mapped, is left alone.
 //!
 //! Source: `show_mountinfo` in fs/proc_namespace.c, which asks no server; proc_pid_mountinfo(5).
 

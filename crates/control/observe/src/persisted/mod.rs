@@ -125,16 +125,7 @@ pub(crate) fn read(
     settings.extend(held.into_iter().chain(mounted));
     let mut running = arguments(&Given::running(&shared.cmdline));
     let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);
-    let in_sysfs = |setting: &mut Setting| {
-        let Some(path) = page_pool::in_sysfs(&setting.path, default_page) else { return };
-        // Files of /sys take decimal numbers only.
-        let of_sysctl =
-            setting.path.starts_with("/proc/sys/").then(|| sysctl::pages(&setting.value)).flatten();
-        if let Some(pages) = of_sysctl {
-            setting.value = pages.to_string();
-        }
-        setting.path = path;
-    };
+    let in_sysfs = |setting: &mut Setting| in_sysfs(setting, default_page);
     settings.iter_mut().chain(&mut running).chain(menu.iter_mut().flatten()).for_each(in_sysfs);
     let (mut persisted, mut by_boot_line) = (BTreeMap::new(), BTreeMap::new());
     let (by_line, settings) = (Settings::of(&settings[..of_line]), Settings::of(&settings));
@@ -319,6 +310,16 @@ fn complete(
     if let Some(found) = persisted.get_mut(&reading.place) {
         found.at_boot = by_menu.filter(|value| !knob.r#type.same(value, &found.value));
     }
+}
+
+/// Gives what sets a pool of huge pages by another name the one in /sys, whose files take decimal numbers only.
+fn in_sysfs(setting: &mut Setting, default_page: Option<u64>) {
+    let Some(path) = page_pool::in_sysfs(&setting.path, default_page) else { return };
+    let of_sysctl = setting.path.starts_with("/proc/sys/").then(|| sysctl::pages(&setting.value)).flatten();
+    if let Some(pages) = of_sysctl {
+        setting.value = pages.to_string();
+    }
+    setting.path = path;
 }
 
 /// What a file of ours gives a boot parameter in vain, and the line that takes it away.

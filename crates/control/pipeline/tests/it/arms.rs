@@ -265,8 +265,8 @@ fn ended(tree: &Tree, start: &BTreeMap<String, String>, fuse: &Rc<Fuse>) -> Opti
 }
 
 /// The power is cut at the operations from the last boot on, and in the conclusion, in which what was found is kept, at
-/// one loader or another at every one. Somebody switches the machine on, and it ends as if nothing had been: persisted once and whole,
-/// gone by an undo.
+/// one loader or another at every one. Somebody switches the machine on, and it ends as if nothing had been: persisted
+/// once and whole, gone by an undo.
 #[test]
 fn a_power_cut_at_the_end_of_a_trial_keeps_what_pays_once_and_leaves_nothing_else() {
     for (number, named) in all().into_iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Pools of huge pages: what is there against what entries raised, and what our file gives them at the next boot against
-//! what others give.
+//! Pools of huge pages: what is there against what entries raised, and what our file gives them at the next boot
+//! against what others give.
 
 use std::cmp::Ordering;
 
