@@ -84,19 +84,17 @@ pub fn file_system_of(pid: Pid, range: &Range<u64>) -> Result<FileSystem> {
 }
 
 /// The devices of the mounts that the kernel keeps for itself: of shared anonymous memory, memfds and System V segments
-/// of base pages, and of those of huge pages of each of `page_bytes`. No mountinfo lists them.
+/// of base pages, and of those of huge pages of each size. No mountinfo lists them.
 #[must_use]
-pub fn kernel_mounts(page_bytes: impl IntoIterator<Item = u64>) -> Vec<(u32, u32)> {
-    let huge = |bytes: u64| {
-        // Its logarithm stands in the flags, from bit 26 on (include/uapi/linux/memfd.h).
-        Some(MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(bytes.checked_ilog2()? << 26))
-    };
+pub fn kernel_mounts() -> Vec<(u32, u32)> {
+    // The logarithm of a size stands in the flags, from bit 26 on (include/uapi/linux/memfd.h).
+    let huge = |bytes: usize| MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(bytes.ilog2() << 26);
     let device = |flags: MemfdFlags| {
         let file = memfd_create("planish-look", flags | MemfdFlags::CLOEXEC).ok()?;
         let device = fstat(&file).ok()?.st_dev;
         Some((rustix::fs::major(device), rustix::fs::minor(device)))
     };
-    let all = std::iter::once(MemfdFlags::empty()).chain(page_bytes.into_iter().filter_map(huge));
+    let all = std::iter::once(MemfdFlags::empty()).chain(pages::hugetlb_bytes().into_iter().map(huge));
     all.filter_map(device).collect()
 }
 

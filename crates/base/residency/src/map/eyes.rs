@@ -66,7 +66,7 @@ impl Eyes {
             );
             return eyes;
         }
-        eyes.devices = MemoryDevices::of_kernel(host);
+        eyes.devices = MemoryDevices::of_kernel();
         match Peek::new() {
             Ok(peek) => eyes.peek = Some(peek),
             Err(error) => eyes.blind_shared(&error),

@@ -24,13 +24,8 @@ pub(crate) struct MemoryDevices {
 }
 
 impl MemoryDevices {
-    pub(crate) fn of_kernel(host: &Host) -> Self {
-        let kilobytes = |name: &String| {
-            name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse::<u64>().ok()?.checked_mul(1024)
-        };
-        let sizes = host.list("/sys/kernel/mm/hugepages");
-        let kernel = peek::kernel_mounts(sizes.iter().filter_map(kilobytes));
-        Self { kernel: kernel.into_iter().collect(), mounted: HashMap::new() }
+    pub(crate) fn of_kernel() -> Self {
+        Self { kernel: peek::kernel_mounts().into_iter().collect(), mounted: HashMap::new() }
     }
 
     /// Whether the device of a file that process `pid` has mapped is memory.
@@ -78,7 +73,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_keeps_is_memory_without_a_mount() {
-        let mut devices = MemoryDevices::of_kernel(&Host::live());
+        let mut devices = MemoryDevices::of_kernel();
         let kernel = devices.kernel.clone();
         assert!(!kernel.is_empty());
         let own = std::process::id();

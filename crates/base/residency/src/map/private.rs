@@ -144,7 +144,6 @@ struct Entry {
 struct Chunk {
     entries: Vec<Entry>,
     addresses: Vec<usize>,
-    frames: Vec<u64>,
     /// Whether a file keeps the pages of the piece that is being added.
     of_file: bool,
 }
@@ -159,7 +158,6 @@ impl Chunk {
         let addresses = range.step_by(unit as usize).map(|address| address as usize);
         self.addresses.extend(addresses);
         self.entries.resize(count, Entry { bytes: unit, ..kind });
-        self.frames.resize(count, 0);
     }
 }
 
@@ -268,11 +266,12 @@ impl Walk {
         let count = chunk.entries.len();
         let nodes = eyes.nodes_of(|| pages_at(Some(self.raw), &chunk.addresses), count);
         let nodes = nodes.map_err(|error| self.sort(error))?;
-        if eyes.wants_frames() {
-            chunk.frames = self.pagemap.frames_at(&chunk.addresses).map_err(|error| self.sort(error))?;
-        }
-        let folios = eyes.folio_pages(&chunk.frames);
-        let frames = chunk.frames.iter().zip(folios);
+        let frames = match eyes.wants_frames() {
+            true => self.pagemap.frames_at(&chunk.addresses).map_err(|error| self.sort(error))?,
+            false => vec![0; count],
+        };
+        let folios = eyes.folio_pages(&frames);
+        let frames = frames.iter().zip(folios);
         let entries = chunk.entries.iter().zip(&chunk.addresses);
         for (((entry, address), (frame, pages)), (node, resident)) in entries.zip(frames).zip(nodes) {
             let area = &mut found[entry.area];
@@ -305,21 +304,25 @@ impl Walk {
         }
         chunk.entries.clear();
         chunk.addresses.clear();
-        chunk.frames.clear();
         Ok(())
     }
 
     /// What one entry for many pages stands for in this mapping: a transparent huge page, or one from a pool.
     fn huge_pages(&mut self, host: &Host, index: usize, area: &Area, eyes: &mut Eyes) -> (Backing, u64) {
         let thp = (Backing::Thp, eyes.thp_bytes);
-        if area.inode == 0 || !eyes.devices.has(host, self.pid, area.device) {
+        if area.inode == 0 {
             return thp;
         }
         let known = self.pools.get(&index).copied();
-        let pool = known.unwrap_or_else(|| match peek::file_system_of(self.raw, &area.range) {
-            Ok(FileSystem::Hugetlbfs { page_bytes }) => Some(page_bytes),
-            Ok(_) => None,
-            Err(_) => self.pool_by_smaps(host, area, eyes.base_bytes),
+        let pool = known.unwrap_or_else(|| {
+            if !eyes.devices.has(host, self.pid, area.device) {
+                return None;
+            }
+            match peek::file_system_of(self.raw, &area.range) {
+                Ok(FileSystem::Hugetlbfs { page_bytes }) => Some(page_bytes),
+                Ok(_) => None,
+                Err(_) => self.pool_by_smaps(host, area, eyes.base_bytes),
+            }
         });
         self.pools.insert(index, pool);
         pool.map_or(thp, |page_bytes| (Backing::Hugetlb, page_bytes))
