@@ -13,7 +13,9 @@
 //! What a text starts or reads is done, too, where that is a script of a shell. Nothing is read here: whoever has a
 //! text looked at hands over what gives the texts of others ([`Ask`]).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use super::lex::{Document, Part, Word};
 use super::tree::{Command, Kind, List, Pipeline, Redirect, Script, parse};
@@ -166,7 +168,7 @@ struct Finder<'a> {
     environment: BTreeMap<String, Variable>,
     functions: BTreeSet<String>,
     /// What the functions do that were read by now, as text, in their order.
-    bodies: Vec<Body>,
+    bodies: Vec<Rc<Body>>,
     /// Those that were called, and those that are being run.
     called: BTreeSet<String>,
     running: Vec<String>,
@@ -210,6 +212,8 @@ struct Finder<'a> {
     ground: usize,
     /// How often a variable was looked up.
     looks: std::cell::Cell<usize>,
+    /// The variables that are being put in, each into the one before.
+    filling: std::cell::RefCell<Vec<String>>,
     /// How often a function was run.
     calls: usize,
     /// Here-documents of the text that is looked at.
@@ -286,7 +290,10 @@ impl Finder<'_> {
             return;
         }
         self.depth += 1;
-        let text = text.replace("\r\n", "\n");
+        let text = match text.contains('\r') {
+            true => Cow::Owned(text.replace("\r\n", "\n")),
+            false => Cow::Borrowed(text),
+        };
         let script = parse(&text);
         let documents = std::mem::replace(&mut self.documents, documents_of(&script));
         self.gather(&script.list);
@@ -472,7 +479,7 @@ impl Finder<'_> {
                 let offset = self.at.offset.map(|offset| offset + body.line - 1);
                 let at = Spot { offset, ..self.at.clone() };
                 self.changes += 1;
-                self.bodies.push(Body { name: (*name).to_owned(), text: body.raw.to_owned(), at });
+                self.bodies.push(Rc::new(Body { name: (*name).to_owned(), text: body.raw.to_owned(), at }));
                 return String::new();
             }
             Kind::Test(words) => {

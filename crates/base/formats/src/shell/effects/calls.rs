@@ -6,6 +6,8 @@
 //! counts, which it does for what is written to the kernel, nor where the call before changed anything, or was not
 //! followed to its end.
 
+use std::rc::Rc;
+
 use super::branches::Stand;
 use super::{BYTES_OF_A_WORD, CALL_BYTES, CALLS_MAX, DEPTH_MAX, Finder, documents_of};
 use crate::shell::tree::parse;
@@ -35,7 +37,7 @@ impl Finder<'_> {
         if let Some(is_open) = self.done.get(&state) {
             return self.opens(*is_open, index);
         }
-        let body = self.bodies[index].clone();
+        let body = Rc::clone(&self.bodies[index]);
         if self.running.len() >= DEPTH_MAX || self.calls >= CALLS_MAX {
             return self.left_out();
         }
@@ -45,7 +47,7 @@ impl Finder<'_> {
         self.calls += 1 + body.text.len() / CALL_BYTES;
         let (unsettled, at_exit) = (self.unsettled.get(), self.at_exit.clone());
         self.running.push(name.to_owned());
-        let at = std::mem::replace(&mut self.at, body.at);
+        let at = std::mem::replace(&mut self.at, body.at.clone());
         let was_open = std::mem::take(&mut self.is_open);
         let script = parse(&body.text);
         let documents = std::mem::replace(&mut self.documents, documents_of(&script));

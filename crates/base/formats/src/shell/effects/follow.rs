@@ -18,7 +18,6 @@ pub(super) struct Spot {
 }
 
 /// What a function does, as text, and where that stands.
-#[derive(Clone)]
 pub(super) struct Body {
     pub(super) name: String,
     pub(super) text: String,

@@ -831,3 +831,26 @@ fn the_work_grows_with_the_words_and_has_an_end() {
     assert!(many >= one + 16, "what is written counts as well: {one} and {many}");
     assert!(work(&"true a b c\n".repeat(10_000), Some(500)) < 1000 + 120_000 / 64);
 }
+
+/// Lists that are made of each other, as `hdparm-functions` of Debian has them: a plan took 4 ms for one of them.
+#[test]
+fn lists_that_grow_by_themselves_are_put_in_a_few_times() {
+    let text = "options=/proc/sys/vm/swappiness\n\
+                for one in $options; do new=\"$new $one\"; done\n\
+                options=\"$new $more $options\"; more=\"$options $new $more\"\n\
+                for one in $options $more $new; do echo 1 > $one; done\n\
+                all=/proc/sys/vm/stat_interval; all=\"$all /proc/sys/vm/laptop_mode\"\n\
+                for each in $all; do echo 2 > $each; done";
+    let mut finder = Finder::default();
+    finder.text(text);
+    let looks = finder.looks.get();
+    assert!(looks < 1000, "{looks} looks");
+    let effects = finder.finish();
+    for path in ["swappiness", "stat_interval", "laptop_mode"] {
+        let is_told = |effect: &Effect| match &effect.what {
+            What::File(at) | What::Named(at) => at.contains(path),
+            _ => false,
+        };
+        assert!(effects.iter().any(is_told), "{path}: {effects:?}");
+    }
+}

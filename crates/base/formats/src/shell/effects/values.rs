@@ -7,6 +7,9 @@ use crate::shell::tree::{Kind, List};
 /// What one word may come to: more is not followed.
 pub(super) const VALUES_MAX: usize = 256;
 
+/// How often a variable is put into itself.
+const TURNS_MAX: usize = 1;
+
 /// Bytes of a word with its variables put in.
 const VALUE_MAX: usize = 4096;
 
@@ -165,23 +168,32 @@ impl Finder<'_> {
         let looks = self.looks.get();
         self.looks.set(looks + 1);
         let known = self.variables.get(name).or_else(|| self.environment.get(name));
-        let Some(variable) = known.filter(|_| depth < DEPTH_MAX && looks < LOOKS_MAX) else {
+        let is_looked_into = depth < DEPTH_MAX && looks < LOOKS_MAX && !self.is_turning(name);
+        let Some(variable) = known.filter(|_| is_looked_into) else {
             let own = [("HOME", "/root"), ("TMPDIR", "/tmp")].into_iter().find(|(own, _)| *own == name);
             return own.map_or_else(Filled::unknown, |(_, folder)| Filled {
                 values: vec![folder.to_owned()],
                 is_sure: true,
             });
         };
+        self.filling.borrow_mut().push(name.to_owned());
         let mut all = Filled { values: Vec::new(), is_sure: variable.times == 1 && !variable.is_open };
         for parts in variable.values.iter().take(VALUES_MAX) {
             let filled = self.filled(parts, depth + 1);
             all.is_sure &= filled.is_sure;
             all.values.extend(filled.values);
         }
+        self.filling.borrow_mut().pop();
         if variable.is_open {
             all.values.push("*".to_owned());
         }
         if all.values.is_empty() { Filled::unknown() } else { all }
+    }
+
+    /// Whether a variable is being put into itself (`all="$all $one"`) once more: what it is after one turn it is after
+    /// all of them, but longer, and lists that are made of each other would be followed thousands of times.
+    fn is_turning(&self, name: &str) -> bool {
+        self.filling.borrow().iter().filter(|other| *other == name).count() > TURNS_MAX
     }
 
     /// `${name:-default}`: the default of what the text sets nowhere else. What a script is given by its caller (`$1`)
