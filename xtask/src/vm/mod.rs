@@ -32,6 +32,9 @@ pub struct Options {
     /// Boot every shape on every kernel, not only the usual one
     #[arg(long)]
     pub full: bool,
+    /// Boot only guests of this shape: 2n-cxl (the usual one), 1n, 2n or 4n
+    #[arg(long, value_name = "NAME", conflicts_with = "full")]
+    pub shape: Option<String>,
     /// Boot only this kernel (6.1 or 6.12); may be given several times
     #[arg(long = "kernel", value_name = "VERSION")]
     pub kernels: Vec<String>,
@@ -39,10 +42,10 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
     /// Boot only the guest with real servers: minutes of its own, so that of the others only --full boots it too
-    #[arg(long, conflicts_with_all = ["full", "record"])]
+    #[arg(long, conflicts_with_all = ["full", "record", "shape"])]
     pub servers: bool,
     /// Reboot a Debian that its loader starts from a disk instead: slow, and not a part of ci
-    #[arg(long, conflicts_with_all = ["full", "kernels", "record", "servers"])]
+    #[arg(long, conflicts_with_all = ["full", "kernels", "record", "servers", "shape"])]
     pub disk: bool,
     /// Begin the guest with a disk at this stage: cut-N (the power cut of that number), once, arms, left, third,
     /// services, knobs, units or parts; bls-persist (GRUB with entries) or efi-persist (systemd-boot); newer-units,
@@ -97,12 +100,23 @@ pub fn run(options: &Options) -> Result<Tally> {
 fn boot_shapes(options: &Options, kernels: &[Kernel], programs: &Programs, folder: &Path) -> Result<Tally> {
     let packed: Vec<PathBuf> =
         kernels.iter().map(|kernel| programs.pack(kernel, folder, None)).collect::<Result<_>>()?;
-    let others = if options.full { shape::OTHERS } else { &[] };
+    let all = || std::iter::once(&shape::USUAL).chain(shape::OTHERS);
+    let shapes: Vec<&shape::Shape> = match &options.shape {
+        Some(name) => all().filter(|shape| shape.name == name).collect(),
+        None => all().take(if options.full { usize::MAX } else { 1 }).collect(),
+    };
+    ensure!(!shapes.is_empty(), "no guest has that shape: 2n-cxl, 1n, 2n, 4n");
     let record = options.record.is_some();
     let mut boots = Vec::new();
     for (kernel, initramfs) in kernels.iter().zip(&packed) {
-        let shapes = std::iter::once(&shape::USUAL).chain(others);
-        boots.extend(shapes.map(|shape| Boot { kernel, shape, initramfs, folder, record, only: None }));
+        boots.extend(shapes.iter().map(|shape| Boot {
+            kernel,
+            shape,
+            initramfs,
+            folder,
+            record,
+            only: None,
+        }));
     }
     run_side_by_side(&boots, |boot| options.record.as_ref().map_or(Ok(()), |into| unpack(boot, into)))
 }

@@ -203,6 +203,11 @@ impl Eyes {
         fresh.count() as u64
     }
 
+    /// Whether the kernel is asked for the nodes of pages.
+    pub(crate) fn asks_for_nodes(&self) -> bool {
+        self.sole_node.is_none()
+    }
+
     /// The nodes of `count` pages, by `ask`; where only one node has memory nobody is asked.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use rustix::process::Pid;
 
 use super::eyes::{Eyes, told};
 use super::join::{Piece, join};
+use super::object::{NodeOf, node_of};
 use super::shared::Objects;
 use super::{AreaPages, CELLS, CUT_BYTES_MIN, SeenBy};
 use crate::maps::{Area, parse_maps};
@@ -265,7 +266,10 @@ impl Walk {
     ) -> Result<(), Blocked> {
         let count = chunk.entries.len();
         let nodes = eyes.nodes_of(|| pages_at(Some(self.raw), &chunk.addresses), count);
-        let nodes = nodes.map_err(|error| self.sort(error))?;
+        let mut nodes = nodes.map_err(|error| self.sort(error))?;
+        if !eyes.asks_for_nodes() {
+            self.leave_out_zeroes(chunk, &mut nodes)?;
+        }
         let frames = match eyes.wants_frames() {
             true => self.pagemap.frames_at(&chunk.addresses).map_err(|error| self.sort(error))?,
             false => vec![0; count],
@@ -304,6 +308,31 @@ impl Walk {
         }
         chunk.entries.clear();
         chunk.addresses.clear();
+        Ok(())
+    }
+
+    /// The huge page of zeroes is no page of this process. Kernels before 6.16 tell it as any huge page (PAGE_IS_PFNZERO
+    /// of pagemap_thp_category in fs/proc/task_mmu.c), and move_pages tells it apart, which on a machine of one node is
+    /// asked for nothing else.
+    fn leave_out_zeroes(&self, chunk: &Chunk, nodes: &mut [NodeOf]) -> Result<(), Blocked> {
+        let is_asked = |entry: &Entry| !entry.of_file && matches!(entry.huge, Some((Backing::Thp, _)));
+        let entries = chunk.entries.iter().zip(&chunk.addresses).zip(nodes);
+        let (addresses, nodes): (Vec<usize>, Vec<&mut NodeOf>) = entries
+            .filter(|((entry, _), _)| is_asked(entry))
+            .map(|((_, address), node)| (*address, node))
+            .unzip();
+        if addresses.is_empty() {
+            return Ok(());
+        }
+        let told = match pages_at(Some(self.raw), &addresses) {
+            Ok(told) => told,
+            // A container may forbid the call. The page of zeroes counts then.
+            Err(error) if matches!(error.errno(), Some(Errno::PERM | Errno::NOSYS)) => return Ok(()),
+            Err(error) => return Err(self.sort(error)),
+        };
+        for (node, at) in nodes.into_iter().zip(told) {
+            node.1 = node_of(at).1;
+        }
         Ok(())
     }
 
