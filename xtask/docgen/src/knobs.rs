@@ -83,7 +83,9 @@ fn held_against(bound: Bound) -> String {
         Bound::Unwritten => {
             "the memory; what its twin gives now, of the memory that is available, is not raised without `--allow-knob`"
         }
-        Bound::UnwrittenShare => "to raise it above 40 needs `--allow durability`",
+        Bound::UnwrittenShare => {
+            "to raise it above 40, or above the bytes of its twin that are in force, needs `--allow durability`"
+        }
         Bound::Promises => "in mode 2 of `vm.overcommit_memory`: what is promised already, and a tenth more",
         Bound::Kept => "of all units together: what memory can give besides the reserve of the host",
         Bound::Surplus => "what memory can give besides the reserve of the host",

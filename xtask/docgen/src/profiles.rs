@@ -54,7 +54,8 @@ wanted.
   not asked for again; `total_bytes` counts them; `--exclude` leaves the pool as it is.
 - An amount that may wait to be written (`vm.dirty_bytes`, `vm.dirty_background_bytes`) is not written where the share
   in force comes to less at this moment, as on a small guest: it is to bound that, and not to raise it. `--allow-knob`
-  has it nevertheless.
+  has it nevertheless. Nor is a share (`vm.dirty_ratio`, `vm.dirty_background_ratio`) where an amount is in force that
+  is less: somebody wanted it, and the kernel drops it with the write. `--allow durability` has it nevertheless.
 - A case that can never count, since one before it without `needs` takes all its places, is refused, and so is `only`
   for a knob that has one place, and a case whose `needs` no host meets together.
 - `only` means the places of a knob whose disk, card or CPU its pattern (`*`, `?`, `[0-3]`) matches. Where this host has

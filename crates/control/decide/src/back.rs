@@ -1,6 +1,8 @@
 //! What goes back with entries, as steps that a plan is held against, and in which order.
 
-use planish_model::{Catalogue, EntryStep, Observation, Original, Part, Step, Undo, Verdict, VerdictKind};
+use planish_model::{
+    Catalogue, Entry, EntryStep, Observation, Original, Part, Step, Undo, Verdict, VerdictKind,
+};
 
 use crate::order;
 
@@ -26,6 +28,18 @@ pub fn going_back<'a>(
         back.push(Step { part: Some(Part::Back), ..step });
     }
     back
+}
+
+/// What a place showed before open entries, oldest first, set it; what it shows `now` where that is none of theirs.
+pub(crate) fn before_ours<'a>(open: &'a [Entry], place: &str, now: &'a str) -> &'a str {
+    let steps = || open.iter().filter(|entry| entry.is_open()).flat_map(|entry| &entry.steps);
+    let mut own =
+        steps().filter(|step| step.place == place && !step.is_undone() && step.undo == Undo::Restore);
+    let is_ours = own.next_back().is_some_and(|newest| newest.wanted.trim() == now.trim());
+    let mut originals = steps().flat_map(|step| &step.originals);
+    let oldest =
+        originals.find(|original| original.place == place && original.is_of_setting()).filter(|_| is_ours);
+    oldest.map_or(now, |original| &original.value)
 }
 
 /// The order in which the steps of an entry are taken back, by their indices: the last one first, save that what bounds

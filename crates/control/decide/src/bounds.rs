@@ -4,10 +4,12 @@
 //! All steps of a plan are looked at together, since the mode of one row decides what the number of another means.
 
 use planish_model::mounts::is_option;
-use planish_model::{Bound, Catalogue, Class, Knob, KnobId, Observation, Part, Step, place, units::bytes};
+use planish_model::{
+    Bound, Catalogue, Class, Entry, Knob, KnobId, Observation, Part, Step, place, units::bytes,
+};
 
 use crate::budget::Budget;
-use crate::{against, files, mounts};
+use crate::{against, back, files, mounts};
 
 /// `vm.min_free_kbytes` above this part of memory is refused. The kernel's own choice is below one percent on all but
 /// the smallest machines (`mm/page_alloc.c`, `calculate_min_free_kbytes`), and huge pages on them want a few.
@@ -171,7 +173,7 @@ fn longer_wake_up(now: &str, wanted: &str) -> Option<(Class, String)> {
 /// beyond all memory is no such case, and is refused.
 ///
 /// The kernel takes the share of what is free or in the page cache (`global_dirtyable_memory` of
-/// `mm/page-writeback.c`), which is about what it calls available.
+/// `mm/page-writeback.c`), which is about what it calls available. The other way round: [`ends_amount`].
 pub(crate) fn is_less_now(knob: &Knob, observation: &Observation, now: &str, wanted: &str) -> Option<String> {
     let twin =
         knob.twin.as_ref().filter(|_| knob.bound == Some(Bound::Unwritten) && number(now) == Some(0))?;
@@ -186,6 +188,34 @@ pub(crate) fn is_less_now(knob: &Knob, observation: &Observation, now: &str, wan
             "not needed: {twin} is {share} %, which is {most} of the {available} available, and {wanted} would raise \
              that: --allow-knob {id} to have it so"
         )
+    })
+}
+
+/// Why a share of memory needs more than its class says: an amount is in force, which nobody's default is, and what may
+/// wait to be written would come to more than somebody wanted. The kernel drops the amount with the write. One that
+/// open entries set counts as what was there before them.
+pub(crate) fn ends_amount(
+    knob: &Knob,
+    observation: &Observation,
+    open: &[Entry],
+    wanted: &str,
+) -> Option<(Class, String)> {
+    let twin = knob.twin.as_ref().filter(|_| knob.bound == Some(Bound::UnwrittenShare))?;
+    let there = observation.knobs.get(twin)?.first()?;
+    let now = there.value.as_deref()?;
+    let amount = number(back::before_ours(open, &there.place, now)).filter(|amount| *amount > 0)?;
+    let (available, wanted) = (observation.host.available_bytes, number(wanted)?);
+    // Of memory that nobody knows it may be more as well.
+    let most = (available > 0).then(|| part(available, wanted, 100));
+    most.is_none_or(|most| most > amount).then(|| {
+        let comes_to = most
+            .map_or_else(String::new, |most| format!(", {} of the {} available", bytes(most), bytes(available)));
+        let reason = format!(
+            "{twin} is {} by somebody's word, and would go for {wanted} %{comes_to}, so that a power cut loses more: \
+             --allow durability",
+            bytes(amount)
+        );
+        (Class::Durability, reason)
     })
 }
 

@@ -405,7 +405,9 @@ impl<'a> Draft<'a> {
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
         let unsure = unsure.map(|reason| (Class::Availability, reason));
-        let unsafe_way = unsure.or_else(|| bounds::unsafe_way(knob.bound, &now, &word));
+        let unsafe_way = unsure
+            .or_else(|| bounds::unsafe_way(knob.bound, &now, &word))
+            .or_else(|| bounds::ends_amount(knob, self.observation, self.open, &word));
         if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !self.allows(knob, *class)) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             return self.skip_refused(knob, &reading.place, wanted, verdict);

@@ -4,11 +4,12 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 use planish_model::{
-    Case, Catalogue, Class, Conditions, Demand, PoolReading, Profile, Reading, VerdictKind, Want,
+    Case, Catalogue, Class, Conditions, Demand, Original, PoolReading, Profile, Reading, Undo, VerdictKind,
+    Want,
 };
 
 use super::*;
-use crate::testing::{observation, pool, profile, reading};
+use crate::testing::{entry_holding, observation, pool, profile, reading};
 use crate::{Options, plan};
 
 mod kernel;
@@ -753,6 +754,68 @@ fn an_amount_to_be_written_raises_no_share_that_is_in_force() {
     assert_eq!(made(0, ["0", "20"], &none).steps.len(), 1, "nobody knows how much is available");
     let named = Options { allow_knobs: vec![KnobId::new("vm.dirty_bytes")], ..Options::default() };
     assert_eq!(made(686 << 20, ["0", "20"], &named).steps.len(), 1, "whoever names it gets it");
+}
+
+/// `throughput` lets 40 % wait to be written, and an admin bounded it by 256 MiB.
+#[test]
+fn a_share_to_be_written_ends_no_smaller_amount_of_somebody() {
+    let catalogue = Catalogue::embedded().expect("sound");
+    for (amount_id, share_id) in
+        [("vm.dirty_bytes", "vm.dirty_ratio"), ("vm.dirty_background_bytes", "vm.dirty_background_ratio")]
+    {
+        let on = |available: u64, amount: &str, open: &[Entry], options: &Options| {
+            let mut observation = host();
+            observation.host.available_bytes = available;
+            for (id, value) in [(amount_id, amount), (share_id, "0")] {
+                let place = catalogue.knob(&KnobId::new(id)).expect("a row").path.clone();
+                observation.knobs.insert(KnobId::new(id), vec![reading(&place, value)]);
+            }
+            let highest = KnobId::new("vm.dirty_ratio");
+            if share_id != highest.as_str() {
+                // Its highest is no less.
+                observation.knobs.get_mut(&highest).expect("is there")[0].value = Some("100".to_owned());
+            }
+            plan(&catalogue, &observation, &profile(&[(share_id, Want::Int(40))]), open, options)
+                .expect("known knobs")
+        };
+        let made = |available: u64, amount: &str, options: &Options| on(available, amount, &[], options);
+        let none = Options::default();
+        let refused = made(12 << 30, "268435456", &none);
+        let [row] = refused.skipped.as_slice() else { panic!("{refused:?}") };
+        assert!(refused.steps.is_empty() && row.verdict.verdict == VerdictKind::Blocked, "{row:?}");
+        assert_eq!(
+            row.verdict.reason,
+            format!(
+                "{amount_id} is 256 MiB by somebody's word, and would go for 40 %, 4.8 GiB of the 12 GiB available, \
+                 so that a power cut loses more: --allow durability"
+            )
+        );
+        assert_eq!(made(10 << 30, "4294967296", &none).steps.len(), 1, "it is as much");
+        assert_eq!(made(10 << 30, "4294967295", &none).steps.len(), 0, "it is less");
+        assert_eq!(made(0, "268435456", &none).steps.len(), 0, "nobody knows how much is available");
+        let durability = Options { allow_classes: vec![Class::Durability], ..Options::default() };
+        assert_eq!(made(12 << 30, "268435456", &durability).steps.len(), 1);
+        let named = Options { allow_knobs: vec![KnobId::new(share_id)], ..Options::default() };
+        assert_eq!(made(12 << 30, "268435456", &named).steps.len(), 1, "whoever names it gets it");
+        let knob = catalogue.knob(&KnobId::new(amount_id)).expect("a row");
+        for (before, now, steps) in
+            [("0", "268435456", 1), ("1073741824", "268435456", 0), ("0", "268435457", 0)]
+        {
+            let mut entry = entry_holding("mine", &knob.path, 0);
+            let [step] = entry.steps.as_mut_slice() else { unreachable!() };
+            (step.undo, step.wanted) = (Undo::Restore, "268435456".to_owned());
+            step.originals = vec![Original {
+                knob: knob.id.clone(),
+                place: knob.path.clone(),
+                r#type: knob.r#type.clone(),
+                value: before.to_owned(),
+                coupling: None,
+                over: None,
+            }];
+            let made = on(12 << 30, now, &[entry], &none);
+            assert_eq!(made.steps.len(), steps, "{before} before an entry of ours, {now} now: {made:?}");
+        }
+    }
 }
 
 #[test]
