@@ -217,7 +217,10 @@ fn take_out(step: &EntryStep, id: EntryId, known: &[Entry], force: bool, sink: &
     let without_tag = |text: String| without_tag(format, &text, original, (&step.wanted, id)).unwrap_or(text);
     let bare = without_tag(now.clone());
     let as_before = original == Some(bare.as_str());
-    let ours = is_there(format, &now, step);
+    // Behind a kill nobody knows whether they were put in: what others put in since may be the same words.
+    let beside_others = || without_others(format, &now, (&step.place, id), known);
+    let ours =
+        is_there(format, &now, step) && (step.outcome.is_some() || is_there(format, &beside_others(), step));
     let without = ours.then(|| planish_boot::remove_tagged(format, &now, &step.wanted, id.0)).flatten();
     let mut makes_menu = true;
     let target = match without.map(without_tag) {
@@ -270,7 +273,9 @@ fn without_others(format: Format, text: &str, (place, id): (&str, EntryId), know
     let steps = others.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
     let in_file = |step: &EntryStep| step.undo == Undo::Edit && step.place == place && !step.is_undone();
     steps.filter(|(_, step)| in_file(step)).fold(text.to_owned(), |text, (id, step)| {
-        planish_boot::remove_tagged(format, &text, &step.wanted, id.0).unwrap_or(text)
+        let is_there = is_there(format, &text, step);
+        let without = is_there.then(|| planish_boot::remove_tagged(format, &text, &step.wanted, id.0));
+        without.flatten().unwrap_or(text)
     })
 }
 

@@ -355,6 +355,28 @@ fn a_derived_value_that_was_handed_over_is_no_original_of_the_next_entry() {
     live_and_undo(&tree, &start, &life).expect("the start");
 }
 
+/// An entry that was killed while files were given its arguments goes from under one that gives the same ones: it took
+/// a part of the other one's, which were left to somebody then.
+#[test]
+fn arguments_of_a_killed_entry_go_from_under_another_one() {
+    let orders = [(5, 7, 1), (5, 7, 2), (7, 5, 1), (7, 5, 2), (6, 7, 1), (5, 5, 1)];
+    for (name, make) in boot::all() {
+        for (number, (killed, whole, first)) in orders.into_iter().enumerate() {
+            for at in 0..12 {
+                let when = MOMENTS[(at + number) % MOMENTS.len()];
+                let tree = make();
+                tree.reboot(&tree.snapshot());
+                let start = tree.snapshot();
+                let life =
+                    [Event::KilledPersist(killed, at, when), Event::Persist(whole), Event::Undo(Some(first))];
+                if let Err(error) = live_and_undo(&tree, &start, &life) {
+                    panic!("{name}, {killed} killed {when:?} operation {at}, {whole}, undo {first}: {error}");
+                }
+            }
+        }
+    }
+}
+
 /// Nobody saw what the kernel derived for an entry that was killed and goes from under another: force brings it back.
 #[test]
 fn a_derived_value_of_a_killed_entry_that_was_handed_over_is_told_and_forced() {
