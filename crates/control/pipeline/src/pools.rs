@@ -7,6 +7,8 @@ use planish_act::stack::Claim;
 use planish_host::Host;
 use planish_model::{Entry, EntryId, EntryStep, Outcome, PoolGoing, PoolUse, Undo, page_pool};
 
+use crate::transition;
+
 /// The pools of entries that hold pages, oldest entry first.
 ///
 /// What is idle is nobody's by name, so that it counts as the newest entry's.
@@ -122,7 +124,7 @@ pub(crate) fn claim(
 /// That is so while all pools of its size are page for page what they were then, and what entries hold there. Where
 /// they come to exactly what the line gives, nobody can tell, nor where they had come to it when an entry behind this
 /// one raised a pool: whoever loaded it then changed nothing. To be asked before an undo writes any pool: it may come
-/// to that number on its way, as the raise of an entry does that takes its place.
+/// to that number on its way, as the raise of an entry does that takes its place. Not where that rested for a confirm.
 pub(crate) fn is_as_before(
     host: &Host,
     (id, step): (EntryId, &EntryStep),
@@ -133,7 +135,10 @@ pub(crate) fn is_as_before(
     let Some(given) = step.line else { return false };
     let is_same = line_of_others(host, &step.place).is_some_and(|(now, _)| now == given);
     let newer = || known.iter().filter(|entry| entry.id > id);
-    let is_on_its_way = step.undone.is_none() && newer().any(|entry| entry.instead_of == Some(id));
+    let rested = |heir: &Entry| heir.confirm_by.is_some() || heir.wait_end.is_some();
+    let raises = |heir: &Entry| of_size(step, std::slice::from_ref(heir)).next().is_some();
+    let heir = transition::heir(id, known).filter(|heir| step.undone.is_none() && !rested(heir));
+    let is_on_its_way = heir.is_some_and(raises);
     if !is_same || (!is_on_its_way && all_there(step, read) == given) {
         return false;
     }

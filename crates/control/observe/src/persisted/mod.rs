@@ -119,7 +119,7 @@ pub(crate) fn read(
     };
     let (rules, (mut settings, tmpfiles, of_sysctl, held, mounted)) = beside(of_rules, of_others);
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
-    settings.extend(tmpfiles.settings);
+    settings.extend(tmpfiles.passed_by.into_iter().chain(tmpfiles.settings));
     settings.extend(of_sysctl.settings);
     settings.extend(rules.settings);
     settings.extend(held.into_iter().chain(mounted));

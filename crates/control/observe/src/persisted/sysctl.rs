@@ -102,9 +102,10 @@ pub fn pages_for_all_nodes(host: &Host, whole: &str) -> Option<(u64, String)> {
     [given(true), given(false)].into_iter().flatten().max_by_key(|(pages, _)| *pages)
 }
 
-/// A number of pages as the kernel reads it (`proc_doulongvec_minmax`): `0x` is hexadecimal, and `0` octal.
+/// A number of pages as the kernel reads it (`proc_doulongvec_minmax`): `0x` is hexadecimal, and `0` octal. What stands
+/// behind a blank is not looked at, as it is the only number there (`proc_get_long`).
 pub(super) fn pages(text: &str) -> Option<u64> {
-    let (digits, radix) = match text.trim() {
+    let (digits, radix) = match text.split_whitespace().next()? {
         text if text.starts_with("0x") || text.starts_with("0X") => (&text[2..], 16),
         text if text.starts_with('0') => (text, 8),
         text => (text, 10),

@@ -26,6 +26,8 @@ const FOLDERS: [&str; 5] = [
 
 /// What the lines of a host will do at its next boot.
 pub(crate) struct Tmpfiles {
+    /// Those of lines that an earlier one of the same path takes out, the first one last.
+    pub(super) passed_by: Vec<Setting>,
     /// The values that are written.
     pub(super) settings: Vec<Setting>,
     /// What may be set besides: as `sysctl::of_this_boot` has it, and what a credential holds where there is one.
@@ -45,11 +47,12 @@ impl Tmpfiles {
                 (false, false) => plain.add(line),
             }
         }
-        let in_order = plain.0.into_iter().chain(wild.0).flatten();
-        Self {
-            settings: in_order.flat_map(Line::settings).collect(),
-            undecided: undecided.into_iter().flat_map(Line::settings).collect(),
+        let (mut passed_by, mut settings) = (Vec::new(), Vec::new());
+        for path in plain.0.into_iter().chain(wild.0) {
+            passed_by.extend(path.passed_by.into_iter().rev().flat_map(Line::settings));
+            settings.extend(path.counting.into_iter().flat_map(Line::settings));
         }
+        Self { passed_by, settings, undecided: undecided.into_iter().flat_map(Line::settings).collect() }
     }
 }
 
@@ -60,19 +63,28 @@ fn of_kept_files(host: &Host) -> Vec<Line> {
     texts.flat_map(|(file, text)| parse(&text, &file)).collect()
 }
 
-/// The lines that count, by path, in the order in which the paths came up.
+/// The lines of each path, in the order in which the paths came up.
 #[derive(Default)]
-struct Kept(Vec<Vec<Line>>, HashMap<String, usize>);
+struct Kept(Vec<OfPath>, HashMap<String, usize>);
+
+/// The lines of one path.
+#[derive(Default)]
+struct OfPath {
+    /// Those behind the first one, which do not count: systemd passes them by.
+    passed_by: Vec<Line>,
+    counting: Vec<Line>,
+}
 
 impl Kept {
     fn add(&mut self, line: Line) {
         let at = *self.1.entry(line.path.clone()).or_insert(self.0.len());
-        match self.0.get_mut(at) {
-            None => self.0.push(vec![line]),
-            // All of them append where the first one does: another one behind it does not count.
-            Some(before) if line.appends && before[0].appends => before.push(line),
-            Some(_) => {}
+        if at == self.0.len() {
+            self.0.push(OfPath::default());
         }
+        let OfPath { passed_by, counting } = &mut self.0[at];
+        // All of them append where the first one does: another one behind it does not count.
+        let counts = counting.first().is_none_or(|first| line.appends && first.appends);
+        if counts { counting.push(line) } else { passed_by.push(line) }
     }
 }
 

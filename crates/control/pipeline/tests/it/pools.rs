@@ -623,6 +623,42 @@ fn a_line_that_one_entry_came_to_keeps_what_it_gives_behind_another_one() {
     }
 }
 
+/// An heir that raises no pool of the size comes to no number on its way, nor does one that was taken back; and one that
+/// waits for a confirm rests where its raise came to.
+#[test]
+fn an_heir_hides_no_number_that_pools_have_come_to() {
+    let calm = profile("b", &[("vm.swappiness", Want::Int(7))]);
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..ApplyOptions::default() };
+    let come_to_it = |others: [u64; 2], line: u64| {
+        let tree = Tree::new();
+        set(&tree, others);
+        write_line(&tree, line);
+        apply_here(&tree, &of_pool("a", 0, 16));
+        tree
+    };
+    // It has no pool.
+    let tree = come_to_it([5, 5], 26);
+    instead_of(&tree, &calm, 1, &ApplyOptions::default());
+    assert_eq!(sizes(&tree), [21, 5]);
+    // It was taken back before its confirm.
+    let tree = come_to_it([5, 5], 26);
+    let session = crate::watch::without_watcher(&tree);
+    let asked = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+    apply(&session, &plan(&session, &calm, &asked).expect("a plan"), &on_trial).expect("applied");
+    undo(&session, Target::Entry(EntryId(2)), false).expect("undone");
+    let undone = undo(&session, Target::Entry(EntryId(1)), false).expect("undone");
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, [21, 5]), "{undone:#?}");
+    // The line gives what its raise rests at until the confirm.
+    let tree = come_to_it([5, 5], 34);
+    let session = crate::watch::without_watcher(&tree);
+    let plan = plan(&session, &of_pool("b", 0, 24), &asked).expect("a plan");
+    apply(&session, &plan, &on_trial).expect("applied");
+    assert_eq!(sizes(&tree).iter().sum::<u64>(), 34);
+    planish_pipeline::confirm(&session).expect("confirmed");
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree).iter().sum::<u64>()), (Exit::Findings, 34), "{undone:#?}");
+}
+
 /// As an update of a package takes the file of a line away for a moment.
 #[test]
 fn pages_that_change_hands_while_a_line_is_away_are_left_to_it() {
@@ -729,9 +765,37 @@ fn a_line_of_ours_that_outlives_one_of_others_is_told() {
 }
 
 /// The kernel reads a number of sysctl by its first characters.
+/// Of one path systemd takes the first line alone, and our file is read before those whose names begin with a letter.
+#[test]
+fn lines_of_others_behind_ours_are_in_ours() {
+    const BEHIND: &str = "/etc/tmpfiles.d/hugepages.conf";
+    let of_others = |pages: u64| format!("w {} - - - - {pages}\n", pool(0));
+    let source = of_pool("a", 0, 16);
+    let is_well = |tree: &Tree| check(&tree.session(), Some(&source)).expect("checked").exit == Exit::Done;
+    let persist = |tree: &Tree| {
+        let plan = plan_of(&tree.session(), &source);
+        apply(&tree.session(), &plan, &PERSIST).expect("applied").exit
+    };
+    let tree = Tree::new();
+    set(&tree, [20, 0]);
+    tree.put(BEHIND, &of_others(20));
+    assert_eq!(persist(&tree), Exit::Done);
+    assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 36") && is_well(&tree));
+    // One that comes later is told, and the same apply makes room for it.
+    let tree = Tree::new();
+    set(&tree, [0, 0]);
+    assert_eq!(persist(&tree), Exit::Done);
+    // The command line gives three of them.
+    assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 19"), "{}", tree.get(TMPFILES_FILE));
+    tree.put(BEHIND, &of_others(20));
+    assert!(!is_well(&tree));
+    persist(&tree);
+    assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 36"), "{}", tree.get(TMPFILES_FILE));
+}
+
 #[test]
 fn a_line_of_others_counts_whatever_its_number_is_written_in() {
-    for text in ["0x28", "050", "40"] {
+    for text in ["0x28", "050", "40", "40 # of the database"] {
         let tree = Tree::new();
         set(&tree, [0, 0]);
         tree.put(LINE, &format!("vm.nr_hugepages = {text}\n"));
