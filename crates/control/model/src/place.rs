@@ -366,7 +366,11 @@ pub const HOLDS: &str = " hold cpu-dma-latency ";
 #[must_use]
 pub fn of_line(line: &str) -> Option<(String, String)> {
     let literal = |text: &str| text.replace("%%", "%").replace("\\\\", "\\");
-    if let Some((path, value)) = line.strip_prefix("w ").and_then(|rest| rest.split_once(" - - - - ")) {
+    if let Some((path, value)) = line
+        .strip_prefix("w! ")
+        .or_else(|| line.strip_prefix("w "))
+        .and_then(|rest| rest.split_once(" - - - - "))
+    {
         return Some((literal(path), literal(value)));
     }
     if let Some((_, limit)) = line.strip_prefix("ExecStart=").and_then(|command| command.split_once(HOLDS)) {

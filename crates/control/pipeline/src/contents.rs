@@ -28,12 +28,13 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
     };
     for step in steps {
         step.wanted.lines().for_each(|line| put(line.to_owned()));
-        // A pool is for all who raised it: its line is the sum.
+        // A pool is for all who raised it: its line is the sum. It is for boots alone: packages have all lines written at
+        // their installation (`systemd-tmpfiles --create`), which would take pages that somebody has raised since.
         for PoolLine { place, pages, others } in &step.pools {
             let sum = pools.entry(place).or_default();
             *sum = sum.saturating_add(*pages);
             if *sum > 0 {
-                put(format!("w {place} - - - - {}", sum.saturating_add(*others)));
+                put(format!("w! {place} - - - - {}", sum.saturating_add(*others)));
             }
         }
     }
@@ -331,10 +332,10 @@ mod tests {
             EntryStep { pools, ..file_step("persist.tmpfiles", SYSCTL_FILE, String::new()) }
         };
         let text = |steps: &[EntryStep]| content(steps.iter()).expect("lines");
-        assert_eq!(text(&[step(10, 0), step(20, 0)]), format!("{HEAD}w {pool} - - - - 30\n"));
-        assert_eq!(text(&[step(20, 0)]), format!("{HEAD}w {pool} - - - - 20\n"));
+        assert_eq!(text(&[step(10, 0), step(20, 0)]), format!("{HEAD}w! {pool} - - - - 30\n"));
+        assert_eq!(text(&[step(20, 0)]), format!("{HEAD}w! {pool} - - - - 20\n"));
         // Of what others have there only the newest look counts: it is no page of ours.
-        assert_eq!(text(&[step(10, 7), step(20, 5)]), format!("{HEAD}w {pool} - - - - 35\n"));
+        assert_eq!(text(&[step(10, 7), step(20, 5)]), format!("{HEAD}w! {pool} - - - - 35\n"));
     }
 
     #[test]

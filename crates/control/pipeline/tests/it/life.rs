@@ -422,7 +422,7 @@ fn persisting_what_came_short_names_all_that_was_asked_for() {
     let session = at_once.session();
     apply(&session, &plan_of(&session, &everything()), &persist).expect("applied");
     let [sysctl, tmpfiles] = files.map(|file| at_once.get(file));
-    assert!(tmpfiles.contains(&format!("w {} - - - - 8\n", pool(1))), "{tmpfiles}");
+    assert!(tmpfiles.contains(&format!("w! {} - - - - 8\n", pool(1))), "{tmpfiles}");
     assert!(sysctl.contains("vm.swappiness = 10\n"), "{sysctl}");
 
     let tree = Tree::answering(&clamped);

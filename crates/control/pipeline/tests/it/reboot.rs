@@ -30,7 +30,7 @@ fn undo_one(tree: &Tree, target: Target) -> Undone {
 fn line(tree: &Tree) -> String {
     let text = tree.get(TMPFILES_FILE);
     text.lines()
-        .find_map(|line| line.strip_prefix(&format!("w {} - - - - ", pool(0))))
+        .find_map(|line| line.strip_prefix(&format!("w! {} - - - - ", pool(0))))
         .unwrap_or("")
         .to_owned()
 }

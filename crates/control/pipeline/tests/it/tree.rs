@@ -345,7 +345,7 @@ impl Tree {
 
     /// Does what a line of sysctl.d or tmpfiles.d says, where there is such a place.
     fn take_effect(&self, line: &str) {
-        let (place, value) = match line.strip_prefix("w ") {
+        let (place, value) = match line.strip_prefix("w! ").or_else(|| line.strip_prefix("w ")) {
             Some(rest) => {
                 let (place, value) = rest.split_once(" - - - - ").expect("as planish writes it");
                 (place.to_owned(), value)
