@@ -65,6 +65,14 @@ fn cpus_and_thp_are_inherited_and_the_drop_in_says_the_same() {
 }
 
 #[test]
+fn the_drop_in_of_a_program_that_ends_at_once_is_told() {
+    let words = ["run", "--verbose", "--cpus", "0", "--", "true"];
+    let told = run(words).stderr;
+    assert!(told.contains("[Service]") && told.contains("CPUAffinity=0"), "{told}");
+    assert!(!run(words.into_iter().filter(|word| *word != "--verbose")).stderr.contains("[Service]"));
+}
+
+#[test]
 fn a_heap_that_is_seen_is_told_with_its_node() {
     let (ended, report) = reported(&["--verify-after", "1"], &["sleep", "2"]);
     assert_eq!(ended.exit, 0, "{}", ended.stderr);

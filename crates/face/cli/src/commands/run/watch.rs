@@ -99,6 +99,7 @@ pub(super) fn run(
         watch.running.push(running);
     }
     watch.until_ended(listener.as_ref()).map_err(failed)?;
+    watch.tell_drop_in();
     let code =
         watch.running.iter().map(|one| one.ended().map_or(0, code)).find(|code| *code != 0).unwrap_or(0);
     watch.write(code).map_err(own)?;
@@ -324,6 +325,14 @@ impl Watch<'_> {
                 planish_report::units::count(usize::try_from(count).unwrap_or(usize::MAX), "segment")
             );
             self.tell(Message::new(planish_report::Level::Note, text));
+        }
+    }
+
+    /// Of a program that ended before a look the drop-in is told all the same, where it is asked for.
+    fn tell_drop_in(&self) {
+        let globals = &self.context.globals;
+        if globals.verbose && !globals.quiet && self.achieved.iter().all(Option::is_none) {
+            output::print_talk(&self.context.text(&self.report(), &Catalogue::default()));
         }
     }
 
