@@ -87,7 +87,7 @@ const ADDED: &[(&str, &str, &str)] = &[
 /// Doctor and check have found something, which is no failure.
 const FOUND_SOMETHING: &[i32] = &[0, 1];
 /// Runs of what takes tens of milliseconds.
-const RUNS: usize = 40;
+const RUNS: usize = 120;
 
 /// Measures every row.
 pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
