@@ -33,8 +33,8 @@ pub enum Bound {
     /// Bytes that may wait to be written: no more than the memory, and, where the twin in percent is in force, no more
     /// than that comes to now.
     Unwritten,
-    /// The same in percent: above what distributions set, and above the twin in bytes where that is in force, more of it
-    /// is lost at a power cut.
+    /// The same in percent: above what distributions set, and above the twin in bytes where that is in force, more is
+    /// lost at a power cut.
     UnwrittenShare,
     /// How much memory may be promised: more than is promised now, where promises are held to it.
     Promises,

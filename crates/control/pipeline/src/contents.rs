@@ -28,8 +28,8 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
     };
     for step in steps {
         step.wanted.lines().for_each(|line| put(line.to_owned()));
-        // A pool is for all who raised it: its line is the sum. It is for boots alone: packages have all lines written at
-        // their installation (`systemd-tmpfiles --create`), which would take pages that somebody has raised since.
+        // A pool is for all who raised it: its line is the sum. It is for boots alone: packages have all lines written
+        // at their installation (`systemd-tmpfiles --create`), which would take pages that somebody has raised since.
         for PoolLine { place, pages, others } in &step.pools {
             let sum = pools.entry(place).or_default();
             *sum = sum.saturating_add(*pages);

@@ -311,9 +311,9 @@ impl Walk {
         Ok(())
     }
 
-    /// The huge page of zeroes is no page of this process. Kernels before 6.16 tell it as any huge page (PAGE_IS_PFNZERO
-    /// of pagemap_thp_category in fs/proc/task_mmu.c), and move_pages tells it apart, which on a machine of one node is
-    /// asked for nothing else.
+    /// The huge page of zeroes is no page of this process. Kernels before 6.16 tell it as any huge page
+    /// (PAGE_IS_PFNZERO of pagemap_thp_category in fs/proc/task_mmu.c), and move_pages tells it apart, which on a
+    /// machine of one node is asked for nothing else.
     fn leave_out_zeroes(&self, chunk: &Chunk, nodes: &mut [NodeOf]) -> Result<(), Blocked> {
         let is_asked = |entry: &Entry| !entry.of_file && matches!(entry.huge, Some((Backing::Thp, _)));
         let entries = chunk.entries.iter().zip(&chunk.addresses).zip(nodes);

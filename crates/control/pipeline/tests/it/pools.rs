@@ -623,8 +623,8 @@ fn a_line_that_one_entry_came_to_keeps_what_it_gives_behind_another_one() {
     }
 }
 
-/// An heir that raises no pool of the size comes to no number on its way, nor does one that was taken back; and one that
-/// waits for a confirm rests where its raise came to.
+/// An heir that raises no pool of the size comes to no number on its way, nor does one that was taken back; and one
+/// that waits for a confirm rests where its raise came to.
 #[test]
 fn an_heir_hides_no_number_that_pools_have_come_to() {
     let calm = profile("b", &[("vm.swappiness", Want::Int(7))]);
