@@ -764,7 +764,6 @@ fn a_line_of_ours_that_outlives_one_of_others_is_told() {
     assert_eq!(state().0, DriftState::Ok, "{}", state().1);
 }
 
-/// The kernel reads a number of sysctl by its first characters.
 /// Of one path systemd takes the first line alone, and our file is read before those whose names begin with a letter.
 #[test]
 fn lines_of_others_behind_ours_are_in_ours() {
@@ -793,6 +792,7 @@ fn lines_of_others_behind_ours_are_in_ours() {
     assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 36"), "{}", tree.get(TMPFILES_FILE));
 }
 
+/// The kernel reads a number of sysctl by its first characters.
 #[test]
 fn a_line_of_others_counts_whatever_its_number_is_written_in() {
     for text in ["0x28", "050", "40", "40 # of the database"] {
