@@ -504,7 +504,17 @@ mod tests {
 
     impl Sleepers {
         fn start(count: usize) -> Self {
-            Self((0..count).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect())
+            let sleepers =
+                Self((0..count).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect());
+            // The kernel counts the pages of one that has just begun on each CPU by itself: its stat says none yet.
+            let until = Instant::now() + Duration::from_secs(20);
+            for child in &sleepers.0 {
+                while stat_of(&Host::live(), child.id()).unwrap().resident_pages == 0 {
+                    assert!(Instant::now() < until, "sleep has no memory");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            sleepers
         }
     }
 
