@@ -31,7 +31,7 @@ pub use map::{
     AreaPages, CELLS, CUT_BYTES_MIN, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who,
     is_named, join, members, names, processes_named, stat_of,
 };
-pub use maps::{Area, Kind, parse_maps};
+pub use maps::{Area, FileId, Kind, parse_maps};
 pub use numa_maps::{Placement, parse_numa_maps};
 pub use process::{Process, ResidencyError, rollup, shown_as, status, status_text};
 pub use rows::{Backings, Part, Row, Segment};

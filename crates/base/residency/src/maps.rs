@@ -38,7 +38,7 @@ pub struct Area {
     pub offset: u64,
     /// Major and minor number of the device that the file is on.
     pub device: (u32, u32),
-    /// Inode of the file; with `device` it tells which mappings are of the same segment. 0 without a file.
+    /// Inode of the file, 0 without one; [`Self::file`] tells which mappings are of the same.
     pub inode: u64,
     /// Its name: a path, `[heap]`, `[anon:...]`, `/dev/zero (deleted)`, or empty.
     pub name: String,
@@ -46,7 +46,28 @@ pub struct Area {
     pub kind: Kind,
 }
 
+/// What names the file behind a mapping, for as long as it is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    /// Major and minor number of its device.
+    pub device: (u32, u32),
+    /// Its inode there.
+    pub inode: u64,
+    /// The key of a segment of System V. Its inode is the number of the segment (`newseg` in ipc/shm.c), which is 0 for
+    /// the first one, and which another object of the kernel's own mount may have (`/dev/zero`, a memfd).
+    pub key: Option<u32>,
+}
+
 impl Area {
+    /// The file that it maps, where it is one of its own: all of the kernel's own (`anon_inode:[io_uring]`) have one
+    /// inode.
+    pub fn file(&self) -> Option<FileId> {
+        let key =
+            self.name.strip_prefix(SYSTEM_V).and_then(|rest| u32::from_str_radix(rest.get(..8)?, 16).ok());
+        let is_own = (self.inode != 0 || key.is_some()) && !self.name.starts_with("anon_inode:");
+        is_own.then_some(FileId { device: self.device, inode: self.inode, key })
+    }
+
     /// Length of the mapping in bytes.
     pub fn bytes(&self) -> u64 {
         self.range.end - self.range.start
@@ -138,10 +159,13 @@ fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
     }
 }
 
+/// How the name of a segment of System V begins, before its key.
+const SYSTEM_V: &str = "/SYSV";
+
 /// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX
 /// shared.
 fn is_segment(name: &str) -> bool {
-    ["/dev/zero (deleted)", "/anon_hugepage", "/SYSV", "/memfd:", "/dev/shm/"]
+    ["/dev/zero (deleted)", "/anon_hugepage", SYSTEM_V, "/memfd:", "/dev/shm/"]
         .iter()
         .any(|start| name.starts_with(start))
 }
@@ -149,12 +173,12 @@ fn is_segment(name: &str) -> bool {
 /// Private, not executable mappings of a file that is executed elsewhere in the process are its data: one line
 /// at a time they look like any other file.
 pub(crate) fn classify_data<'a>(areas: impl Iterator<Item = &'a mut Area>) {
-    let mut areas: Vec<&mut Area> = areas.filter(|area| area.inode != 0).collect();
+    let mut areas: Vec<&mut Area> = areas.filter(|area| area.file().is_some()).collect();
     let texts = areas.iter().filter(|area| area.kind == Kind::Text);
-    let mut programs: Vec<((u32, u32), u64)> = texts.map(|area| (area.device, area.inode)).collect();
+    let mut programs: Vec<Option<FileId>> = texts.map(|area| area.file()).collect();
     programs.sort_unstable();
     for area in areas.iter_mut().filter(|area| area.kind == Kind::File && !area.is_shared()) {
-        if programs.binary_search(&(area.device, area.inode)).is_ok() {
+        if programs.binary_search(&area.file()).is_ok() {
             area.kind = Kind::Data;
         }
     }
@@ -165,6 +189,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn segments_of_system_v_are_told_from_others_with_their_number() {
+        let file =
+            |end: &str| parse_line(&format!("7000-8000 rw-s 00000000 00:01 {end}")).expect("a line").file();
+        let zero = file("4    /dev/zero (deleted)");
+        assert!(zero.is_some());
+        let segments = ["4    /SYSV0000000a (deleted)", "4    /SYSV0000000b (deleted)"].map(file);
+        assert!(segments[0].is_some() && segments[1].is_some() && segments[0] != segments[1]);
+        assert!(!segments.contains(&zero));
+        assert!(file("0    /SYSV00000000 (deleted)").is_some(), "the first segment of a boot");
+        assert_eq!(file("0"), None);
+        assert_eq!(file("7    anon_inode:[io_uring]"), None);
+    }
 
     #[test]
     fn names_tell_what_a_mapping_is_for() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::maps::Kind;
+use crate::maps::{FileId, Kind};
 use crate::numa_maps::Placement;
 use crate::smaps::{Backing, Region};
 
@@ -173,9 +173,9 @@ fn split(bytes: u64, nodes: &[(u32, u64)]) -> Vec<(Option<u32>, u64)> {
 /// What lies in a pool or could, the largest first: shared segments, and private memory that was asked from a pool,
 /// which nobody but the program could put there. Mappings of one segment that do not overlap in it add up.
 pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
-    let mut by_object: BTreeMap<((u32, u32), u64), Vec<&Region>> = BTreeMap::new();
+    let mut by_object: BTreeMap<Option<FileId>, Vec<&Region>> = BTreeMap::new();
     for region in regions.iter().filter(|region| is_for_a_pool(region)) {
-        by_object.entry((region.area.device, region.area.inode)).or_default().push(region);
+        by_object.entry(region.area.file()).or_default().push(region);
     }
     let mut segments: Vec<Segment> = by_object.into_values().map(|mappings| segment(&mappings)).collect();
     segments.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));

@@ -135,16 +135,17 @@ fn is_reached(member: &Member) -> bool {
 
 /// Tells whether an area is of a segment that a notice is of, in whichever process.
 fn noted(map: &Map, notices: &Notices) -> impl Fn(&Area) -> bool {
-    let file = |area: &Area| (area.device, area.inode);
     let all: Vec<&Notice> = notices.list().iter().chain(notices.filling()).collect();
     let mut files = Vec::new();
     for member in &map.members {
         let of: Vec<_> =
             all.iter().filter(|notice| notice.pid == member.pid).map(|notice| range(notice)).collect();
         let areas = member.areas.iter().map(|pages| &pages.area);
-        files.extend(areas.filter(|area| of.iter().any(|of| of.contains(&area.range.start))).map(file));
+        files.extend(
+            areas.filter(|area| of.iter().any(|of| of.contains(&area.range.start))).filter_map(Area::file),
+        );
     }
-    move |area| files.contains(&file(area))
+    move |area| area.file().is_some_and(|file| files.contains(&file))
 }
 
 fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &Machine) -> SegmentAt {

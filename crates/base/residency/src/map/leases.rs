@@ -11,8 +11,7 @@ use std::collections::HashSet;
 
 use planish_host::Host;
 
-/// Device and inode, as maps has them.
-pub(crate) type FileId = ((u32, u32), u64);
+use crate::maps::FileId;
 
 /// Why the file `id` is not to be opened now, for reading or for `writing` as well; `None` where nobody minds.
 pub(crate) fn forbid(host: &Host, id: &FileId, writing: bool) -> Option<String> {
@@ -45,7 +44,8 @@ fn lease(line: &str, writing: bool) -> Option<FileId> {
     let (device, inode) = id.rsplit_once(':')?;
     let (major, minor) = device.split_once(':')?;
     let hex = |digits| u32::from_str_radix(digits, 16).ok();
-    Some(((hex(major)?, hex(minor)?), inode.parse().ok()?))
+    // Nobody can open a segment of System V, and so nobody has a lease on one.
+    Some(FileId { device: (hex(major)?, hex(minor)?), inode: inode.parse().ok()?, key: None })
 }
 
 #[cfg(test)]
@@ -62,10 +62,11 @@ mod tests {
                     5: DELEG  ACTIVE    WRITE 0 103:02:9 0 EOF\n\
                     6: LEASE  ACTIVE    WRITE 9 <none>:0 0 EOF\n\
                     7: LEASE\n\n";
-        let expected = [((0, 0x19), 5), ((0, 0x1a), 8), ((0x103, 2), 9)];
+        let file = |device, inode| FileId { device, inode, key: None };
+        let expected = [file((0, 0x19), 5), file((0, 0x1a), 8), file((0x103, 2), 9)];
         assert_eq!(breakable(text, false), expected.into_iter().collect());
         // To open for writing, as the pools of kernels before 6.1 want it, ends what readers hold, too.
-        let with_readers = expected.into_iter().chain([((0, 0x19), 7)]);
+        let with_readers = expected.into_iter().chain([file((0, 0x19), 7)]);
         assert_eq!(breakable(text, true), with_readers.collect());
     }
 }

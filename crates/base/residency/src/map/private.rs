@@ -339,7 +339,7 @@ impl Walk {
     /// What one entry for many pages stands for in this mapping: a transparent huge page, or one from a pool.
     fn huge_pages(&mut self, host: &Host, index: usize, area: &Area, eyes: &mut Eyes) -> (Backing, u64) {
         let thp = (Backing::Thp, eyes.thp_bytes);
-        if area.inode == 0 {
+        if area.file().is_none() {
             return thp;
         }
         let known = self.pools.get(&index).copied();

@@ -12,16 +12,16 @@ use planish_sys::peek::{self, SharedObject};
 use rustix::process::Pid;
 
 use super::eyes::Eyes;
-use super::leases::{self, FileId};
+use super::leases;
 use super::object::ObjectPages;
-use crate::maps::{Area, Kind, parse_line};
+use crate::maps::{Area, FileId, Kind, parse_line};
 use crate::rows::{Part, add_part};
 
 /// A piece of memory that processes share.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Device and inode, which name it.
-    pub id: ((u32, u32), u64),
+    /// The file that it is.
+    pub id: Option<FileId>,
     /// Name of its mappings.
     pub name: String,
     /// What it is for.
@@ -74,18 +74,11 @@ fn of_pid(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
-/// The file that an area is of, where it is one of its own.
-fn file_of(area: &Area) -> Option<FileId> {
-    // All of the kernel's own files (`anon_inode:[io_uring]`) have one inode.
-    let is_own = area.inode != 0 && !area.name.starts_with("anon_inode:");
-    is_own.then_some((area.device, area.inode))
-}
-
 impl Objects {
     /// Takes note of what is mapped shared: before the first process is looked at, of all of them.
     pub(crate) fn note<'a>(&mut self, areas: impl IntoIterator<Item = &'a Area>) {
         let shared = areas.into_iter().filter(|area| area.is_shared());
-        self.shared.extend(shared.filter_map(|area| Some((file_of(area)?, area.kind))));
+        self.shared.extend(shared.filter_map(|area| Some((area.file()?, area.kind))));
     }
 
     /// The same of the text of maps; a line that is none is left to who reads all of them.
@@ -99,7 +92,7 @@ impl Objects {
     /// file shared. It is looked at when it is met first. One that cannot be looked at is made of the pages that
     /// processes have mapped of it.
     pub(crate) fn find(&mut self, host: &Host, pid: u32, area: &Area, eyes: &mut Eyes) -> Option<usize> {
-        let id = file_of(area)?;
+        let id = area.file()?;
         let kind = *self.shared.get(&id)?;
         if let Some(known) = self.known.get(&id) {
             return *known;
@@ -132,7 +125,7 @@ impl Objects {
     /// Adds an object of which nothing is known yet.
     fn add(&mut self, area: &Area, kind: Kind) -> usize {
         self.list.push(Object {
-            id: (area.device, area.inode),
+            id: area.file(),
             name: area.name.clone(),
             kind,
             bytes: area.extent().map_or(0, |extent| extent.end),
@@ -175,7 +168,7 @@ mod tests {
     #[test]
     fn mapped_parts_join() {
         let mut object = Object {
-            id: ((0, 1), 2),
+            id: None,
             name: String::new(),
             kind: Kind::Shared,
             bytes: 100,
