@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Closure, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Part, WaitEnd};
+use planish_model::{
+    Closure, Entry, EntryId, EntryState, EntryStep, Outcome, OutcomeKind, Part, PoolLine, WaitEnd,
+};
 
 use crate::line::{Line, Torn};
 use crate::{Event, Handed, Intent, NOT_CONFIRMED};
@@ -113,6 +115,10 @@ impl Ledger {
                 step.outcome = Some(outcome);
                 // Also said of a pool that a kill left in the middle of an undo: then this is newer.
                 step.undone = None;
+                if step.is_in_file() && !step.pools.is_empty() {
+                    let seen = step.pools.clone();
+                    self.see_others(&seen);
+                }
             }
             Event::Undone { entry, step, outcome, handed } => {
                 let step = self.step(entry, step, &line.boot)?;
@@ -148,6 +154,18 @@ impl Ledger {
             }
         }
         Ok(())
+    }
+
+    /// Has what files of others give pools, as the newest line of ours saw it, be what all lines of ours know: once that
+    /// line is undone, the older ones would give the pools what was so before.
+    fn see_others(&mut self, seen: &[PoolLine]) {
+        let lines =
+            self.entries.iter_mut().flat_map(|entry| &mut entry.steps).flat_map(|step| &mut step.pools);
+        for line in lines {
+            if let Some(newest) = seen.iter().find(|newest| newest.place == line.place) {
+                line.others = newest.others;
+            }
+        }
     }
 
     /// Gives pages of a pool to the step of another entry, with the line of others that was there before them.

@@ -60,7 +60,7 @@ pub use file_limits::{file_limits, log_in_limits};
 pub use layout::machine;
 pub use observe::{glance, kernel, observe, observe_some};
 pub use parts::limits_left;
-pub use persisted::sysctl::pages_for_all_nodes;
+pub use persisted::given::GivenPools;
 pub use service::{ServiceName, service};
 pub use units::{cpus_by_others, later, unit_settings};
 pub use versions::{installed, look_at_programs, program, running};

@@ -263,7 +263,7 @@ pub(crate) fn steps(
     persist: bool,
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
-    let (mut moved, mut steps) = (Vec::new(), Vec::new());
+    let (mut moved, mut steps, given) = (Vec::new(), Vec::new(), session.given_pools());
     let catalogue = session.sound_catalogue()?;
     let written = plan.steps.iter().filter_map(|step| catalogue.knob(&step.knob).ok());
     let mut asked: BTreeSet<&KnobId> = written.flat_map(Knob::coupled).collect();
@@ -302,7 +302,7 @@ pub(crate) fn steps(
         let device = devices::id(session.host(), &step.place);
         let others = pages_of_others(step, &observation, open);
         let is_pool = step.undo == Undo::Subtract;
-        let line = is_pool.then(|| pools::line_of_others(session.host(), &step.place)).flatten();
+        let line = is_pool.then(|| pools::line_of_others(&given, &step.place)).flatten();
         let line = line.map(|(pages, _)| pages);
         let there = is_pool.then(|| all_there(&others, &observation));
         steps.push(EntryStep { device, others, line, there, ..entry_step(step, originals) });

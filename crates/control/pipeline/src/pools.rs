@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use planish_act::stack::Claim;
 use planish_host::Host;
 use planish_model::{Entry, EntryId, EntryStep, Outcome, PoolGoing, PoolUse, Undo, page_pool};
+use planish_observe::GivenPools;
 
+use crate::session::Session;
 use crate::transition;
 
 /// The pools of entries that hold pages, oldest entry first.
@@ -31,11 +33,12 @@ pub(crate) fn held(host: &Host, holding: &[Entry]) -> Vec<PoolUse> {
 /// What is idle counts as those of the entry that goes, newer ones or not: that is how many its undo finds to hand
 /// back, in the order in which its steps go back.
 pub(crate) fn going(
-    host: &Host,
+    session: &Session,
     entry: &Entry,
     takes: &dyn Fn(&str) -> u64,
     known: &[Entry],
 ) -> Vec<PoolGoing> {
+    let (host, given) = (session.host(), session.given_pools());
     let mut unused = Unused::of(host);
     let steps: Vec<&EntryStep> = raised(entry).filter(|step| step.pages_held() > 0).collect();
     let read = |place: &str| host.read(place).ok();
@@ -43,8 +46,8 @@ pub(crate) fn going(
     let mut handed = |step: &&EntryStep| {
         let taken_over = takes(&step.place).min(step.pages_held());
         let rest = step.pages_held() - taken_over;
-        let is_before = is_as_before(host, (entry.id, step), known, &read);
-        let claim = if is_before { None } else { claim(host, step, known, &read) };
+        let is_before = is_as_before(&given, (entry.id, step), known, &read);
+        let claim = if is_before { None } else { claim(&given, step, known, &read) };
         let claimed = claim.map_or(0, |claim| rest.saturating_sub(claim.beside.saturating_sub(gone)));
         let back = unused.take(&step.place, rest - claimed);
         gone += back.unwrap_or(rest - claimed);
@@ -93,20 +96,22 @@ pub(crate) fn pages_in(place: &str, read: &dyn Fn(&str) -> Option<String>) -> Op
 }
 
 /// What a line of others gives the pools of all nodes together whose size a place has, and the line.
-pub(crate) fn line_of_others(host: &Host, place: &str) -> Option<(u64, String)> {
-    let whole = page_pool::whole_of(place).unwrap_or_else(|| place.to_owned());
-    planish_observe::pages_for_all_nodes(host, &whole)
+pub(crate) fn line_of_others(given: &GivenPools<'_>, place: &str) -> Option<(u64, String)> {
+    given.to_all_nodes(&page_pool::whole_of(place).unwrap_or_else(|| place.to_owned()))
 }
 
 /// The line of others that an undo of a step leaves pages to: whoever loads it means all that are there, and none that
 /// other entries raised beside it as it is. `read` gives the text of a place.
 pub(crate) fn claim(
-    host: &Host,
+    given: &GivenPools<'_>,
     step: &EntryStep,
     known: &[Entry],
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Claim> {
-    let (given, source) = line_of_others(host, &step.place).filter(|_| !step.others.is_empty())?;
+    if step.others.is_empty() {
+        return None;
+    }
+    let (given, source) = line_of_others(given, &step.place)?;
     // What an undo has left to the line is in what it gives.
     let held_beside = |step: &EntryStep| match step.line == Some(given) {
         true => step.still_held().min(step.pages_in_force()),
@@ -126,14 +131,14 @@ pub(crate) fn claim(
 /// one raised a pool: whoever loaded it then changed nothing. To be asked before an undo writes any pool: it may come
 /// to that number on its way, as the raise of an entry does that takes its place. Not where that rested for a confirm.
 pub(crate) fn is_as_before(
-    host: &Host,
+    lines: &GivenPools<'_>,
     (id, step): (EntryId, &EntryStep),
     known: &[Entry],
     read: &dyn Fn(&str) -> Option<String>,
 ) -> bool {
     // Nothing is read for the many steps that no line was beside.
     let Some(given) = step.line else { return false };
-    let is_same = line_of_others(host, &step.place).is_some_and(|(now, _)| now == given);
+    let is_same = line_of_others(lines, &step.place).is_some_and(|(now, _)| now == given);
     let newer = || known.iter().filter(|entry| entry.id > id);
     let rested = |heir: &Entry| heir.confirm_by.is_some() || heir.wait_end.is_some();
     let raises = |heir: &Entry| of_size(step, std::slice::from_ref(heir)).next().is_some();

@@ -15,6 +15,7 @@ use planish_model::{
     BootLoader, Catalogue, CatalogueError, Entry, EntryId, Knob, KnobId, Observation, Plan, Profile, Step,
     place,
 };
+use planish_observe::GivenPools;
 use tracing::info_span;
 
 use crate::error::PipelineError;
@@ -120,6 +121,11 @@ impl Session {
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
+    }
+
+    /// What lines and programs of others give the pools of huge pages of the host, read when that is asked for.
+    pub(crate) fn given_pools(&self) -> GivenPools<'_> {
+        GivenPools::of(&self.host, &self.catalogue)
     }
 
     /// The folder of the journal and the proofs.

@@ -72,7 +72,7 @@ pub(crate) fn take_place(
     // One that holds nothing in this boot was refused.
     let known = session.in_boot(entries);
     let old = known.iter().find(|entry| entry.id == id);
-    let pools = old.map_or_else(Vec::new, |old| pools::going(session.host(), old, &takes, &known));
+    let pools = old.map_or_else(Vec::new, |old| pools::going(session, old, &takes, &known));
     Ok(plan.in_place_of(Instead { entry: id, profile, theirs, files, pools }, steps))
 }
 
@@ -603,7 +603,7 @@ fn pools_before(
         let own = entry.steps.iter().find(|step| step.undo == Undo::Subtract && step.place == place);
         own.and_then(|step| inherits(heir, step)).map_or(0, |(_, _, pages)| pages)
     };
-    let going = pools::going(session.host(), entry, &takes, &session.in_boot(entries)).into_iter();
+    let going = pools::going(session, entry, &takes, &session.in_boot(entries)).into_iter();
     let with_pages = |going: PoolGoing| {
         let pages = sink.read(&going.pool.place).ok().and_then(|text| number(&text));
         (going, pages)

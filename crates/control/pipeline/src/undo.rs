@@ -9,6 +9,7 @@ use planish_host::{Host, resctrl};
 use planish_journal::{Handed, Journal, JournalError, NOT_CONFIRMED};
 use planish_model::place::mount_point;
 use planish_model::{Closure, Entry, EntryId, EntryStep, Exit, Original, Outcome, OutcomeKind, Step, Undo};
+use planish_observe::GivenPools;
 use tracing::info_span;
 
 use crate::contents::Contents;
@@ -448,7 +449,8 @@ pub(crate) fn take_back(
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
-    let as_before = as_before(host, &known[of_boot], &known, sink);
+    let given = session.given_pools();
+    let as_before = as_before(&given, &known[of_boot], &known, sink);
     for index in way_back(session, entry, &known, force) {
         let (step, mut handed) = (&known[of_boot].steps[index], None);
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
@@ -468,7 +470,8 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let resolved = resolved(session, &known[of_boot], (index, as_before[index]), &known, sink);
+            let (of_entry, at) = (&known[of_boot], (index, as_before[index]));
+            let resolved = resolved(session, of_entry, at, &known, (&given, sink));
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
@@ -515,9 +518,9 @@ fn handed_to(
 }
 
 /// Of each step of an entry whether a line of others means none of its pages, as the host is before an undo of it.
-fn as_before(host: &Host, entry: &Entry, known: &[Entry], sink: &dyn Sink) -> Vec<bool> {
+fn as_before(given: &GivenPools<'_>, entry: &Entry, known: &[Entry], sink: &dyn Sink) -> Vec<bool> {
     let read = |place: &str| sink.read(place).ok();
-    let is_as_before = |step: &EntryStep| pools::is_as_before(host, (entry.id, step), known, &read);
+    let is_as_before = |step: &EntryStep| pools::is_as_before(given, (entry.id, step), known, &read);
     entry.steps.iter().map(is_as_before).collect()
 }
 
@@ -534,14 +537,14 @@ fn resolved(
     entry: &Entry,
     (index, is_as_before): (usize, bool),
     known: &[Entry],
-    sink: &dyn Sink,
+    (given, sink): (&GivenPools<'_>, &dyn Sink),
 ) -> Resolved {
     let mut resolved = stack::resolved(entry, index, known);
     resolved.step = boot::resolved(&resolved.step, entry.id, known);
     resolved.unborne = unborne::at_write(session, &resolved.step);
     if resolved.step.undo == Undo::Subtract && !is_as_before {
         let read = |place: &str| sink.read(place).ok();
-        resolved.claim = pools::claim(session.host(), &resolved.step, known, &read);
+        resolved.claim = pools::claim(given, &resolved.step, known, &read);
     }
     resolved
 }

@@ -19,6 +19,7 @@
 //! writes again behind its own. What they set themselves is [`crate::writers`]'s.
 
 mod cmdline;
+pub(crate) mod given;
 mod holder;
 mod mounts;
 pub(crate) mod sysctl;

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 use planish_formats::sysctl::{Line, in_order};
 use planish_host::Host;
-use planish_model::{BootValue, NOT_GIVEN, Persisted, page_pool, place};
+use planish_model::{BootValue, NOT_GIVEN, Persisted, place};
 
 use super::{Setting, files};
 use crate::writers;
@@ -84,14 +84,10 @@ pub(crate) fn loaded_by_all(host: &Host) -> Vec<Setting> {
     loaded(host, false, &super::kept(&FOLDERS))
 }
 
-/// Pages that lines of others give the pools of all nodes together, and the line: of the last one for the file in /sys
-/// that sets them, in whatever is loaded now. Who loads all files may be systemd or procps, which read them in two
-/// orders, and of two lines the one for more pages counts. Our own files set pools by other lines: one of this kind
-/// there is somebody else's.
-pub fn pages_for_all_nodes(host: &Host, whole: &str) -> Option<(u64, String)> {
-    let meminfo = host.read("/proc/meminfo").ok()?;
-    let default_page = crate::tables::meminfo(&meminfo).get("Hugepagesize").copied();
-    let names = page_pool::other_names(whole, default_page);
+/// Pages that lines give a file in /sys which has these `names` for `sysctl`, and the line: the last one, in whatever is
+/// loaded now. Who loads all files may be systemd or procps, which read them in two orders, and of two lines the one for
+/// more pages counts. Our own files set pools by other lines: one of this kind there is somebody else's.
+pub(super) fn pages_given(host: &Host, names: &[String]) -> Option<(u64, String)> {
     let is_of = |line: &Setting| names.iter().any(|name| line.covers(name));
     let given = |is_systemd: bool| {
         let lines = loaded(host, is_systemd, &FOLDERS).into_iter();

@@ -268,6 +268,59 @@ fn an_undo_leaves_what_a_line_of_others_gives_all_nodes_since() {
     }
 }
 
+/// Whoever has it loaded: `systemd-tmpfiles --create`, `tuned-adm profile`.
+#[test]
+fn an_undo_leaves_what_others_give_by_whatever_way_they_do() {
+    const TMPFILES: &str = "/etc/tmpfiles.d/hugepages.conf";
+    let whole = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let tmpfiles = |lines: &[(&str, u64)]| {
+        let line = |(place, pages): &(&str, u64)| format!("w {place} - - - - {pages}\n");
+        vec![(TMPFILES.to_owned(), lines.iter().map(line).collect::<String>())]
+    };
+    let tuned = |profile: &str| {
+        let files = [
+            ("/proc/812/comm", "tuned\n"),
+            ("/etc/tuned/active_profile", "mine\n"),
+            ("/etc/tuned/mine/tuned.conf", profile),
+        ];
+        files.map(|(path, text)| (path.to_owned(), text.to_owned())).to_vec()
+    };
+    for (by, files) in [
+        (TMPFILES, tmpfiles(&[(whole, 40)])),
+        (TMPFILES, tmpfiles(&[(&pool(0), 28), (&pool(1), 12)])),
+        (TMPFILES, tmpfiles(&[("/proc/sys/vm/nr_hugepages", 40)])),
+        ("tuned", tuned("[sysctl]\nvm.nr_hugepages=40\n")),
+        ("tuned", tuned("[vm]\ntransparent_hugepages=never\n[sysctl]\nvm.nr_hugepages = 0x28\n")),
+    ] {
+        let tree = Tree::new();
+        set(&tree, [5, 5]);
+        apply_here(&tree, &of_pool("a", 0, 16));
+        files.iter().for_each(|(path, text)| tree.put(path, text));
+        set(&tree, [28, 12]);
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, sizes(&tree)), (Exit::Findings, [28, 12]), "{files:?}: {undone:#?}");
+        let told = |hint: &String| hint.contains(by) && hint.contains("gives all nodes together 40 pages");
+        assert!(undone.hints.iter().any(told), "{:?}", undone.hints);
+        // Without them the pages are ours to take.
+        files.iter().for_each(|(path, _)| tree.remove(path));
+        let undone = undo_all(&tree);
+        assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [12, 12]), "{files:?}: {undone:#?}");
+    }
+}
+
+/// What others gave before the raise, and nobody has had written since, means none of ours.
+#[test]
+fn an_undo_beside_a_profile_that_was_active_before_takes_what_the_apply_raised() {
+    let tree = Tree::new();
+    tree.put("/proc/812/comm", "tuned\n");
+    tree.put("/etc/tuned/active_profile", "mine\n");
+    tree.put("/etc/tuned/mine/tuned.conf", "[sysctl]\nvm.nr_hugepages=40\n");
+    set(&tree, [20, 20]);
+    apply_here(&tree, &of_pool("a", 0, 16));
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [20, 20]), "{undone:#?}");
+}
+
 #[test]
 fn a_line_that_gives_less_than_others_have_keeps_nothing_of_ours() {
     let tree = before_a_line([5, 5], 10, None);
@@ -722,6 +775,37 @@ fn a_line_of_ours_is_as_large_as_lines_of_others_are_now() {
     tree.remove(LINE);
     keep();
     assert_eq!(line(), first);
+}
+
+/// The newest look at the files of others counts, whoever's entry it was and whether it is undone.
+#[test]
+fn an_undo_leaves_a_line_of_ours_what_others_give_now() {
+    let tree = Tree::new();
+    set(&tree, [0, 0]);
+    let keep = |name: &str| {
+        let source = of_pool(name, 0, 16);
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    };
+    let line = || tree.get(TMPFILES_FILE).trim().rsplit(' ').next().map(str::to_owned).expect("a number");
+    let undo_newest = || {
+        let id = tree.entries().last().expect("an entry").id;
+        let undone = undo(&tree.session(), Target::Entry(id), false).expect("undone");
+        assert_eq!(undone.exit, Exit::Done, "{undone:#?}");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{}", line());
+        line()
+    };
+    keep("a");
+    let alone = line();
+    write_line(&tree, 400);
+    set(&tree, [216, 200]);
+    keep("b");
+    assert_eq!(line(), "232");
+    assert_eq!(undo_newest(), "216");
+    keep("b");
+    tree.remove(LINE);
+    keep("c");
+    undo(&tree.session(), Target::Entry(EntryId(3)), false).expect("undone");
+    assert_eq!(undo_newest(), alone);
 }
 
 /// A line of ours without pages of ours would be one of others that nobody wrote.
