@@ -150,6 +150,7 @@ pub(crate) fn read(
         }
     }
     pools_without_row((&settings, &by_line, &running), observation, (&mut persisted, &mut by_boot_line));
+    pools_set_behind_ours(&settings, observation, &mut persisted);
     let mut taken_back = taken_back(&of_sysctl.taken_back, observation, catalogue, (&settings, &persisted));
     persisted.extend(of_own_files(host, catalogue, observation));
     complete_all(&mut persisted, catalogue, observation, boot, menu.as_deref());
@@ -352,6 +353,33 @@ fn beside_our_pools(
         is_less.then(|| (pool.place.clone(), BootValue::new(&value, &line.source)))
     });
     may_be.collect()
+}
+
+/// Pools of nodes that a line of ours in tmpfiles.d sets in vain: a line of others there, for all nodes together, is
+/// written behind it by the same program.
+fn pools_set_behind_ours(
+    settings: &Settings<'_>,
+    observation: &Observation,
+    persisted: &mut BTreeMap<String, Persisted>,
+) {
+    let last = |place: &str| settings.of_place(place).pop();
+    let is_of_tmpfiles = |at: &usize| Reader::of(&settings.all[*at].source) == Some(Reader::Tmpfiles);
+    let lost = observation.pools.iter().filter_map(|pool| {
+        let own = persisted.get(&pool.place).filter(|own| own.is_ours())?;
+        let at = last(&page_pool::of_all_nodes(pool.page_bytes)).filter(is_of_tmpfiles)?;
+        let (pages, line) = page_pool::share(&observation.pools, persisted, &pool.place)?;
+        let is_behind = last(&pool.place).filter(is_of_tmpfiles).is_some_and(|own| own < at);
+        if !is_behind || line.is_ours() || line.source != settings.all[at].source {
+            return None;
+        }
+        let mut overridden = own.overridden.clone();
+        overridden.push(BootValue::new(&own.value, &own.source));
+        let set =
+            Persisted { value: pages.to_string(), source: line.source.clone(), at_boot: None, overridden };
+        Some((pool.place.clone(), set))
+    });
+    let lost: Vec<(String, Persisted)> = lost.collect();
+    persisted.extend(lost);
 }
 
 /// What sets the pools of all nodes together, for pages of a size that no row has such a place of: what comes of it,

@@ -876,6 +876,32 @@ fn lines_of_others_behind_ours_are_in_ours() {
     assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 36"), "{}", tree.get(TMPFILES_FILE));
 }
 
+/// A line of others for all nodes is written behind ours where its file is read behind ours; of one for the node
+/// itself the first one counts.
+#[test]
+fn a_line_of_ours_that_loses_is_told_and_takes_nothing() {
+    let whole = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let source = of_pool("a", 0, 16);
+    for (file, place, pages) in [
+        ("/etc/tmpfiles.d/hugepages.conf", whole, 40),
+        ("/etc/tmpfiles.d/50-db.conf", &*pool(0), 20),
+        ("/etc/tmpfiles.d/50-db.conf", &*pool(0), 400),
+    ] {
+        let tree = Tree::new();
+        set(&tree, [20, 20]);
+        tree.put(file, &format!("w {place} - - - - {pages}\n"));
+        let plan = plan_of(&tree.session(), &source);
+        apply(&tree.session(), &plan, &PERSIST).expect("applied");
+        let checked = check(&tree.session(), Some(&source)).expect("checked");
+        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
+        let because = row.because.unwrap_or_default();
+        assert_eq!((checked.exit, row.state), (Exit::Findings, DriftState::LostAtBoot), "{file}: {because}");
+        assert!(because.contains(file) && because.contains("by our line"), "{because}");
+        undo_all(&tree);
+        assert_eq!(sizes(&tree), [20, 20]);
+    }
+}
+
 /// The kernel reads a number of sysctl by its first characters.
 #[test]
 fn a_line_of_others_counts_whatever_its_number_is_written_in() {

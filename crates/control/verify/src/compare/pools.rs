@@ -34,14 +34,18 @@ impl Bench<'_> {
         if let (Some(found), Some(due)) = (persisted.filter(|found| found.is_ours()), due) {
             return self.pages_of_our_file(found, due, held, reading);
         }
+        // What a line of others gives is theirs: ours are in it where it is more than they have, and no line of ours
+        // loses against it.
         match persisted {
-            Some(found) if number(&found.value) >= Some(wanted) => (DriftState::Ok, None),
-            Some(found) if ours => {
-                (DriftState::LostAtBoot, Some(format!("{} will set {}", found.source, found.value)))
+            Some(found) if !(ours && due.is_some()) && number(&found.value) >= Some(wanted) => {
+                (DriftState::Ok, None)
             }
-            // What a line of others gives is theirs: ours are in it where it is more than they have.
+            Some(found) if ours => {
+                let instead = due.map(|due| format!(" instead of {due} by our line")).unwrap_or_default();
+                (DriftState::LostAtBoot, Some(format!("{} will set {}{instead}", found.source, found.value)))
+            }
             None if ours && let Some((share, line)) = self.share_at_boot(reading, persisted) => {
-                match share >= pages.saturating_sub(held).saturating_add(wanted) {
+                match share >= pages {
                     true => (DriftState::Ok, None),
                     false => {
                         let (source, value) = (&line.source, &line.value);
