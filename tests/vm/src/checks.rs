@@ -4,7 +4,7 @@ use crate::check::{Outcome, Report};
 use crate::machine::Shape;
 use crate::{
     cards, control, held, moved, partition, placed, planish, record, refused, scanned, servers, settings,
-    threads,
+    threads, zeroes,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -29,6 +29,9 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             if planish::knows(command) {
                 report.check(&format!("planish.{command}"), || check(shape));
             }
+        }
+        if planish::knows("map") {
+            report.check("map.zeroes", zeroes::map);
         }
         placed::run_all(shape, report);
         scanned::run_all(shape, report);
