@@ -16,8 +16,19 @@ pub fn run_all(report: &mut Report) {
     if !["plan", "apply", "undo"].iter().all(|command| planish::knows(command)) {
         return;
     }
+    if cpus().is_some_and(|cpus| cpus < CPUS_MIN) {
+        report.check("cpuset.two-cpus", || in_group(left_alone));
+        return;
+    }
     report.check("cpuset.partition", || in_group(isolated));
     report.check("cpuset.invalid", || in_group(invalid));
+}
+
+/// Fewer CPUs than these are not parted.
+const CPUS_MIN: usize = 3;
+
+fn cpus() -> Option<usize> {
+    std::thread::available_parallelism().ok().map(Into::into)
 }
 
 fn file(name: &str) -> String {
@@ -47,6 +58,19 @@ fn in_group(check: fn() -> Result<Outcome>) -> Result<Outcome> {
 }
 
 const APPLY: &[&str] = &["apply", "partition", "--yes", "--allow", "availability"];
+
+/// With two CPUs nothing is isolated, and the plan says why.
+fn left_alone() -> Result<Outcome> {
+    planish::json(APPLY, &[0])?;
+    let kind = settings::read(&file("cpuset.cpus.partition"))?;
+    ensure!(kind == "member", "it was made {kind}");
+    let envelope = planish::json(&["plan", "partition"], &[0])?;
+    let skipped = envelope["result"]["skipped"].as_array().context("no rows")?;
+    let row = skipped.iter().find(|row| row["knob"] == "cpuset.partition").context("the row is not told")?;
+    let told = row["reason"].as_str().context("no reason is told")?;
+    ensure!(told.contains('2') && told.contains("CPUs"), "the reason is not told: {told}");
+    Ok(Outcome::Ok(format!("left alone: {told}")))
+}
 
 /// The last CPU leaves everybody else, and comes back.
 fn isolated() -> Result<Outcome> {
