@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use planish_host::Host;
 use planish_sys::Errno;
-use planish_sys::pagemap::{Filled, Pagemap};
+use planish_sys::beside;
+use planish_sys::pagemap::{Filled, Pagemap, Run};
 use planish_sys::peek::{self, FileSystem};
 use planish_sys::policy::pages_at;
 use rustix::process::Pid;
@@ -25,6 +26,10 @@ use crate::smaps::{Backing, Region};
 
 /// Pages that are asked about in one call: a chunk of work whatever the size of the process.
 const PAGES_PER_CALL: usize = 16 << 10;
+
+/// Where the addresses of a process end as a rule: 47 bits of them, without the last page (`TASK_SIZE_MAX` of x86-64
+/// with page tables of four levels).
+const USUAL_END: u64 = (1 << 47) - 4096;
 
 /// Reads the mappings of a process and what lies in them; parts of `objects` that it maps are noted there. `draws`:
 /// where in a large mapping, too.
@@ -129,6 +134,14 @@ struct Walk {
     smaps: Option<Process>,
 }
 
+/// The mappings of a process, and runs of pages that are there.
+struct Looked {
+    areas: Vec<Area>,
+    runs: Vec<Run>,
+    /// Of each run whether a file keeps its pages.
+    of_file: Vec<bool>,
+}
+
 /// A page, or a huge one, that is to be asked about.
 #[derive(Clone, Copy)]
 struct Entry {
@@ -176,18 +189,7 @@ impl Walk {
         eyes: &mut Eyes,
         objects: &mut Objects,
     ) -> Result<Vec<AreaPages>, Blocked> {
-        let process = self.pid.to_string();
-        let path = format!("/proc/{process}/maps");
-        let text = host.read_lossy(&path).map_err(|error| Blocked::Process(failed(&process, error)))?;
-        let areas = parse_maps(&text);
-        let areas = areas.map_err(|line| Blocked::Process(ResidencyError::Odd { path, line }))?;
-        // [vsyscall] lies above what a process may map, and is no memory of its own.
-        let user = areas.iter().take_while(|area| area.range.end < 1 << 63);
-        let end = user.last().map_or(0, |area| area.range.end);
-        let start = areas.first().map_or(0, |area| area.range.start);
-        let (mut runs, mut of_file) = (Vec::new(), Vec::new());
-        let scanned = self.pagemap.scan_by_keeper(start..end, &mut runs, &mut of_file);
-        scanned.map_err(|error| self.sort(error))?;
+        let Looked { areas, runs, of_file } = self.look(host)?;
         objects.note(&areas);
         let object = |area: &Area| AreaPages::new(area.clone(), objects.find(host, self.pid, area, eyes));
         let mut found: Vec<AreaPages> = areas.iter().map(object).collect();
@@ -203,6 +205,41 @@ impl Walk {
         self.flush(&mut chunk, &mut found, (eyes, objects))?;
         objects.settle();
         Ok(found)
+    }
+
+    /// Looks at the mappings, and at the pages that are there.
+    ///
+    /// Either is a walk of the kernel over all mappings, so that both are done at once: the pages of all addresses
+    /// that a process has as a rule. What lies beyond those is looked at behind, and all where a kernel takes no such
+    /// range since its address spaces are smaller.
+    fn look(&mut self, host: &Host) -> Result<Looked, Blocked> {
+        let process = self.pid.to_string();
+        let path = format!("/proc/{process}/maps");
+        let (mut runs, mut of_file) = (Vec::new(), Vec::new());
+        let (areas, scanned) = beside(
+            || {
+                let text = host.read_lossy(&path).map_err(|error| failed(&process, error))?;
+                parse_maps(&text).map_err(|line| ResidencyError::Odd { path: path.clone(), line })
+            },
+            || self.pagemap.scan_by_keeper(0..USUAL_END, &mut runs, &mut of_file),
+        );
+        let areas = areas.map_err(Blocked::Process)?;
+        let scanned = match scanned {
+            Err(error) if matches!(error.errno(), Some(Errno::FAULT | Errno::INVAL)) => {
+                (runs, of_file) = (Vec::new(), Vec::new());
+                Ok(0)
+            }
+            scanned => scanned.map(|()| USUAL_END),
+        };
+        let looked_at = scanned.map_err(|error| self.sort(error))?;
+        // [vsyscall] lies above what a process may map, and is no memory of its own.
+        let user = areas.iter().take_while(|area| area.range.end < 1 << 63);
+        let end = user.last().map_or(0, |area| area.range.end);
+        if end > looked_at {
+            let further = self.pagemap.scan_by_keeper(looked_at..end, &mut runs, &mut of_file);
+            further.map_err(|error| self.sort(error))?;
+        }
+        Ok(Looked { areas, runs, of_file })
     }
 
     /// Adds the pages of a piece to the chunk, or to the sums where that is all that is asked.
