@@ -6,7 +6,7 @@ use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
     BootFormat, BootValue, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, NOT_GIVEN,
-    Outcome, OutcomeKind, Plan, Undo, Unpersisted, pages_in_file,
+    Outcome, OutcomeKind, Plan, TrialBoot, Undo, Unpersisted, pages_in_file,
 };
 
 use crate::apply::{look_again, lost_at_boot, of_file};
@@ -29,7 +29,10 @@ pub struct Confirmed {
     /// Where nothing waited: the entry that was taken back because nobody had confirmed it in time, and when, in
     /// seconds since 1970.
     pub lapsed: Option<(EntryId, u64)>,
-    /// Findings where the next boot will not bring what they were to persist, and where the time was over.
+    /// Where nothing waited: trial boots that did not come yet, or came to nothing.
+    pub trials: Vec<TrialBoot>,
+    /// Findings where the next boot will not bring what they were to persist, where the time was over, and where a trial
+    /// boot is not this one.
     pub exit: Exit,
     /// What to know.
     pub hints: Vec<String>,
@@ -72,7 +75,9 @@ pub fn confirm(session: &Session) -> Result<Confirmed, PipelineError> {
     // Whoever confirms believes that it stays.
     if done.entries.is_empty() && done.exit == Exit::Done {
         done.lapsed = lapsed(session)?;
-        done.exit = if done.lapsed.is_some() { Exit::Findings } else { Exit::Done };
+        done.trials = once::boots_on_trial(session)?;
+        let is_none = done.lapsed.is_none() && done.trials.is_empty();
+        done.exit = if is_none { Exit::Done } else { Exit::Findings };
     }
     Ok(done)
 }

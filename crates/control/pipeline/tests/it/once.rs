@@ -114,6 +114,9 @@ fn the_next_boot_and_no_other_has_the_arguments() {
         };
         assert!(changed.len() == 2 && changed.iter().all(is_for_once), "{name}: {changed:?}");
         assert_eq!(state(&tree), Some(TrialBootState::Armed), "{name}");
+        let early = confirm(&tree.session()).expect("there is nothing to confirm yet");
+        assert_eq!((early.exit, early.trials.len(), early.entries), (Exit::Findings, 1, vec![]), "{name}");
+        assert_eq!(state(&tree), Some(TrialBootState::Armed), "{name}");
 
         reboot(&tree, &start, true);
         let given = tree.get(CMDLINE);
@@ -156,6 +159,9 @@ fn a_machine_that_does_not_come_up_is_back_and_says_so() {
         assert_eq!(state(&tree), Some(TrialBootState::Over), "{name}");
         let confirmed = confirm(&tree.session()).expect("there is nothing to confirm");
         assert_eq!(confirmed.entries, [], "{name}: what did not come up is not kept");
+        // A script that goes on behind it would believe that it was.
+        let trials: Vec<TrialBootState> = confirmed.trials.iter().map(|trial| trial.state).collect();
+        assert_eq!((confirmed.exit, trials), (Exit::Findings, vec![TrialBootState::Over]), "{name}");
         assert_eq!(undone(&tree), Exit::Done, "{name}");
         let left = differences(&start, &tree.snapshot());
         assert!(left.iter().all(|path| path == CMDLINE), "{name}: {left:?}");

@@ -5,6 +5,7 @@ use planish_pipeline as pipeline;
 use planish_report::{ConfirmReport, units};
 
 use crate::answer::Answer;
+use crate::commands::once;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::signals;
@@ -17,6 +18,7 @@ use crate::signals;
 /// code 1, too.
 ///
 /// In the trial boot of `apply --persist --once`, this gives its boot parameters to every boot, in an entry of its own.
+/// In another boot, before the trial or after one that came to nothing, it keeps nothing: exit code 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args;
 
@@ -31,6 +33,11 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
         let at = units::moment(at);
         let told = format!("exit code 1: entry {entry} was undone at {at}: nobody confirmed it in time");
         return Ok(answer.warning(told).next(context.line("log")));
+    }
+    if let [trial, ..] = confirmed.trials.as_slice() {
+        let undo = context.root_line(&format!("undo {}", trial.entry));
+        let told = "exit code 1: this boot is no trial boot, and confirms none";
+        return Ok(once::notes(answer.warning(told), &confirmed.trials, context).next(undo));
     }
     if report.entries.is_empty() {
         return Ok(answer.note("nothing waits to be confirmed").next(context.line("log")));

@@ -22,10 +22,13 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     if report.entries.is_empty() {
         return Ok(answer.note("nothing was ever applied here").next(context.line("doctor")));
     }
-    let trials = match pipeline::boots_on_trial(&session) {
+    let (trials, answer) = match pipeline::boots_on_trial(&session) {
         // What is there of another host is told; on trial it is there.
-        Err(PipelineError::OtherHost { .. }) => Vec::new(),
-        trials => trials?,
+        Err(error @ PipelineError::OtherHost { .. }) => {
+            let told = format!("{error}: whether they are in force there cannot be told from here");
+            (Vec::new(), answer.warning(told))
+        }
+        trials => (trials?, answer),
     };
     let mut answer = once::notes(answer, &trials, context);
     let waiting = pipeline::unconfirmed(&session, &report.entries);

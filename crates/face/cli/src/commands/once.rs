@@ -42,9 +42,7 @@ fn told_where(error: PipelineError, context: &Context) -> Failure {
     if !is_recorded {
         return failure;
     }
-    failure.hint(
-        "no recorded host has a boot loader that takes an entry once: hosts/README.md says where to try it",
-    )
+    failure.hint("hosts/README.md says on which recorded hosts a trial boot can be tried")
 }
 
 /// What a trial boot has come to, and what to do about it.

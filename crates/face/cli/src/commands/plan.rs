@@ -260,7 +260,10 @@ fn stale(
     let is_known = session.catalogue().profile_names().any(|name| *name == plan.profile);
     let profile = if is_known { session.named_for_root(&plan.profile) } else { "PROFILE".to_owned() };
     let words = allowing(&plan.allowed.classes, plan.allowed.knobs.iter().map(KnobId::as_str));
-    let words = words + &args.choice.words();
+    // What was computed for a service is no part of the profile.
+    let service = plan.steps.iter().find_map(|step| step.service.as_deref());
+    let service = service.map(|service| format!(" --service {}", quoted(service))).unwrap_or_default();
+    let words = words + &args.choice.words() + &service;
     let next = format!("plan {}{words} -o {}", quoted(&profile), quoted(&args.source));
     let told = refused("apply", moved, context);
     Ok(Some((Message { level: Level::Error, ..told }, context.line(&next))))
