@@ -310,4 +310,70 @@ mod tests {
         assert!(Kind::of(source(2, 0, 0, 0x0a, 0) | 1 << 39).is_taken);
         assert_eq!(Kind::of(1), Kind::default(), "op not available");
     }
+
+    /// A recording of the kernel and of perf 6.1: `perf record -c 1 -e page-faults:u -e cpu-clock/period=8000000/u -d
+    /// --sample-cpu -W` of a loop over 32 KiB, on a machine without a PMU. Its accesses have addresses, and no CPU
+    /// that says what answered them. (The suffix of the kernel's release is overwritten.)
+    const RECORDED: &[u8] = include_bytes!("../../tests/faults.perf.data");
+    /// `PERF_MEM_NA`, as kernels have it since 6.1: every part says that it is not available.
+    const NOT_AVAILABLE: u64 = 0x1e_0508_0021;
+    const PID: u32 = 21_120;
+    /// What the loop touched first of each page of its array.
+    const ARRAY: [u64; 7] = [0x4a_7000, 0x4a_8030, 0x4a_9028, 0x4a_a020, 0x4a_b018, 0x4a_c010, 0x4a_d008];
+
+    #[test]
+    fn a_real_recording_is_read_as_perf_script_prints_it() {
+        let container = Container::parse(RECORDED).unwrap();
+        let names: Vec<&str> = container.events().iter().map(|event| event.name.as_str()).collect();
+        assert_eq!(names, ["page-faults:u", "cpu-clock/period=8000000/u"]);
+        assert_eq!(container.host().as_deref(), Some("host"));
+        let mut processes = Processes::new(&container);
+        let (mut faults, mut ticks) = (Vec::new(), 0);
+        for record in container.records() {
+            if record.kind != kinds::SAMPLE {
+                processes.follow(&record);
+                continue;
+            }
+            let (event, sample) = container.sample(&record).expect("a whole sample");
+            let access = sample.access.expect("both events tell it");
+            assert_eq!((sample.pid, sample.tid, sample.cpu), (PID, PID, Some(0)));
+            assert_eq!((access.source, access.physical, access.weight), (NOT_AVAILABLE, None, 0));
+            assert!(sample.is_user && Kind::of(access.source) == Kind::default());
+            match event {
+                0 => faults.push((access.address, processes.find(sample.pid, sample.ip))),
+                _ => ticks += u32::from(access.address == 0),
+            }
+        }
+        assert_eq!((faults.len(), ticks), (38, 7));
+        // Each page of the array was read, and then written.
+        let mut told = |(address, code): (u64, Option<(u32, u64)>)| {
+            let (object, offset) = code?;
+            (processes.object(object).path == "/tmp/p/spin").then_some((address, offset))
+        };
+        let expected: Vec<(u64, u64)> =
+            (0..7).flat_map(|page| [0x162f, 0x1636].map(|code| (ARRAY[page], code))).collect();
+        let faults: Vec<(u64, u64)> = faults.into_iter().filter_map(&mut told).collect();
+        assert_eq!(faults[..2], [(0x40_14f0, 0x14f0), (0x7ffc_05a4_2ff8, 0x27d5)]);
+        assert!(faults.windows(expected.len()).any(|faults| faults == expected), "{faults:x?}");
+    }
+
+    /// What no CPU said is written into the real recording: all else on the way to a line is as it was recorded.
+    #[test]
+    fn lines_of_a_real_recording_are_found_once_a_cpu_tells_them() {
+        let refused = contention(RECORDED, &mut |_, _| None).expect_err("no access is told");
+        assert!(refused.to_string().contains("perf c2c record"), "{refused}");
+        let (load_taken, mut told) = (source(2, 0x42, 0x10, 3, 0), RECORDED.to_vec());
+        let is_told = |at: &usize| told[*at..].starts_with(&NOT_AVAILABLE.to_le_bytes());
+        for at in (0..RECORDED.len()).step_by(8).filter(is_told).collect::<Vec<_>>() {
+            told[at..at + 8].copy_from_slice(&load_taken.to_le_bytes());
+        }
+        let found = contention(&told, &mut |_, _| None).unwrap();
+        assert_eq!((found.loads, found.taken, found.others, found.lost), (45, 45, 0, 0));
+        // Address 0 of the clock's samples, and the two faults of each page of the array.
+        let line = found.lines.iter().find(|line| line.address == 0x4a_8000).expect("in the array");
+        assert_eq!((line.pids.as_slice(), line.cpus.as_slice(), line.taken), (&[PID][..], &[0][..], 2));
+        let sites: Vec<(u64, &str)> =
+            line.sites.iter().map(|site| (site.offset, site.code.as_str())).collect();
+        assert_eq!(sites, [(0x30, "/tmp/p/spin+0x162f"), (0x30, "/tmp/p/spin+0x1636")]);
+    }
 }
