@@ -18,6 +18,9 @@ pub enum ResidencyError {
         /// Its PID, or `self`.
         process: String,
     },
+    /// No process can be seen at all.
+    #[error("no process can be seen: /proc is not mounted")]
+    NoProc,
     /// A thread was named, which has the memory of its process.
     #[error("{id} is a thread of process {process}")]
     Thread {
@@ -98,6 +101,7 @@ impl ResidencyError {
             Self::NoProcess { .. } | Self::Ended { .. } => {
                 Some("name a program that runs, or a process id: ps -e lists them".to_owned())
             }
+            Self::NoProc => Some("mount it: mount -t proc proc /proc".to_owned()),
             Self::Restless { .. } | Self::Read { .. } | Self::Odd { .. } => None,
         }
     }

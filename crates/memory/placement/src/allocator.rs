@@ -48,6 +48,14 @@ impl Allocator {
         }
     }
 
+    /// Whether a file is the same library in some version: `libmimalloc.so.2.1`, and not `libmimalloc-debug.so`.
+    fn is_version(self, name: &str) -> bool {
+        let stem = |file: &&str| file.split_once(".so").map(|(stem, _)| stem.to_owned());
+        let version = |stem: String| name.strip_prefix(&format!("{stem}.so")).map(str::to_owned);
+        let is_number = |rest: String| rest.is_empty() || rest.starts_with('.');
+        self.files().iter().filter_map(stem).filter_map(version).any(is_number)
+    }
+
     /// Debian's package.
     fn package(self) -> &'static str {
         match self {
@@ -70,7 +78,13 @@ impl Allocator {
         let files =
             self.files().iter().flat_map(|file| folders.iter().map(move |folder| format!("{folder}/{file}")));
         let mut there = files.filter(|file| host.exists(file)).map(PathBuf::from);
+        // Then one of a version that nobody knew of here: the newest of a folder.
+        let other = |folder: &String| {
+            let names = host.list(folder).into_iter().rev().filter(|name| self.is_version(name));
+            names.map(|name| PathBuf::from(format!("{folder}/{name}"))).collect::<Vec<PathBuf>>()
+        };
         let found = there.find(|file| is_for(file, libc));
+        let found = found.or_else(|| folders.iter().flat_map(other).find(|file| is_for(file, libc)));
         found.ok_or(PlacementError::NoAllocator { library: self.files()[0], package: self.package() })
     }
 
@@ -132,6 +146,17 @@ mod tests {
             );
         }
         assert!(Allocator::Tcmalloc.variables(HeapPages::Thp).is_err());
+    }
+
+    #[test]
+    fn a_library_is_found_in_any_version() {
+        for name in ["libmimalloc.so", "libmimalloc.so.2.1", "libmimalloc.so.4"] {
+            assert!(Allocator::Mimalloc.is_version(name), "{name}");
+        }
+        for name in ["libmimalloc-debug.so.2.1", "libmimalloc.so2", "libmimalloc.a", "libjemalloc.so.2"] {
+            assert!(!Allocator::Mimalloc.is_version(name), "{name}");
+        }
+        assert!(Allocator::Tcmalloc.is_version("libtcmalloc.so.9"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use planish_model::units::bytes;
 use planish_sys::{CpuSet, NodeSet};
 
 /// Why nothing was started.
@@ -49,10 +50,10 @@ pub enum PlacementError {
     #[error("the kernel refuses memory that is {wanted}")]
     Policy { wanted: String, source: planish_sys::Error },
     /// No pool of this size.
-    #[error("no pool of pages of {page_bytes} bytes is here")]
+    #[error("no pool of pages of {} is here", bytes(*page_bytes))]
     NoPool { page_bytes: u64 },
     /// A pool without a free page.
-    #[error("the pool of pages of {page_bytes} bytes has none that is free")]
+    #[error("the pool of pages of {} has none that is free", bytes(*page_bytes))]
     EmptyPool { page_bytes: u64 },
     /// The kernel gives shared memory no transparent huge pages.
     #[error("shared memory can have no transparent huge pages: shmem_enabled is {mode}")]
@@ -70,8 +71,13 @@ pub enum PlacementError {
     #[error("no {library} is installed for the libc of the program")]
     NoAllocator { library: &'static str, package: &'static str },
     /// The limit on locked memory cannot be raised.
-    #[error("the limit on locked memory is {limit} bytes, and only root may raise it (CAP_SYS_RESOURCE)")]
-    Memlock { limit: u64 },
+    #[error("the limit on locked memory is {}, and only who has CAP_SYS_RESOURCE may raise it", bytes(*limit))]
+    Memlock {
+        /// The limit in bytes.
+        limit: u64,
+        /// Whether we are root, without that capability: in a container.
+        is_root: bool,
+    },
     /// Nothing may be learnt of the machine.
     #[error("cannot tell the CPUs of this process")]
     Machine(#[source] planish_sys::Error),
@@ -131,9 +137,16 @@ impl PlacementError {
             Self::Contradiction(_) => "leave one of the two out",
             Self::HeapPages { .. } => "--malloc jemalloc or --malloc mimalloc, with --huge heap",
             Self::NoAllocator { package, .. } => {
-                return format!("apt install {package}, or that library from your distribution");
+                return format!(
+                    "apt install {package}, or that library from your distribution; where it lies in a folder of its \
+                     own: LD_LIBRARY_PATH=FOLDER"
+                );
             }
-            Self::Memlock { .. } => "sudo planish ..., or LimitMEMLOCK= in the unit",
+            Self::Memlock { is_root: true, .. } => {
+                "have this container start with the capability, or with the limit: docker run --cap-add SYS_RESOURCE, \
+                 or --ulimit memlock=-1"
+            }
+            Self::Memlock { is_root: false, .. } => "sudo planish ..., or LimitMEMLOCK= in the unit",
             Self::Machine(_) | Self::Socket(_) => "see what this container forbids: planish doctor",
         };
         text.to_owned()

@@ -204,8 +204,11 @@ impl Machine {
 fn check_memlock(wanted: Option<u64>) -> Result<(), PlacementError> {
     let Some(wanted) = wanted else { return Ok(()) };
     let hard = rustix::process::getrlimit(rustix::process::Resource::Memlock).maximum.unwrap_or(u64::MAX);
-    let may_raise = planish_sys::process::rights().is_ok_and(|rights| rights.resource);
-    if wanted <= hard || may_raise { Ok(()) } else { Err(PlacementError::Memlock { limit: hard }) }
+    let rights = planish_sys::process::rights().ok();
+    if wanted <= hard || rights.is_some_and(|rights| rights.resource) {
+        return Ok(());
+    }
+    Err(PlacementError::Memlock { limit: hard, is_root: rights.is_some_and(|rights| rights.user == 0) })
 }
 
 fn cpus_of(host: &Host, node: u32) -> CpuSet {
@@ -277,11 +280,8 @@ mod tests {
     #[test]
     fn pages_that_nobody_has_are_refused_before_the_start() {
         let shared = |pages| Wish { shared_pages: Some(pages), ..Wish::default() };
-        assert_eq!(
-            why(shared(SharedPages::Pool(None))),
-            "the pool of pages of 2097152 bytes has none that is free"
-        );
-        assert_eq!(why(shared(SharedPages::Pool(Some(4096)))), "no pool of pages of 4096 bytes is here");
+        assert_eq!(why(shared(SharedPages::Pool(None))), "the pool of pages of 2 MiB has none that is free");
+        assert_eq!(why(shared(SharedPages::Pool(Some(4096)))), "no pool of pages of 4 KiB is here");
         machine().check(&shared(SharedPages::Pool(Some(1 << 30)))).unwrap();
         machine().check(&shared(SharedPages::Thp)).unwrap();
         let heap = Wish { heap_pages: Some(HeapPages::Thp), ..Wish::default() };

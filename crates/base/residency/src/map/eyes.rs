@@ -3,17 +3,21 @@
 use std::collections::{BTreeMap, HashMap};
 
 use planish_host::Host;
-use planish_sys::NodeSet;
 use planish_sys::pagemap::{FrameFlags, Pagemap};
 use planish_sys::peek::Peek;
 use planish_sys::policy::PageAt;
+use planish_sys::{Errno, NodeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::leases::Lease;
 use super::memory::MemoryDevices;
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
 use crate::smaps::Backing;
+
+/// What lets us see all page frames.
+const AS_ROOT: &str = "run as root (CAP_SYS_ADMIN)";
 
 /// Something that could not be seen, why, and what would help.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -73,9 +77,17 @@ impl Eyes {
         }
         match FrameFlags::open() {
             // Decided here and now: of another process a frame may be missing because its page has just gone.
-            Ok(_) if !frames_are_told() => eyes.blind_folios("the kernel hides the numbers of page frames"),
+            Ok(_) if !frames_are_told() => {
+                eyes.blind_folios("the kernel hides the numbers of page frames", AS_ROOT);
+            }
             Ok(flags) => eyes.folios = Some(Folios::new(flags, thp_bytes.max(base_bytes) / base_bytes)),
-            Err(error) => eyes.blind_folios(&told(&error)),
+            // Who may not read it is told so: it is missing.
+            Err(error) if error.errno() == Some(Errno::NOENT) => {
+                let cure = "a /proc that has /proc/kpageflags: mounted without subset=pid, on a kernel with \
+                            CONFIG_PROC_PAGE_MONITOR";
+                eyes.blind_folios(&told(&error), cure);
+            }
+            Err(error) => eyes.blind_folios(&told(&error), AS_ROOT),
         }
         eyes
     }
@@ -100,20 +112,31 @@ impl Eyes {
         );
     }
 
-    /// Notes that a file was left alone for the sake of who holds a lease on it.
-    pub(crate) fn blind_leased(&mut self, name: &str, why: &str) {
-        self.blind(
-            "what these processes have not mapped of shared memory that is under a lease",
-            &format!("{name}: {why}, which may end its holder"),
-            "look again when the lease is given back: /proc/locks lists those in force",
-        );
+    /// Notes that a file was left alone for the sake of who holds a lease on it, or may hold one.
+    pub(crate) fn blind_leased(&mut self, name: &str, lease: &Lease) {
+        let what = "what these processes have not mapped of shared memory that is under a lease";
+        match lease {
+            Lease::Held => self.blind(
+                what,
+                &format!("{name}: to open it would break a lease on it, which may end its holder"),
+                "look again when the lease is given back: /proc/locks lists those in force",
+            ),
+            Lease::Untold(error) => self.blind(
+                &format!("{what}, or may be"),
+                &format!("{name}: whether an open would break a lease on it is not told: {error}"),
+                "a /proc that has /proc/locks: mounted without subset=pid",
+            ),
+        }
     }
 
     /// Notes shared memory that is allocated and not written yet.
     pub(crate) fn blind_unwritten(&mut self, bytes: u64) {
         if bytes > 0 {
             self.blind(
-                &format!("where {bytes} bytes of shared memory lie that are allocated and not written yet"),
+                &format!(
+                    "where {} KiB of shared memory lie that are allocated and not written yet",
+                    bytes >> 10
+                ),
                 "the kernel shows such pages to nobody before they are written (posix_fallocate)",
                 "look again when they have been used",
             );
@@ -125,24 +148,20 @@ impl Eyes {
         if bytes > 0 {
             self.blind(
                 "shared memory on pages with memory errors",
-                &format!("the kernel maps them for nobody any more: {bytes} bytes of one segment"),
+                &format!("the kernel maps them for nobody any more: {} KiB of one segment", bytes >> 10),
                 "the log of the kernel tells the errors; what is on them is lost, and a program that reads it is ended",
             );
         }
     }
 
-    fn blind_folios(&mut self, why: &str) {
+    fn blind_folios(&mut self, why: &str, cure: &str) {
         self.folios = None;
-        self.blind(
-            "large pages that are mapped by base-page entries: they count as base pages",
-            why,
-            "run as root (CAP_SYS_ADMIN)",
-        );
+        self.blind("large pages that are mapped by base-page entries: they count as base pages", why, cure);
         if self.seen.take().is_some() {
             self.blind(
                 "which pages of files, and of memory since a fork, processes share: each process counts them",
                 why,
-                "run as root (CAP_SYS_ADMIN)",
+                cure,
             );
         }
     }

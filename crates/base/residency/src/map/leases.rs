@@ -9,18 +9,25 @@
 
 use std::collections::HashSet;
 
-use planish_host::Host;
+use planish_host::{Host, ReadError};
 
 use crate::maps::FileId;
 
+/// Why a file is not to be opened.
+#[derive(Debug)]
+pub(crate) enum Lease {
+    /// An open would break one.
+    Held,
+    /// An open may break one.
+    Untold(ReadError),
+}
+
 /// Why the file `id` is not to be opened now, for reading or for `writing` as well; `None` where nobody minds.
-pub(crate) fn forbid(host: &Host, id: &FileId, writing: bool) -> Option<String> {
+pub(crate) fn forbid(host: &Host, id: &FileId, writing: bool) -> Option<Lease> {
     // A folder of processes alone (`subset=pid`) has no such file, and then a lease may be there.
     match host.read_lossy("/proc/locks") {
-        Ok(text) => {
-            breakable(&text, writing).contains(id).then(|| "to open it would break a lease on it".to_owned())
-        }
-        Err(error) => Some(format!("whether an open would break a lease on it is not told: {error}")),
+        Ok(text) => breakable(&text, writing).contains(id).then_some(Lease::Held),
+        Err(error) => Some(Lease::Untold(error)),
     }
 }
 

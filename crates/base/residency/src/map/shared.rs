@@ -101,8 +101,8 @@ impl Objects {
         let is_seen = eyes.peek.is_some() && eyes.devices.has(host, pid, area.device);
         let looked = match is_seen.then(|| leases::forbid(host, &id, writes())) {
             None => None,
-            Some(Some(why)) => {
-                eyes.blind_leased(&area.name, &why);
+            Some(Some(lease)) => {
+                eyes.blind_leased(&area.name, &lease);
                 None
             }
             Some(None) => match self.look(pid, area, eyes) {

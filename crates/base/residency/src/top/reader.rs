@@ -342,7 +342,9 @@ impl Reader {
             let what = format!("the remote share of {}", counted(step.too_many_threads));
             blind(what, why, "planish map PID looks at one");
         }
-        if step.host.is_live() && !step.host.exists("/proc/1") {
+        if step.host.is_live() && !step.host.exists("/proc/self") {
+            blind("any process".to_owned(), "/proc is not mounted", "mount it: mount -t proc proc /proc");
+        } else if step.host.is_live() && !step.host.exists("/proc/1") {
             blind("processes of other users".to_owned(), "/proc is mounted with hidepid", "run as root");
         }
         unseen

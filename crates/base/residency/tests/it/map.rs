@@ -202,8 +202,8 @@ fn memory_that_is_allocated_and_not_written_is_told() {
     let object = map.objects.iter().find(|object| object.name == name).expect("it is mapped");
     assert_eq!(object.parts().iter().map(|part| part.bytes).sum::<u64>(), 512 << 10);
     assert_eq!(object.pages.unwritten_bytes, 512 << 10);
-    let what = format!("where {} bytes of shared memory lie", 512 << 10);
-    assert!(map.unseen.iter().any(|unseen| unseen.what.starts_with(&what)), "{:?}", map.unseen);
+    let what = "where 512 KiB of shared memory lie";
+    assert!(map.unseen.iter().any(|unseen| unseen.what.starts_with(what)), "{:?}", map.unseen);
 }
 
 /// The tree of a process as one sees it who may ask for the nodes of its pages, and for no frames and no segments.

@@ -47,8 +47,10 @@ impl Processes for LiveProcesses {
         let memory = i32::try_from(shown).ok().and_then(Pid::from_raw).unwrap_or(raw);
         // Opened once: it stays with the address space that the process has now.
         let pagemap = match Pagemap::open(Some(memory)) {
-            Ok(pagemap) => RefCell::new(pagemap),
+            Ok(pagemap) => RefCell::new(Some(pagemap)),
             Err(error) if matches!(error.errno(), Some(Errno::NOENT | Errno::SRCH)) => return Ok(None),
+            // Threads can be moved without seeing the memory (CAP_SYS_NICE); whoever asks for pages is refused then.
+            Err(planish_sys::Error::Forbidden { .. }) => RefCell::new(None),
             Err(error) => return Err(refused(error)),
         };
         let spaces = self.spaces()?;
@@ -130,7 +132,8 @@ struct LiveProcess<'a> {
     memory: Pid,
     spaces: Spaces,
     handle: OwnedFd,
-    pagemap: RefCell<Pagemap>,
+    /// `None`: we may not see its memory.
+    pagemap: RefCell<Option<Pagemap>>,
 }
 
 impl LiveProcess<'_> {
@@ -240,7 +243,13 @@ impl Process for LiveProcess<'_> {
 
     fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, RelocateError> {
         let mut runs = Vec::new();
-        self.pagemap.borrow_mut().runs(range, &mut runs).map_err(|error| self.sort(error))?;
+        let mut pagemap = self.pagemap.borrow_mut();
+        let found = match pagemap.as_mut() {
+            Some(pagemap) => pagemap.runs(range, &mut runs),
+            // Refused as before, and this time for good.
+            None => Pagemap::open(Some(self.memory)).and_then(|mut pagemap| pagemap.runs(range, &mut runs)),
+        };
+        found.map_err(|error| self.sort(error))?;
         Ok(runs)
     }
 

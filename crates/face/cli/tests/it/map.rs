@@ -37,6 +37,26 @@ fn who_is_left_alone_and_who_is_not_there_have_their_codes() {
     assert_eq!(above.exit, 3, "{}", above.stderr);
 }
 
+/// What commands say where /proc is missing, and where it has processes alone.
+#[test]
+fn without_proc_or_its_files_the_mount_is_named() {
+    const NAME: &str = "without_proc_or_its_files_the_mount_is_named";
+    const SCRIPT: &str = r#"
+        mount -t tmpfs none /proc || exit 77
+        "$PLANISH" map 5; echo "map left with $?"
+        "$PLANISH" map sleep; echo "map left with $?"
+        "$PLANISH" top --once --interval 0.1 --json | grep -o '/proc is not mounted' | head -n 1
+        umount /proc && mount -t proc -o subset=pid none /proc || exit 77
+        sleep 60 & "$PLANISH" map $! | grep -o 'subset=pid' | sort -u; kill $!
+    "#;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(output) = crate::apart::run(NAME, &["-m"], SCRIPT, &[], folder.path()) else { return };
+    let talk = String::from_utf8_lossy(&output.stderr);
+    let told = "map left with 3\nmap left with 3\n/proc is not mounted\nsubset=pid\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), told, "{talk}");
+    assert!(talk.contains("/proc is not mounted") && talk.contains("mount -t proc proc /proc"), "{talk}");
+}
+
 /// Bytes of a list of parts, on one node or on all.
 fn bytes(parts: &serde_json::Value) -> u64 {
     let parts = parts.as_array().expect("parts").iter();
