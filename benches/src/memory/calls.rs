@@ -7,11 +7,14 @@
 
 #![expect(unsafe_code, reason = "the preload stands in front of functions of libc, which are C")]
 
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::ptr::{null, null_mut};
 
 use anyhow::{Context, Result, bail, ensure};
+use planish_sys::policy::{self, Existing, Policy};
 
 use super::cpu_ns;
 use crate::rounds::{Arm, Rounds};
@@ -27,6 +30,8 @@ const OTHER_RATIO_MAX: f64 = 1.02;
 const SMALL_BYTES: usize = 64 << 10;
 /// What it places: the default of `--min`.
 const LARGE_BYTES: usize = 16 << 20;
+/// What it tells of a segment.
+const TOLD_BYTES: usize = 64;
 
 /// A call that is intercepted, with the one that takes back what it gave. What both take more is counted to the one.
 struct Cycle {
@@ -37,12 +42,14 @@ struct Cycle {
     count: usize,
 }
 
-const CYCLES: [Cycle; 4] = [
+const CYCLES: [Cycle; 3] = [
     Cycle { word: "private", name: "private mmap, 64 KiB", count: 20_000 },
     Cycle { word: "shared", name: "shared mmap, 64 KiB", count: 10_000 },
     Cycle { word: "sysv", name: "shmget and shmat, 64 KiB", count: 5_000 },
-    Cycle { word: "placed", name: "shared mmap, 16 MiB, placed and told", count: 400 },
 ];
+const PLACED: Cycle = Cycle { word: "placed", name: "shared mmap, 16 MiB, placed and told", count: 400 };
+/// The same by the program itself: what the preload was asked for takes as long whoever does it.
+const BY_HAND: Cycle = Cycle { word: "by-hand", name: "the same by hand", count: 400 };
 const OTHER: Cycle = Cycle { word: "other", name: "getppid", count: 200_000 };
 
 /// Adds the rows.
@@ -50,13 +57,20 @@ pub fn measure(planish: &Path, rows: &mut Rows) {
     for cycle in &CYCLES {
         let name = format!("preload adds to a call: {}", cycle.name);
         rows.add_with_note(&name, "ns", (Limit::AtMost, ADDED_NS_MAX), || {
-            let rounds = rounds(planish, cycle)?;
+            let rounds = rounds(planish, cycle, cycle)?;
             Ok((rounds.added(0, 1)?, note(&rounds)))
         });
     }
+    let name = format!("preload adds to {}, over {}", PLACED.name, BY_HAND.name);
+    rows.add_with_note(&name, "ns", (Limit::AtMost, ADDED_NS_MAX), || {
+        let rounds = rounds(planish, &PLACED, &BY_HAND)?;
+        Ok((rounds.added(0, 1)?, note(&rounds)))
+    });
+    let name = format!("preload: {}, all of it", PLACED.name);
+    rows.beside(&name, "ns", || rounds(planish, &PLACED, &PLACED)?.added(0, 1));
     let name = format!("preload: a call of another kind with it / without, {}", OTHER.name);
     rows.add_with_note(&name, "ratio", (Limit::AtMost, OTHER_RATIO_MAX), || {
-        let rounds = rounds(planish, &OTHER)?;
+        let rounds = rounds(planish, &OTHER, &OTHER)?;
         Ok((rounds.over(0, 1)?, note(&rounds)))
     });
 }
@@ -65,10 +79,10 @@ fn note(rounds: &Rounds) -> String {
     format!("{:.0} ns, without {:.0} ns", rounds.median(0), rounds.median(1))
 }
 
-/// With the preload first, then without.
-fn rounds(planish: &Path, cycle: &Cycle) -> Result<Rounds> {
+/// The one with the preload first, then the other without.
+fn rounds(planish: &Path, with: &Cycle, without: &Cycle) -> Result<Rounds> {
     let program = std::env::current_exe().context("our own path")?;
-    let role = format!("calls {}", cycle.word);
+    let role = |cycle: &Cycle| format!("calls {}", cycle.word);
     let sample = |command: &mut Command| -> Result<f64> {
         let output = command.stdin(Stdio::null()).output().context("start the process that is measured")?;
         let talk = String::from_utf8_lossy(&output.stderr);
@@ -79,28 +93,39 @@ fn rounds(planish: &Path, cycle: &Cycle) -> Result<Rounds> {
         Ok(ns.parse()?)
     };
     let mut bare = Command::new(&program);
-    bare.args(["server", "--role", &role]);
+    bare.args(["server", "--role", &role(without)]);
     let mut preloaded = Command::new(planish);
     // Without pages: to fill a segment is what was asked for, and takes as long as it is large.
     preloaded.args(["run", "--numa", "shm=interleave", "--no-prefault", "--"]).arg(&program);
-    preloaded.args(["server", "--role", &role]);
+    preloaded.args(["server", "--role", &role(with)]);
     let mut arms: [Arm<'_>; 2] = [Box::new(|| sample(&mut preloaded)), Box::new(|| sample(&mut bare))];
     Rounds::measure(ROUNDS, &mut arms)
 }
 
 /// The measured side: nanoseconds of CPU time of a cycle, and whether the preload is there.
 pub fn serve(word: &str) -> Result<()> {
-    let cycle = CYCLES.iter().chain([&OTHER]).find(|cycle| cycle.word == word).context("no such cycle")?;
-    let run: fn() -> Result<()> = match word {
-        "private" => || map(SMALL_BYTES, libc::MAP_PRIVATE),
-        "shared" => || map(SMALL_BYTES, libc::MAP_SHARED),
-        "placed" => || map(LARGE_BYTES, libc::MAP_SHARED),
-        "sysv" => sysv,
-        "other" => || {
+    let mut cycles = CYCLES.iter().chain([&PLACED, &BY_HAND, &OTHER]);
+    let cycle = cycles.find(|cycle| cycle.word == word).context("no such cycle")?;
+    let run: Box<dyn Fn() -> Result<()>> = match word {
+        "private" => Box::new(|| map(SMALL_BYTES, libc::MAP_PRIVATE, |_| Ok(()))),
+        "shared" => Box::new(|| map(SMALL_BYTES, libc::MAP_SHARED, |_| Ok(()))),
+        "placed" => Box::new(|| map(LARGE_BYTES, libc::MAP_SHARED, |_| Ok(()))),
+        "by-hand" => {
+            let (policy, listener) = (Policy::Interleave(policy::allowed_nodes()?), listen()?);
+            Box::new(move || {
+                map(LARGE_BYTES, libc::MAP_SHARED, |address| {
+                    policy::bind(address, LARGE_BYTES, &policy, Existing::Stay)?;
+                    UnixDatagram::unbound()?.send_to_addr(&[0; TOLD_BYTES], &listener)?;
+                    Ok(())
+                })
+            })
+        }
+        "sysv" => Box::new(sysv),
+        "other" => Box::new(|| {
             // SAFETY: it takes nothing and cannot fail.
             std::hint::black_box(unsafe { libc::getppid() });
             Ok(())
-        },
+        }),
         other => bail!("no cycle {other}"),
     };
     // The first calls look symbols up.
@@ -113,14 +138,23 @@ pub fn serve(word: &str) -> Result<()> {
     Ok(())
 }
 
-fn map(bytes: usize, kind: i32) -> Result<()> {
+/// Somebody who reads what he is told, in a thread of his own, whose time is not ours.
+fn listen() -> Result<SocketAddr> {
+    let address = SocketAddr::from_abstract_name(format!("planish-bench-{}", std::process::id()))?;
+    let listener = UnixDatagram::bind_addr(&address).context("listen")?;
+    std::thread::spawn(move || while listener.recv(&mut [0; TOLD_BYTES]).is_ok() {});
+    Ok(address)
+}
+
+/// Maps, has `place` do what it likes with the address, and unmaps.
+fn map(bytes: usize, kind: i32, place: impl FnOnce(usize) -> Result<()>) -> Result<()> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping where the kernel likes, which nobody else knows of and which is gone again.
-    let unmapped = unsafe {
-        let address = libc::mmap(null_mut(), bytes, rights, kind | libc::MAP_ANONYMOUS, -1, 0);
-        ensure!(address != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
-        libc::munmap(address, bytes)
-    };
+    // SAFETY: a new mapping where the kernel likes, which nobody else knows of.
+    let address = unsafe { libc::mmap(null_mut(), bytes, rights, kind | libc::MAP_ANONYMOUS, -1, 0) };
+    ensure!(address != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
+    place(address.addr())?;
+    // SAFETY: the mapping of above, whose address nobody has kept.
+    let unmapped = unsafe { libc::munmap(address, bytes) };
     ensure!(unmapped == 0, "munmap: {}", std::io::Error::last_os_error());
     Ok(())
 }
