@@ -72,7 +72,8 @@ fn process(text: &str) {
         area.range.start.saturating_add(half)..area.range.end.saturating_add(half)
     });
     let runs: Vec<Run> = shifted.map(|range| Run { range, filled: Filled::Base }).collect();
-    for piece in planish_residency::join(&areas, &runs) {
+    let ranges: Vec<_> = areas.iter().map(|area| area.range.clone()).collect();
+    for piece in planish_residency::join(&ranges, &runs) {
         let area = &areas[piece.area];
         assert!(area.range.start <= piece.range.start && piece.range.end <= area.range.end);
         assert!(!piece.range.is_empty());

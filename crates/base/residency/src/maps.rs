@@ -101,7 +101,8 @@ impl Area {
 
 /// The mappings in the text of maps, by address; `Err` is the first line that cannot be understood.
 pub fn parse_maps(text: &str) -> Result<Vec<Area>, String> {
-    let mut areas = Vec::with_capacity(text.len() / 64);
+    // A line without a name has some fifty bytes.
+    let mut areas = Vec::with_capacity(text.len() / 48);
     for line in text.lines().filter(|line| !line.is_empty()) {
         areas.push(parse_line(line).ok_or_else(|| line.to_owned())?);
     }
@@ -110,22 +111,18 @@ pub fn parse_maps(text: &str) -> Result<Vec<Area>, String> {
 }
 
 /// `55a455bb7000-55a455bba000 r--p 00000000 fe:00 247741     /usr/bin/sed`
+///
+/// By bytes: a process may have a million of these lines, and words cut out of a text take longer than the kernel takes
+/// to write it.
 pub(crate) fn parse_line(line: &str) -> Option<Area> {
-    let mut rest = line;
-    let mut word = || {
-        let trimmed = rest.trim_start();
-        let end = trimmed.find(' ').unwrap_or(trimmed.len());
-        let (word, after) = trimmed.split_at(end);
-        rest = after;
-        (!word.is_empty()).then_some(word)
-    };
-    let (start, end) = word()?.split_once('-')?;
-    let permissions: [u8; 4] = word()?.as_bytes().try_into().ok()?;
-    let (offset, device, inode) = (word()?, word()?, word()?);
-    let (major, minor) = device.split_once(':')?;
-    let hex = |digits| u32::from_str_radix(digits, 16).ok();
-    let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
-    let name = rest.trim_start();
+    let mut words = Words(line.as_bytes());
+    let range = words.number(16, Some(b'-'))?..words.number(16, Some(b' '))?;
+    let permissions = words.permissions()?;
+    let offset = words.number(16, Some(b' '))?;
+    let (major, minor) = (words.number(16, Some(b':'))?, words.number(16, Some(b' '))?);
+    let inode = words.number(10, None)?;
+    // What ends a number is a byte of its own, and so no part of a character.
+    let name = line[line.len() - words.0.len()..].trim_start();
     if range.is_empty() {
         return None;
     }
@@ -133,11 +130,54 @@ pub(crate) fn parse_line(line: &str) -> Option<Area> {
         kind: kind_of(name, permissions),
         range,
         permissions,
-        offset: u64::from_str_radix(offset, 16).ok()?,
-        device: (hex(major)?, hex(minor)?),
-        inode: inode.parse().ok()?,
+        offset,
+        device: (major.try_into().ok()?, minor.try_into().ok()?),
+        inode,
         name: name.to_owned(),
     })
+}
+
+/// What is left of a line.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn pass_spaces(&mut self) {
+        while let [b' ', rest @ ..] = self.0 {
+            self.0 = rest;
+        }
+    }
+
+    /// A number, and the byte `end` behind it; `None` stands for a space, which stays, or the end of the line.
+    fn number(&mut self, radix: u64, end: Option<u8>) -> Option<u64> {
+        self.pass_spaces();
+        let (mut value, mut digits) = (0u64, 0);
+        for byte in self.0 {
+            let digit = match byte {
+                b'0'..=b'9' => byte - b'0',
+                b'a'..=b'f' if radix == 16 => byte - b'a' + 10,
+                b'A'..=b'F' if radix == 16 => byte - b'A' + 10,
+                _ => break,
+            };
+            value = value.checked_mul(radix)?.checked_add(digit.into())?;
+            digits += 1;
+        }
+        let (word, rest) = self.0.split_at(digits);
+        self.0 = match (end, rest) {
+            (Some(end), [first, rest @ ..]) if *first == end => rest,
+            (None, [] | [b' ', ..]) => rest,
+            _ => return None,
+        };
+        (!word.is_empty()).then_some(value)
+    }
+
+    /// Four characters, and a space.
+    fn permissions(&mut self) -> Option<[u8; 4]> {
+        self.pass_spaces();
+        let (permissions, rest) = self.0.split_first_chunk()?;
+        let [b' ', rest @ ..] = rest else { return None };
+        self.0 = rest;
+        (!permissions.contains(&b' ')).then_some(*permissions)
+    }
 }
 
 fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
@@ -235,9 +275,34 @@ mod tests {
 
     #[test]
     fn what_is_no_line_is_refused() {
-        for odd in ["1-2", "2-1 rw-p 0 0:0 0", "1-2 rw-p 0 00 0", "1-2 rwp 0 0:0 0", "1-2 rw-p z 0:0 0"] {
+        for odd in ["1-2", "2-1 rw-p 0 0:0 0", "1-2 rw-p 0 00 0", "1-2 rwp 0 0:0 0", "1-2 rw-p z 0:0 0"]
+            .into_iter()
+            .chain([
+                "1-2 rw-p 0 0:0",
+                "1-2 rw-p 0 0:0 ",
+                "1-2 rw-p 0 0:0 a",
+                "1-2 rw-p 0 0:0 1\u{e9}",
+                "-2 rw-p 0 0:0 0",
+            ])
+            .chain([
+                "1-10000000000000000 rw-p 0 0:0 0",
+                "1-2 rw-p 0 100000000:0 0",
+                "1-2 rw-pp 0 0:0 0",
+                "1-2",
+            ])
+        {
             assert_eq!(parse_maps(odd).unwrap_err(), odd);
         }
+    }
+
+    #[test]
+    fn largest_numbers_and_names_of_any_characters_are_read() {
+        let line = "fffffffffffffffe-FFFFFFFFFFFFFFFF rw-p ffffffffffffffff ffffffff:0 18446744073709551615  \
+                    /\u{e9} b ";
+        let area = parse_line(line).unwrap();
+        assert_eq!((area.range, area.offset), (u64::MAX - 1..u64::MAX, u64::MAX));
+        assert_eq!((area.device, area.inode, area.name.as_str()), ((u32::MAX, 0), u64::MAX, "/\u{e9} b "));
+        assert_eq!(parse_line("1-2 rw-p 0 0:0 0").unwrap().name, "");
     }
 
     /// Words of a line and rubbish.

@@ -4,8 +4,6 @@ use std::ops::Range;
 
 use planish_sys::pagemap::{Filled, Run};
 
-use crate::maps::Area;
-
 /// Pages that are alike, in one mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -17,19 +15,19 @@ pub struct Piece {
     pub filled: Filled,
 }
 
-/// Cuts `runs` at the ends of `areas`; both in rising order of addresses. What lies in no mapping was mapped after
-/// the mappings were read, and is left out.
-pub fn join<'a>(areas: &'a [Area], runs: &'a [Run]) -> impl Iterator<Item = Piece> + 'a {
+/// Cuts `runs` at the ends of `areas`, the addresses of mappings; both in rising order of addresses. What lies in no
+/// mapping was mapped after the mappings were read, and is left out.
+pub fn join<'a>(areas: &'a [Range<u64>], runs: &'a [Run]) -> impl Iterator<Item = Piece> + 'a {
     let mut first = 0;
     runs.iter().flat_map(move |run| {
-        while areas.get(first).is_some_and(|area| area.range.end <= run.range.start) {
+        while areas.get(first).is_some_and(|area| area.end <= run.range.start) {
             first += 1;
         }
         let touched = areas.iter().enumerate().skip(first);
-        let touched = touched.take_while(|(_, area)| area.range.start < run.range.end);
-        touched.filter_map(|(area, Area { range, .. })| {
-            let range = range.start.max(run.range.start)..range.end.min(run.range.end);
-            (!range.is_empty()).then_some(Piece { area, range, filled: run.filled })
+        let touched = touched.take_while(|(_, area)| area.start < run.range.end);
+        touched.filter_map(|(index, area)| {
+            let range = area.start.max(run.range.start)..area.end.min(run.range.end);
+            (!range.is_empty()).then_some(Piece { area: index, range, filled: run.filled })
         })
     })
 }
@@ -39,7 +37,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::maps::parse_maps;
 
     /// Ranges in rising order that do not overlap.
     fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
@@ -54,20 +51,14 @@ mod tests {
         })
     }
 
-    fn areas_of(ranges: &[Range<u64>]) -> Vec<Area> {
-        let lines = ranges.iter().map(|range| format!("{:x}-{:x} rw-p 0 0:0 0\n", range.start, range.end));
-        parse_maps(&lines.collect::<String>()).expect("lines of our own")
-    }
-
     proptest! {
         #[test]
         fn every_address_that_both_have_is_in_one_piece(areas in ranges(), runs in ranges()) {
-            let (areas, runs) = (areas_of(&areas), runs);
             let runs: Vec<Run> = runs.into_iter().map(|range| Run { range, filled: Filled::Base }).collect();
             let pieces: Vec<Piece> = join(&areas, &runs).collect();
             for address in 0..200u64 {
                 let in_run = runs.iter().any(|run| run.range.contains(&address));
-                let area = areas.iter().position(|area| area.range.contains(&address));
+                let area = areas.iter().position(|area| area.contains(&address));
                 let holding: Vec<usize> =
                     pieces.iter().filter(|piece| piece.range.contains(&address)).map(|piece| piece.area).collect();
                 let expected: Vec<usize> = area.filter(|_| in_run).into_iter().collect();

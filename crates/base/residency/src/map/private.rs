@@ -191,14 +191,21 @@ impl Walk {
     ) -> Result<Vec<AreaPages>, Blocked> {
         let Looked { areas, runs, of_file } = self.look(host)?;
         objects.note(&areas);
-        let object = |area: &Area| AreaPages::new(area.clone(), objects.find(host, self.pid, area, eyes));
-        let mut found: Vec<AreaPages> = areas.iter().map(object).collect();
+        let ranges: Vec<Range<u64>> = areas.iter().map(|area| area.range.clone()).collect();
+        let object = |area: Area| {
+            let object = objects.find(host, self.pid, &area, eyes);
+            AreaPages::new(area, object)
+        };
+        let mut found: Vec<AreaPages> = areas.into_iter().map(object).collect();
         let is_drawn =
             |pages: &&mut AreaPages| draws && !pages.area.is_shared() && pages.area.bytes() >= CUT_BYTES_MIN;
         found.iter_mut().filter(is_drawn).for_each(|pages| pages.cells = vec![Vec::new(); CELLS]);
-        let mut chunk = Chunk::default();
-        for piece in join(&areas, &runs) {
-            let run = runs.partition_point(|run| run.range.end <= piece.range.start);
+        let (mut chunk, mut run) = (Chunk::default(), 0);
+        for piece in join(&ranges, &runs) {
+            // Pieces come in the order of their runs.
+            while runs[run].range.end <= piece.range.start {
+                run += 1;
+            }
             chunk.of_file = of_file[run];
             self.add(host, &piece, &mut found, &mut chunk, (eyes, objects))?;
         }

@@ -37,8 +37,8 @@ pub fn names(host: &Host) -> BTreeSet<String> {
 /// The process that is meant, and with `tree` all that descend from it, the oldest first.
 ///
 /// # Errors
-/// There is none or /proc is not mounted, there are several of that name, it is a thread or has ended, or it is one that is left alone:
-/// process 1, a thread of the kernel, a process above ourselves.
+/// There is none or /proc is not mounted, there are several of that name, it is a thread or has ended, or it is one
+/// that is left alone: process 1, a thread of the kernel, a process above ourselves.
 pub fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, ResidencyError> {
     if host.is_live() && !host.exists("/proc/self") {
         return Err(ResidencyError::NoProc);
