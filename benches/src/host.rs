@@ -110,6 +110,9 @@ pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
         milliseconds(RUNS, FOUND_SOMETHING, quietly, || large.command(&["doctor"]))
     });
     rows.add("plan, this host", "ms", at_most(20.0), || timed(&[0], "", &["plan", "low-latency"]));
+    rows.add("plan with settings of units, this host", "ms", at_most(20.0), || {
+        timed(&[0], "", &["plan", "redis"])
+    });
     let copied = copied(planish);
     let copied = || copied.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"));
     rows.add(&format!("plan of {KNOBS} knobs"), "ms", at_most(20.0), || {

@@ -182,7 +182,7 @@ impl Session {
     /// Reads of the host, once, what a plan of a profile asks for: its knobs and those that are coupled with them, and
     /// no facts. What a placement needs is known only when it is solved: then all of it.
     pub(crate) fn observe_to_plan(&self, profile: &Profile) -> Observation {
-        if profile.placement.is_some() || self.wants_of_units(profile) || self.wants_of_caches(profile) {
+        if profile.placement.is_some() || self.wants_of_caches(profile) {
             return self.observe_for(profile);
         }
         let mut observation =

@@ -475,7 +475,7 @@ impl Bench<'_> {
                 (DriftState::LostAtBoot, Some(why))
             }
             None if let Some(judged) = self.interrupt_judged(knob, wanted) => judged,
-            None if self.is_of_run_time(knob, reading, wanted) => lost_unpersisted(),
+            None if self.is_of_run_time(knob, reading, wanted) => self.unpersisted(reading),
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
         }
     }
@@ -661,6 +661,27 @@ impl Bench<'_> {
         before.is_some_and(|before| before.is_none_or(|before| !knob.r#type.same(before, wanted)))
     }
 
+    /// As wanted now, and nothing brings it back: nobody asked for that, or somebody took a line of ours away.
+    fn unpersisted(&self, reading: &Reading) -> Judgement {
+        let has_line = |step: &EntryStep| {
+            let mut places = step.lines().map(|(place, _)| place);
+            places.any(|place| place == reading.place)
+                || step.pools.iter().any(|line| line.pages > 0 && line.place == reading.place)
+        };
+        let files = self.open.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
+        let mut files = files.filter(|(_, step)| step.is_in_file() && !step.is_undone());
+        match files.rfind(|(_, step)| has_line(step)) {
+            None => (DriftState::LostAtBoot, Some("no file persists it".to_owned())),
+            Some((entry, step)) => {
+                let file = &step.place;
+                let why = format!(
+                    "the line of entry {entry} for it is gone from {file}: undo {entry} and apply it again with --persist"
+                );
+                (DriftState::Drift, Some(why))
+            }
+        }
+    }
+
     /// Steps of open entries of this boot that wrote this place, oldest first, each with its entry.
     fn own_steps(&self, reading: &Reading) -> impl Iterator<Item = (EntryId, &EntryStep)> {
         let entries = of_this_boot(self.open, self.observation).into_iter();
@@ -784,11 +805,6 @@ fn says(knob: &Knob, found: &Persisted) -> String {
         }
         (value, _) => format!("{} gives {value}", found.source),
     }
-}
-
-/// As wanted now, and nothing brings it back.
-fn lost_unpersisted() -> Judgement {
-    (DriftState::LostAtBoot, Some("no file persists it".to_owned()))
 }
 
 /// Whether a boot parameter fills the pool of pages that a knob of run-time is.

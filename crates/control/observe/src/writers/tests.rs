@@ -402,6 +402,34 @@ fn an_enabled_unit_is_read_wherever_its_files_lie_and_no_text_of_it_is_remembere
     assert_eq!(knobs(&seen_in(root)[0]), ["vm.dirty_ratio"]);
 }
 
+/// An enabled unit names others in its lines, or starts one itself.
+#[test]
+fn units_that_an_enabled_one_pulls_in_or_starts_are_writers() {
+    for (unit, text) in [
+        ("a.service", "[Unit]\nRequires=sw.service\n"),
+        ("a.service", "[Unit]\nWants=b.service sw.service\n"),
+        ("a.target", "[Unit]\nBindsTo=sw.service\n"),
+        ("sw.path", "[Path]\nPathExists=/x\n"),
+        ("other.path", "[Path]\nPathExists=/x\nUnit=sw.service\n"),
+        ("other.timer", "[Timer]\nOnBootSec=1\nUnit=sw.service\n"),
+        ("other.socket", "[Socket]\nListenStream=1\nService=sw.service\n"),
+    ] {
+        let tree = tempfile::tempdir().expect("a folder");
+        let root = tree.path();
+        let sets = "[Service]\nExecStart=/sbin/sysctl -w vm.swappiness=4\n";
+        write(root, "/run/systemd/system/.keep", "");
+        write(root, "/etc/systemd/system/sw.service", sets);
+        write(root, &format!("/usr/lib/systemd/system/{unit}"), text);
+        assert_eq!(seen_in(root), [], "{unit} is not enabled");
+        write(root, &format!("/etc/systemd/system/multi-user.target.wants/{unit}"), "");
+        assert_eq!(knobs(&seen_in(root)[0]), ["vm.swappiness"], "{unit}: {text}");
+        // Through another one, and round in a circle.
+        write(root, "/etc/systemd/system/sw.service", "[Unit]\nWants=last.service sw.service\n");
+        write(root, "/etc/systemd/system/last.service", sets);
+        assert_eq!(knobs(&seen_in(root)[0]), ["vm.swappiness"], "{unit}: {text}");
+    }
+}
+
 #[test]
 fn what_saptune_keeps_a_file_for_it_sets() {
     let tree = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
 //! Units of systemd, as their files tell: whether one is enabled, and where its program takes arguments from.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use planish_formats::unit::DECIDING;
@@ -57,20 +57,26 @@ impl<'a> Units<'a> {
         FOLDERS.iter().filter_map(at).any(|path| path.symlink_metadata().is_ok())
     }
 
-    /// What services that are enabled, or that a timer starts which is, have a boot run by files of a folder: the
+    /// What services that are enabled, or that such a unit starts or pulls in, have a boot run by files of a folder: the
     /// files, each with its commands. No recording is to keep the texts of units for it.
     pub(super) fn commands_in(&self, folder: &str) -> Vec<(String, String)> {
-        let mut wanted: BTreeSet<String> =
-            self.wants.iter().flat_map(|wants| self.host.list(wants)).collect();
-        wanted.extend(self.pulled.keys().cloned());
-        let services = wanted.into_iter().filter(|unit| !self.is_masked(unit)).filter_map(|unit| {
-            let timed = unit.strip_suffix(".timer").map(|name| format!("{name}.service"));
-            timed.or_else(|| unit.ends_with(".service").then_some(unit))
-        });
-        let services: BTreeSet<String> = services.filter(|unit| !self.is_masked(unit)).collect();
+        let wanted = self.wants.iter().flat_map(|wants| self.host.list(wants));
+        let mut waiting: Vec<String> = wanted.chain(self.pulled.keys().cloned()).collect();
         let read = |path: &str| super::unremembered(self.host, path);
-        let of_unit = |unit: &String| commands(&self.files(unit, &read));
-        let told = services.iter().flat_map(of_unit);
+        let mut told: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        while let Some(unit) = waiting.pop() {
+            if told.contains_key(&unit) || self.is_masked(&unit) {
+                continue;
+            }
+            let files = self.files(&unit, &read);
+            waiting.extend(files.iter().flat_map(|(_, text)| pulled_by(text)));
+            waiting.extend(
+                STARTERS.iter().find_map(|kind| Some(format!("{}.service", unit.strip_suffix(kind)?))),
+            );
+            let of_service = if unit.ends_with(".service") { commands(&files) } else { Vec::new() };
+            told.insert(unit, of_service);
+        }
+        let told = told.into_values().flatten();
         told.filter(|(path, _)| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))).collect()
     }
 
@@ -131,12 +137,16 @@ fn pulled(host: &Host) -> BTreeMap<String, String> {
     pulled
 }
 
-/// The units that the text of a unit or a drop-in pulls in (`systemd.unit(5)`).
+/// Kinds of units that start the service of their name, where they name no other one.
+const STARTERS: [&str; 3] = [".timer", ".path", ".socket"];
+
+/// The units that the text of a unit or a drop-in pulls in (`systemd.unit(5)`), and the one that it starts itself.
 fn pulled_by(text: &str) -> Vec<String> {
     let whole = without_comments(text).replace("\\\n", " ");
     let lines = whole.lines().filter_map(|line| line.trim().split_once('='));
-    let pulls =
-        lines.filter(|(key, _)| ["Wants", "Requires", "BindsTo", "Upholds"].contains(&key.trim_end()));
+    let pulls = lines.filter(|(key, _)| {
+        ["Wants", "Requires", "BindsTo", "Upholds", "Unit", "Service"].contains(&key.trim_end())
+    });
     pulls.flat_map(|(_, units)| units.split_whitespace()).map(str::to_owned).collect()
 }
 

@@ -107,6 +107,43 @@ fn every_place_of_every_row_is_written_or_named_on_every_machine() {
     );
 }
 
+/// A line that planish wrote for the next boot and somebody took away is a finding, as an argument of the boot loader
+/// is, with the entry to undo: what has no file by intent is none.
+#[test]
+fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
+    type Way<'a> = (&'static str, &'a dyn Fn(&Tree));
+    let source = profile(
+        "own",
+        &[
+            ("vm.swappiness", planish_model::Want::Int(1)),
+            ("thp.enabled", planish_model::Want::Text("never".into())),
+        ],
+    );
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let (sysctl, tmpfiles) = ("/etc/sysctl.d/90-planish.conf", "/etc/tmpfiles.d/90-planish.conf");
+    let ways: [Way<'_>; 4] = [
+        (sysctl, &|tree| tree.remove(sysctl)),
+        (sysctl, &|tree| tree.put(sysctl, "")),
+        (sysctl, &|tree| tree.put(sysctl, &tree.get(sysctl).replace("vm.swappiness", "# vm.swappiness"))),
+        (tmpfiles, &|tree| tree.remove(tmpfiles)),
+    ];
+    for (file, take_away) in ways {
+        let tree = Tree::new();
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{file}");
+        take_away(&tree);
+        let checked = check(&tree.session(), None).expect("checked");
+        let why = checked.drift.knobs.iter().filter_map(|row| row.because.as_deref());
+        let told = format!("the line of entry 1 for it is gone from {file}: undo 1");
+        assert!(why.clone().any(|why| why.starts_with(&told)), "{:?}", why.collect::<Vec<_>>());
+        assert_eq!(checked.exit, Exit::Findings, "{file}");
+    }
+    // Nobody asked for a file.
+    let tree = Tree::new();
+    apply(&tree.session(), &plan_of(&tree.session(), &source), &ApplyOptions::default()).expect("applied");
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+}
+
 #[test]
 fn folders_that_were_made_for_our_files_go_with_the_last_of_them() {
     let tree = Tree::without_folders();

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use planish_model::{DriftState, EntryStep, Knob, Persisted, Reading, pages_in_file};
 
-use super::{Bench, Judgement, lost_unpersisted, number};
+use super::{Bench, Judgement, number};
 
 impl Bench<'_> {
     /// A pool that holds at least so many pages is as wanted; then the next boot counts, as for any value.
@@ -54,7 +54,7 @@ impl Bench<'_> {
                     }
                 }
             }
-            None if ours => lost_unpersisted(),
+            None if ours => self.unpersisted(reading),
             _ => (DriftState::Ok, None),
         }
     }
