@@ -67,6 +67,13 @@ pub fn unit_settings(
     observation.services = services.into_iter().flatten().collect();
 }
 
+/// The link that masks a unit where systemd is process 1: a boot runs nothing of it.
+pub(crate) fn mask_of(host: &Host, unit: &str) -> Option<String> {
+    let mut links = FOLDERS[..2].iter().map(|folder| format!("{folder}/{unit}"));
+    let is_mask = |link: &String| host.read_link(link).as_deref() == Some("/dev/null");
+    if is_systemd(host) { links.find(is_mask) } else { None }
+}
+
 /// A file of ours that is not there yet.
 pub(crate) fn not_given(place: String, root: bool) -> Reading {
     let access = if root { Access::Writable } else { Access::NeedsRoot };

@@ -469,11 +469,7 @@ impl Bench<'_> {
                 let by = by.map(|seen| format!(", which {} writes again", seen.id)).unwrap_or_default();
                 (DriftState::LostAtBoot, Some(format!("{line} will set {}{by}", found.value)))
             }
-            None if let Some((line, ours)) = self.taken_back(reading) => {
-                let why =
-                    format!("{} takes back what {} says, and no file sets it", line.source, ours.source);
-                (DriftState::LostAtBoot, Some(why))
-            }
+            None if self.taken_back(reading).is_some() => self.unpersisted(reading),
             None if let Some(judged) = self.interrupt_judged(knob, wanted) => judged,
             None if self.is_of_run_time(knob, reading, wanted) => self.unpersisted(reading),
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
@@ -663,6 +659,10 @@ impl Bench<'_> {
 
     /// As wanted now, and nothing brings it back: nobody asked for that, or somebody took a line of ours away.
     fn unpersisted(&self, reading: &Reading) -> Judgement {
+        if let Some((line, ours)) = self.taken_back(reading) {
+            let why = format!("{} takes back what {} says, and no file sets it", line.source, ours.source);
+            return (DriftState::LostAtBoot, Some(why));
+        }
         let has_line = |step: &EntryStep| {
             let mut places = step.lines().map(|(place, _)| place);
             places.any(|place| place == reading.place)

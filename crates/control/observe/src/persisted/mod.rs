@@ -118,7 +118,10 @@ pub(crate) fn read(
         let (held, mounted) = (holder::settings(host), mounts::settings(host, observation));
         (of_line, Tmpfiles::read(host), sysctl::read(host, again(true)), held, mounted)
     };
-    let (rules, (mut settings, tmpfiles, of_sysctl, held, mounted)) = beside(of_rules, of_others);
+    let (rules, (mut settings, mut tmpfiles, mut of_sysctl, held, mounted)) = beside(of_rules, of_others);
+    if let Some(mask) = units::mask_of(host, "systemd-tmpfiles-setup.service") {
+        take_back(&mut of_sysctl.taken_back, std::mem::take(&mut tmpfiles.settings), &mask);
+    }
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     settings.extend(tmpfiles.passed_by.into_iter().chain(tmpfiles.settings));
     settings.extend(of_sysctl.settings);
@@ -179,6 +182,20 @@ fn complete_all(
         if let Some(reading) = reading {
             complete(persisted, knob, reading, (next, is_all), menu);
         }
+    }
+}
+
+/// Takes back lines that no boot reads: what would is masked.
+fn take_back(taken_back: &mut HashMap<String, Persisted>, lines: Vec<Setting>, mask: &str) {
+    for line in lines {
+        let all = || Persisted {
+            value: NOT_GIVEN.to_owned(),
+            source: mask.to_owned(),
+            at_boot: None,
+            overridden: Vec::new(),
+        };
+        let of_place = taken_back.entry(line.path).or_insert_with(all);
+        of_place.overridden.push(BootValue::new(&line.value, &line.source));
     }
 }
 

@@ -22,7 +22,7 @@ use planish_host::Host;
 use planish_model::{BootValue, NOT_GIVEN, Persisted, place};
 
 use super::{Setting, files};
-use crate::writers;
+use crate::{units, writers};
 
 const ETC: &str = "/etc/sysctl.d";
 const FOLDERS: [&str; 5] =
@@ -34,7 +34,8 @@ const LAST: &str = "/etc/sysctl.conf";
 pub(crate) struct Found {
     /// The settings, in the order in which they are applied.
     pub(crate) settings: Vec<Setting>,
-    /// Places of which a line takes back what is said before it: that line, and those that it takes back.
+    /// Places of which a line takes back what is said before it: that line, and those that it takes back. Of all, the
+    /// mask of the unit that would read them.
     pub(crate) taken_back: HashMap<String, Persisted>,
 }
 
@@ -42,9 +43,12 @@ pub(crate) struct Found {
 pub(crate) fn read(host: &Host, again: Vec<Setting>) -> Found {
     let is_systemd = writers::is_systemd(host);
     let lines = loaded(host, is_systemd, &super::kept(&FOLDERS));
-    let (lines, taken_back) =
+    let (lines, mut taken_back) =
         if is_systemd { in_order_of_systemd(lines.into_iter()) } else { (lines, HashMap::new()) };
     let mut settings = explicit_after_wild(lines);
+    if let Some(mask) = units::mask_of(host, "systemd-sysctl.service") {
+        super::take_back(&mut taken_back, std::mem::take(&mut settings), &mask);
+    }
     if !again.is_empty() {
         // The same line by the name of a link is the same line.
         let mut names: HashMap<String, Option<String>> = HashMap::new();

@@ -138,6 +138,23 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
         assert!(why.clone().any(|why| why.starts_with(&told)), "{:?}", why.collect::<Vec<_>>());
         assert_eq!(checked.exit, Exit::Findings, "{file}");
     }
+    // No boot reads them where systemd is told to leave out what would.
+    for (file, unit) in [(sysctl, "systemd-sysctl.service"), (tmpfiles, "systemd-tmpfiles-setup.service")] {
+        let tree = Tree::new();
+        tree.put("/run/systemd/system/.keep", "");
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{unit}");
+        let mask = format!("/etc/systemd/system/{unit}");
+        tree.put("/etc/systemd/system/.keep", "");
+        let link = tree.session().host().folder().expect("a tree").join(&mask[1..]);
+        std::os::unix::fs::symlink("/dev/null", link).expect("a link");
+        let checked = check(&tree.session(), None).expect("checked");
+        let why = checked.drift.knobs.iter().filter_map(|row| row.because.as_deref());
+        let told = format!("{mask} takes back what {file}");
+        assert!(why.clone().any(|why| why.starts_with(&told)), "{:?}", why.collect::<Vec<_>>());
+        assert_eq!(checked.exit, Exit::Findings, "{unit}");
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done, "{unit}");
+    }
     // Nobody asked for a file.
     let tree = Tree::new();
     apply(&tree.session(), &plan_of(&tree.session(), &source), &ApplyOptions::default()).expect("applied");
