@@ -134,10 +134,11 @@ impl Remake {
         &self.image
     }
 
-    /// Where a byte of the old file lies in the new one.
+    /// Where a byte of the old file lies in the new one. What has no bytes (`.bss`) may be said to lie at any offset,
+    /// and stays where no file reaches.
     fn place(&self, offset: u64) -> u64 {
         let before = self.insertions.iter().filter(|insertion| insertion.at <= offset);
-        offset + before.map(|insertion| insertion.bytes).sum::<u64>()
+        offset.checked_add(before.map(|insertion| insertion.bytes).sum()).unwrap_or(offset)
     }
 
     /// The new file.
@@ -370,6 +371,19 @@ mod tests {
                 let _ = remake.make(&bytes);
             }
         }
+    }
+
+    #[test]
+    fn a_section_without_bytes_may_lie_anywhere() {
+        let sound = lld();
+        let (at, count) = (Image::parse(&sound).unwrap().sections_at, Image::parse(&sound).unwrap().sections);
+        let header = at + (count - 1) * SECTION_BYTES;
+        let mut bytes = with(&sound, header + SH_OFFSET, u64::MAX);
+        let kind = usize_of(header) + 4;
+        bytes[kind..kind + 4].copy_from_slice(&elf::SHT_NOBITS.0.to_le_bytes());
+        let (_, new, image) = made(&bytes);
+        let last = image.sections_at + (count - 1) * SECTION_BYTES;
+        assert_eq!(word(&new, last + SH_OFFSET), u64::MAX);
     }
 
     proptest! {
