@@ -399,7 +399,10 @@ fn refuse_outside(host: &Host, request: &MoveRequest, pid: u32) -> Result<(), Pi
     if request.cpus.is_some() && !may_pin {
         let why =
             format!("process {pid} is another user's: its threads cannot be pinned without CAP_SYS_NICE");
-        return Err(refusal(why, "run it as that user, or as root"));
+        return Err(refusal(
+            why,
+            "run it as that user, or as root; planish top tells what anybody may know of it",
+        ));
     }
     Ok(())
 }
