@@ -104,6 +104,12 @@ impl Remake {
         if self.image.programs_at >= first.at {
             return refused("its program headers lie behind the text");
         }
+        // Each offset in one table is changed, and must be no word of another one.
+        let sections = self.image.sections_at..self.image.sections_at + self.image.sections * SECTION_BYTES;
+        let overlaps = |table: &Range<u64>| table.start < sections.end && sections.start < table.end;
+        if !sections.is_empty() && self.headers().iter().any(overlaps) {
+            return refused("its section headers share bytes with other headers");
+        }
         let is_cut = |piece: &Range<u64>| {
             self.insertions.iter().any(|insertion| piece.start < insertion.at && insertion.at < piece.end)
         };
@@ -193,6 +199,12 @@ impl Remake {
         put(new, at, self.place(old));
     }
 
+    /// Where the headers lie that say how the file is loaded.
+    fn headers(&self) -> [Range<u64>; 2] {
+        let programs = self.image.programs_at..self.image.programs_at + self.image.programs * PROGRAM_BYTES;
+        [0..HEADER_BYTES, programs]
+    }
+
     /// Compares the segments of two files, but for the headers that were to change.
     fn compare(&self, old: &[u8], new: &[u8]) -> Result<(), HugifyError> {
         let made = Image::parse(new)?;
@@ -200,14 +212,12 @@ impl Remake {
         if made.kind != self.image.kind || made.segments.len() != count || !made.is_ready(self.huge_bytes) {
             return Err(HugifyError::Differs { address: 0 });
         }
-        let programs = self.image.programs_at..self.image.programs_at + self.image.programs * PROGRAM_BYTES;
-        let headers = [0..HEADER_BYTES, programs];
+        let headers = self.headers();
         for (before, after) in self.image.segments.iter().zip(&made.segments) {
-            let same = (before.address, before.file_bytes, before.index)
-                == (after.address, after.file_bytes, after.index);
+            let as_before = Segment { offset: before.offset, align: before.align, ..*after };
             let at = |segment: &Segment| usize_of(segment.offset)..usize_of(segment.end());
             let differs = |address| HugifyError::Differs { address };
-            if !same || !after.is_congruent(after.align) {
+            if as_before != *before || !after.is_congruent(after.align) {
                 return Err(differs(before.address));
             }
             let parts = without(before.offset..before.end(), &headers);
@@ -370,6 +380,15 @@ mod tests {
             if let Ok(remake) = Remake::plan(&bytes, HUGE) {
                 let _ = remake.make(&bytes);
             }
+        }
+    }
+
+    #[test]
+    fn tables_that_share_bytes_are_refused() {
+        let sound = lld();
+        for at in [HEADER_BYTES - 8, HEADER_BYTES + PROGRAM_BYTES] {
+            let refused = Remake::plan(&with(&sound, E_SHOFF, at), HUGE);
+            assert!(matches!(refused, Err(HugifyError::Unmovable { .. })), "{at}: {refused:?}");
         }
     }
 
