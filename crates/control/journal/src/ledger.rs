@@ -115,10 +115,8 @@ impl Ledger {
                 step.outcome = Some(outcome);
                 // Also said of a pool that a kill left in the middle of an undo: then this is newer.
                 step.undone = None;
-                if step.is_in_file() && !step.pools.is_empty() {
-                    let seen = step.pools.clone();
-                    self.see_others(&seen);
-                }
+                let seen = if step.is_in_file() { step.pools.clone() } else { Vec::new() };
+                self.see_others(&seen);
             }
             Event::Undone { entry, step, outcome, handed } => {
                 let step = self.step(entry, step, &line.boot)?;
@@ -156,8 +154,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Has what files of others give pools, as the newest line of ours saw it, be what all lines of ours know: once that
-    /// line is undone, the older ones would give the pools what was so before.
+    /// Has what files of others give pools, as the newest line of ours saw it, be what all lines of ours know: once
+    /// that line is undone, the older ones would give the pools what was so before.
     fn see_others(&mut self, seen: &[PoolLine]) {
         let lines =
             self.entries.iter_mut().flat_map(|entry| &mut entry.steps).flat_map(|step| &mut step.pools);

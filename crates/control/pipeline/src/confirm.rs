@@ -31,8 +31,8 @@ pub struct Confirmed {
     pub lapsed: Option<(EntryId, u64)>,
     /// Where nothing waited: trial boots that did not come yet, or came to nothing.
     pub trials: Vec<TrialBoot>,
-    /// Findings where the next boot will not bring what they were to persist, where the time was over, and where a trial
-    /// boot is not this one.
+    /// Findings where the next boot will not bring what they were to persist, where the time was over, and where a
+    /// trial boot is not this one.
     pub exit: Exit,
     /// What to know.
     pub hints: Vec<String>,

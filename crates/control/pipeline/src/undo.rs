@@ -441,7 +441,7 @@ pub(crate) fn take_back(
     force: bool,
     sink: &dyn Sink,
 ) -> Back {
-    let (host, boot_id) = (session.host(), &session.host().boot_id());
+    let (host, boot_id, given) = (session.host(), &session.host().boot_id(), session.given_pools());
     let mut back = Back { outcomes: Vec::new(), left: false, journal_failure: None };
     let mut known = gone::in_boot(&journal.ledger().entries, boot_id, host, &|place| sink.read(place).ok());
     let of_boot = known.iter().position(|other| other.id == entry.id).expect("it is in the journal");
@@ -449,8 +449,7 @@ pub(crate) fn take_back(
         // Outcomes that a failed journal does not have.
         known[of_boot] = entry.clone();
     }
-    let given = session.given_pools();
-    let as_before = as_before(&given, &known[of_boot], &known, sink);
+    let before = as_before(&given, &known[of_boot], &known, sink);
     for index in way_back(session, entry, &known, force) {
         let (step, mut handed) = (&known[of_boot].steps[index], None);
         if !is_pending(&entry.steps[index], force) && !is_pending(step, force) {
@@ -470,14 +469,13 @@ pub(crate) fn take_back(
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)
         } else {
-            let (of_entry, at) = (&known[of_boot], (index, as_before[index]));
-            let resolved = resolved(session, of_entry, at, &known, (&given, sink));
+            let resolved = resolved(session, (&known[of_boot], index, before[index]), &known, (&given, sink));
             match (stack::covering(entry.id, &resolved.step, &known), inherits) {
                 (Some(newer), _) => hand_over(&resolved, newer, sink),
                 (None, Some((to, at, pages))) => {
                     let record = &mut |write| Ok(journal.pool(entry.id, index, write)?);
                     let (outcome, pages) = hand_pages(&resolved, pages, force, sink, record);
-                    handed = handed_to((to, at), (&resolved, as_before[index]), pages);
+                    handed = handed_to((to, at), (&resolved, before[index]), pages);
                     told_of_pages(outcome, handed)
                 }
                 (None, None) => {
@@ -534,8 +532,7 @@ fn take_over(known: &mut [Entry], Handed { to, step, pages, line }: Handed) {
 /// line of others gives, unless that is as before and means none of its pages.
 fn resolved(
     session: &Session,
-    entry: &Entry,
-    (index, is_as_before): (usize, bool),
+    (entry, index, is_as_before): (&Entry, usize, bool),
     known: &[Entry],
     (given, sink): (&GivenPools<'_>, &dyn Sink),
 ) -> Resolved {

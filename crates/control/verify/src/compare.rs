@@ -675,7 +675,8 @@ impl Bench<'_> {
             Some((entry, step)) => {
                 let file = &step.place;
                 let why = format!(
-                    "the line of entry {entry} for it is gone from {file}: undo {entry} and apply it again with --persist"
+                    "the line of entry {entry} for it is gone from {file}: undo {entry} and apply it again with \
+                     --persist"
                 );
                 (DriftState::Drift, Some(why))
             }

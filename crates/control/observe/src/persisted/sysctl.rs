@@ -88,9 +88,9 @@ pub(crate) fn loaded_by_all(host: &Host) -> Vec<Setting> {
     loaded(host, false, &super::kept(&FOLDERS))
 }
 
-/// Pages that lines give a file in /sys which has these `names` for `sysctl`, and the line: the last one, in whatever is
-/// loaded now. Who loads all files may be systemd or procps, which read them in two orders, and of two lines the one for
-/// more pages counts. Our own files set pools by other lines: one of this kind there is somebody else's.
+/// Pages that lines give a file in /sys which has these `names` for `sysctl`, and the line: the last one, in whatever
+/// is loaded now. Who loads all files may be systemd or procps, which read them in two orders, and of two lines the one
+/// for more pages counts. Our own files set pools by other lines: one of this kind there is somebody else's.
 pub(super) fn pages_given(host: &Host, names: &[String]) -> Option<(u64, String)> {
     let is_of = |line: &Setting| names.iter().any(|name| line.covers(name));
     let given = |is_systemd: bool| {

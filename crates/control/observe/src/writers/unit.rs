@@ -57,8 +57,8 @@ impl<'a> Units<'a> {
         FOLDERS.iter().filter_map(at).any(|path| path.symlink_metadata().is_ok())
     }
 
-    /// What services that are enabled, or that such a unit starts or pulls in, have a boot run by files of a folder: the
-    /// files, each with its commands. No recording is to keep the texts of units for it.
+    /// What services that are enabled, or that such a unit starts or pulls in, have a boot run by files of a folder:
+    /// the files, each with its commands. No recording is to keep the texts of units for it.
     pub(super) fn commands_in(&self, folder: &str) -> Vec<(String, String)> {
         let wanted = self.wants.iter().flat_map(|wants| self.host.list(wants));
         let mut waiting: Vec<String> = wanted.chain(self.pulled.keys().cloned()).collect();

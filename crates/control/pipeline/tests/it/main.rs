@@ -38,6 +38,7 @@ mod parts;
 mod persist;
 mod placement;
 mod plan_file;
+mod pool_lines;
 mod pools;
 mod program;
 mod random;

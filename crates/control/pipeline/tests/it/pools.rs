@@ -3,7 +3,6 @@
 use planish_model::{Closure, DriftState, EntryId, EntryState, Exit, Nodes, OutcomeKind, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Session, Source, Target, apply, check, plan, undo};
 
-use crate::boot::{DEFAULTS, debian};
 use crate::faults::{Fuse, MOMENTS, fused, until_killed};
 use crate::life::{apply_here, undo_all};
 use crate::tree::*;
@@ -60,7 +59,7 @@ fn a_pool_that_somebody_lowered_keeps_the_pages_of_others() {
 }
 
 /// A pool of one node, and nothing else.
-fn of_pool(name: &str, node: u32, pages: u64) -> Source {
+pub fn of_pool(name: &str, node: u32, pages: u64) -> Source {
     let need_bytes = pages << 21;
     profile(name, &[("hugepages.2m", Want::Need { need_bytes, nodes: Nodes::Each(vec![node]) })])
 }
@@ -102,10 +101,10 @@ fn an_undo_takes_no_pages_of_others_beside_an_entry_that_came_short() {
     assert_eq!(tree.get(&pool(1)), "1\n");
 }
 
-const LINE: &str = "/etc/sysctl.d/99-db.conf";
+pub const LINE: &str = "/etc/sysctl.d/99-db.conf";
 
 /// What a line says that somebody writes.
-fn write_line(tree: &Tree, pages: u64) {
+pub fn write_line(tree: &Tree, pages: u64) {
     tree.put(LINE, &format!("vm.nr_hugepages = {pages}\n"));
 }
 
@@ -121,13 +120,13 @@ fn before_a_line(others: [u64; 2], line: u64, loaded: Option<[u64; 2]>) -> Tree 
 }
 
 /// What somebody else makes of the pools, however many pages their kernel gives at once.
-fn set(tree: &Tree, pages: [u64; 2]) {
+pub fn set(tree: &Tree, pages: [u64; 2]) {
     while sizes(tree) != pages {
         (0..).zip(pages).for_each(|(node, pages)| tree.edit(&pool(node), &pages.to_string()));
     }
 }
 
-fn sizes(tree: &Tree) -> [u64; 2] {
+pub fn sizes(tree: &Tree) -> [u64; 2] {
     [0, 1].map(|node| tree.get(&pool(node)).trim().parse().expect("pages"))
 }
 
@@ -541,56 +540,6 @@ fn what_is_left_of_a_lowered_pool_changes_hands() {
     assert_eq!(tree.get(&pool(0)), "0\n");
 }
 
-/// Our line is read behind that of others, and sets the whole pool: it has their pages, whenever and wherever they
-/// came.
-#[test]
-fn a_line_of_ours_has_what_a_line_of_others_gives_since() {
-    let into_ours = |tree: &Tree| tree.put("/etc/sysctl.d/90-planish.conf", "vm.nr_hugepages = 40\n");
-    let for_the_kernel = |tree: &Tree| {
-        let menu = tree.get("/boot/grub/grub.cfg");
-        tree.put("/boot/grub/grub.cfg", &menu.replace("ro quiet\n", "ro quiet hugepagesz=2M hugepages=40\n"));
-        tree.put(DEFAULTS, "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet hugepagesz=2M hugepages=40\"\n");
-    };
-    let ways: [&dyn Fn(&Tree); 3] = [&|tree| write_line(tree, 40), &into_ours, &for_the_kernel];
-    for write in ways {
-        for other in [of_pool("a", 0, 16), of_pool("b", 0, 8)] {
-            has_what_others_give(write, &other);
-        }
-    }
-}
-
-/// A line of ours, then one that `write` gives 20 pages of to each of two nodes; `other` is applied behind it.
-fn has_what_others_give(write: &dyn Fn(&Tree), other: &Source) {
-    let line = |tree: &Tree| {
-        let text = tree.get(TMPFILES_FILE);
-        text.trim().rsplit(' ').next().map(str::to_owned).expect("a number")
-    };
-    let keep = |tree: &Tree, source: &Source| {
-        apply(&tree.session(), &plan_of(&tree.session(), source), &PERSIST).expect("applied")
-    };
-    let state = |tree: &Tree| {
-        let checked = check(&tree.session(), None).expect("checked");
-        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
-        (row.state, row.because.unwrap_or_default())
-    };
-    let tree = debian();
-    set(&tree, [0, 0]);
-    keep(&tree, &of_pool("a", 0, 16));
-    let before: u64 = line(&tree).parse().expect("a number");
-    write(&tree);
-    set(&tree, [28, 12]);
-    let (lost, because) = state(&tree);
-    assert_eq!(lost, DriftState::LostAtBoot, "{because}");
-    assert!(because.contains("gives 20 besides ours"), "{because}");
-    keep(&tree, other);
-    let (now, because) = state(&tree);
-    assert_eq!(now, DriftState::Ok, "{because}");
-    let raised: u64 = line(&tree).parse().expect("a number");
-    assert!(raised >= 20 + 16 && raised > before, "{before} {raised}");
-    keep(&tree, other);
-    assert_eq!(line(&tree), raised.to_string());
-}
-
 #[test]
 fn what_an_undo_left_to_a_line_is_wanted_by_nobody() {
     let tree = before_a_line([5, 5], 40, Some([28, 12]));
@@ -756,162 +705,5 @@ fn what_was_lowered_before_a_raise_counts_for_older_entries_alone_in_either_orde
         }
         assert_eq!(sizes(&tree), [11, 3], "{order:?}");
         assert_eq!(tree.entries()[1].state, EntryState::Closed(Closure::Undone), "{order:?}");
-    }
-}
-
-/// Pages that a line of others gave go out of ours with that line.
-#[test]
-fn a_line_of_ours_is_as_large_as_lines_of_others_are_now() {
-    let tree = Tree::new();
-    set(&tree, [0, 0]);
-    let source = of_pool("a", 0, 16);
-    let keep = || apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
-    let line = || tree.get(TMPFILES_FILE).trim().rsplit(' ').next().map(str::to_owned).expect("a number");
-    keep();
-    let first = line();
-    write_line(&tree, 400);
-    keep();
-    assert_eq!(line(), "216");
-    tree.remove(LINE);
-    keep();
-    assert_eq!(line(), first);
-}
-
-/// The newest look at the files of others counts, whoever's entry it was and whether it is undone.
-#[test]
-fn an_undo_leaves_a_line_of_ours_what_others_give_now() {
-    let tree = Tree::new();
-    set(&tree, [0, 0]);
-    let keep = |name: &str| {
-        let source = of_pool(name, 0, 16);
-        apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
-    };
-    let line = || tree.get(TMPFILES_FILE).trim().rsplit(' ').next().map(str::to_owned).expect("a number");
-    let undo_newest = || {
-        let id = tree.entries().last().expect("an entry").id;
-        let undone = undo(&tree.session(), Target::Entry(id), false).expect("undone");
-        assert_eq!(undone.exit, Exit::Done, "{undone:#?}");
-        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{}", line());
-        line()
-    };
-    keep("a");
-    let alone = line();
-    write_line(&tree, 400);
-    set(&tree, [216, 200]);
-    keep("b");
-    assert_eq!(line(), "232");
-    assert_eq!(undo_newest(), "216");
-    keep("b");
-    tree.remove(LINE);
-    keep("c");
-    undo(&tree.session(), Target::Entry(EntryId(3)), false).expect("undone");
-    assert_eq!(undo_newest(), alone);
-}
-
-/// A line of ours without pages of ours would be one of others that nobody wrote.
-#[test]
-fn our_file_goes_with_the_last_pages_that_are_ours() {
-    let tree = Tree::new();
-    set(&tree, [0, 0]);
-    let source = of_pool("a", 0, 16);
-    let keep = || apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
-    keep();
-    write_line(&tree, 40);
-    keep();
-    let undone = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
-    assert_eq!(tree.get(TMPFILES_FILE), "", "{undone:#?}");
-    let checked = check(&tree.session(), None).expect("checked");
-    assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift.knobs);
-    undo_all(&tree);
-    assert_eq!(tree.get(TMPFILES_FILE), "");
-}
-
-/// Nobody asks for what our line gives besides ours once the line of others is gone.
-#[test]
-fn a_line_of_ours_that_outlives_one_of_others_is_told() {
-    let tree = Tree::new();
-    set(&tree, [20, 20]);
-    write_line(&tree, 40);
-    let source = of_pool("a", 0, 16);
-    let keep = || apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
-    keep();
-    tree.remove(LINE);
-    let state = || {
-        let checked = check(&tree.session(), None).expect("checked");
-        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
-        (row.state, row.because.unwrap_or_default())
-    };
-    let (drifted, because) = state();
-    assert_eq!(drifted, DriftState::Drift, "{because}");
-    assert!(because.contains("17 of them were for others") && because.contains("--persist"), "{because}");
-    keep();
-    assert_eq!(state().0, DriftState::Ok, "{}", state().1);
-}
-
-/// Of one path systemd takes the first line alone, and our file is read before those whose names begin with a letter.
-#[test]
-fn lines_of_others_behind_ours_are_in_ours() {
-    const BEHIND: &str = "/etc/tmpfiles.d/hugepages.conf";
-    let of_others = |pages: u64| format!("w {} - - - - {pages}\n", pool(0));
-    let source = of_pool("a", 0, 16);
-    let is_well = |tree: &Tree| check(&tree.session(), Some(&source)).expect("checked").exit == Exit::Done;
-    let persist = |tree: &Tree| {
-        let plan = plan_of(&tree.session(), &source);
-        apply(&tree.session(), &plan, &PERSIST).expect("applied").exit
-    };
-    let tree = Tree::new();
-    set(&tree, [20, 0]);
-    tree.put(BEHIND, &of_others(20));
-    assert_eq!(persist(&tree), Exit::Done);
-    assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 36") && is_well(&tree));
-    // One that comes later is told, and the same apply makes room for it.
-    let tree = Tree::new();
-    set(&tree, [0, 0]);
-    assert_eq!(persist(&tree), Exit::Done);
-    // The command line gives three of them.
-    assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 19"), "{}", tree.get(TMPFILES_FILE));
-    tree.put(BEHIND, &of_others(20));
-    assert!(!is_well(&tree));
-    persist(&tree);
-    assert!(tree.get(TMPFILES_FILE).trim_end().ends_with(" 36"), "{}", tree.get(TMPFILES_FILE));
-}
-
-/// A line of others for all nodes is written behind ours where its file is read behind ours; of one for the node
-/// itself the first one counts.
-#[test]
-fn a_line_of_ours_that_loses_is_told_and_takes_nothing() {
-    let whole = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-    let source = of_pool("a", 0, 16);
-    for (file, place, pages) in [
-        ("/etc/tmpfiles.d/hugepages.conf", whole, 40),
-        ("/etc/tmpfiles.d/50-db.conf", &*pool(0), 20),
-        ("/etc/tmpfiles.d/50-db.conf", &*pool(0), 400),
-    ] {
-        let tree = Tree::new();
-        set(&tree, [20, 20]);
-        tree.put(file, &format!("w {place} - - - - {pages}\n"));
-        let plan = plan_of(&tree.session(), &source);
-        apply(&tree.session(), &plan, &PERSIST).expect("applied");
-        let checked = check(&tree.session(), Some(&source)).expect("checked");
-        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
-        let because = row.because.unwrap_or_default();
-        assert_eq!((checked.exit, row.state), (Exit::Findings, DriftState::LostAtBoot), "{file}: {because}");
-        assert!(because.contains(file) && because.contains("by our line"), "{because}");
-        undo_all(&tree);
-        assert_eq!(sizes(&tree), [20, 20]);
-    }
-}
-
-/// The kernel reads a number of sysctl by its first characters.
-#[test]
-fn a_line_of_others_counts_whatever_its_number_is_written_in() {
-    for text in ["0x28", "050", "40", "40 # of the database"] {
-        let tree = Tree::new();
-        set(&tree, [0, 0]);
-        tree.put(LINE, &format!("vm.nr_hugepages = {text}\n"));
-        let source = of_pool("a", 0, 16);
-        apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
-        let line = tree.get(TMPFILES_FILE);
-        assert!(line.trim_end().ends_with(" 36"), "{text}: {line}");
     }
 }
