@@ -157,6 +157,10 @@ impl Ledger {
     /// Has what files of others give pools, as the newest line of ours saw it, be what all lines of ours know: once
     /// that line is undone, the older ones would give the pools what was so before.
     fn see_others(&mut self, seen: &[PoolLine]) {
+        // Nearly every outcome: a journal of thousands of entries is not gone through once for each.
+        if seen.is_empty() {
+            return;
+        }
         let lines =
             self.entries.iter_mut().flat_map(|entry| &mut entry.steps).flat_map(|step| &mut step.pools);
         for line in lines {
