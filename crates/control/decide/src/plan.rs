@@ -695,7 +695,8 @@ impl<'a> Draft<'a> {
         let wanted = raise.wanted().to_string();
         if raise.pages() == 0 && raise.takes == 0 {
             let (knob, place) = (knob.id.clone(), place.clone());
-            return self.skipped.push(Skipped::satisfied(knob, place, wanted, verdict));
+            let there = Skipped::satisfied(knob, place, wanted, verdict);
+            return self.skipped.push(Skipped { in_all: raise.in_all, ..there });
         }
         if verdict.verdict != VerdictKind::Settable && raise.pages() > 0 {
             return self.skip_unsettable(knob, place, wanted, verdict);
@@ -719,6 +720,7 @@ impl<'a> Draft<'a> {
         self.steps.push(Step {
             raise_pages: Some(raise.pages()),
             takes_pages: (raise.takes > 0).then_some(raise.takes),
+            in_all: raise.in_all,
             part: (raise.pages() == 0).then_some(Part::TakenOver),
             service: raise.service.clone(),
             because: Some(raise.because.clone()),

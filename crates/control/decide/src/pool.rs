@@ -32,6 +32,8 @@ pub(crate) struct Raise<'a> {
     pub(crate) pool: &'a PoolReading,
     /// Pages that must be there for us.
     pub(crate) need: u64,
+    /// The size that is wanted in all, where the pages of others count.
+    pub(crate) in_all: Option<u64>,
     /// Pages of them that are there already: held by open entries, or used by the service.
     pub(crate) met: u64,
     /// Pages of them that become ours from the entry which the plan takes the place of.
@@ -132,6 +134,7 @@ pub(crate) fn raises<'a>(
     let (mut raises, mut waiting) = (Vec::new(), 0_u64);
     for (knob, pool) in pools {
         let Some(&(need, used)) = wanted.pages.get(&pool.node) else { continue };
+        let in_all = wanted.in_all.get(&pool.node).copied();
         let held = held_by(pool, None);
         let of_old = own.instead_of.map_or(0, |entry| held_by(pool, Some(entry)));
         let takes = of_old.min(need.saturating_sub(held - of_old));
@@ -145,7 +148,7 @@ pub(crate) fn raises<'a>(
         // What the service uses may be what was held for it: the two are not added.
         let (met, gives, service) = (held.max(used), of_old - takes, service.clone());
         waiting = waiting.saturating_add(held.saturating_sub(used));
-        raises.push(Raise { knob, pool, need, met, takes, gives, service, because });
+        raises.push(Raise { knob, pool, need, in_all, met, takes, gives, service, because });
     }
     tell_idle(&mut raises, waiting, observation);
     Ok(raises)
@@ -245,8 +248,11 @@ fn no_pool(observation: &Observation) -> String {
 }
 
 /// Pages by node, needed and in use already, and how they came about.
+#[derive(Default)]
 struct Wanted {
     pages: BTreeMap<Option<u32>, (u64, u64)>,
+    /// What is wanted of a pool in all, where that is how it is wanted.
+    in_all: BTreeMap<Option<u32>, u64>,
     arithmetic: String,
 }
 
@@ -267,12 +273,13 @@ fn by_bytes(
                 several => format!("{size}, over {} nodes", several.len()),
             };
             let pages = spread(pages, &over).into_iter().map(|(node, pages)| (node, (pages, 0))).collect();
-            Ok(Wanted { pages, arithmetic })
+            Ok(Wanted { pages, arithmetic, ..Wanted::default() })
         }
         Nodes::Each(each) => {
             refuse_missing(each, nodes)?;
             let pages = each.iter().map(|node| (Some(*node), (pages, 0))).collect();
-            Ok(Wanted { pages, arithmetic: format!("{size} on each node named") })
+            let arithmetic = format!("{size} on each node named");
+            Ok(Wanted { pages, arithmetic, ..Wanted::default() })
         }
     }
 }
@@ -283,7 +290,8 @@ fn by_node(needs: &[u64], page_bytes: u64, on: &[u32], nodes: &[Option<u32>]) ->
         on.iter().zip(needs).map(|(node, need)| (Some(*node), (need.div_ceil(page_bytes), 0))).collect();
     let sizes: Vec<String> =
         on.iter().zip(needs).map(|(node, need)| format!("{} on node {node}", bytes(*need))).collect();
-    Ok(Wanted { pages, arithmetic: format!("{} in pages of {}", sizes.join(", "), bytes(page_bytes)) })
+    let arithmetic = format!("{} in pages of {}", sizes.join(", "), bytes(page_bytes));
+    Ok(Wanted { pages, arithmetic, ..Wanted::default() })
 }
 
 /// What is missing of a size of all pools together, over the nodes: wherever others have theirs.
@@ -295,8 +303,13 @@ fn missing_in_all(
 ) -> Wanted {
     let (pages, there) = (total.div_ceil(page_bytes), others.values().sum::<u64>());
     let missing = pages.saturating_sub(there);
-    let pages = spread(missing, over).into_iter().map(|(node, pages)| (node, (pages, 0))).collect();
-    Wanted { pages, arithmetic: in_all(total, page_bytes, there) }
+    let missing = spread(missing, over);
+    // Where others have all of it, no pool of a node need have any size.
+    let of_others = |node: &Option<u32>| others.get(node).copied().unwrap_or(0);
+    let in_all = missing.iter().filter(|(_, pages)| **pages > 0);
+    let in_all = in_all.map(|(node, pages)| (*node, of_others(node).saturating_add(*pages))).collect();
+    let pages = missing.into_iter().map(|(node, pages)| (node, (pages, 0))).collect();
+    Wanted { pages, in_all, arithmetic: told_in_all(total, page_bytes, there) }
 }
 
 /// The same for the size of each node's pool.
@@ -310,14 +323,16 @@ fn missing_by_node(
     refuse_missing(on, nodes)?;
     let of = |(node, total): (&u32, &u64)| {
         let there = others.get(&Some(*node)).copied().unwrap_or(0);
-        let missing = total.div_ceil(page_bytes).saturating_sub(there);
-        ((Some(*node), (missing, 0)), format!("{} on node {node}", in_all(*total, page_bytes, there)))
+        let all = total.div_ceil(page_bytes);
+        let told = format!("{} on node {node}", told_in_all(*total, page_bytes, there));
+        (((Some(*node), (all.saturating_sub(there), 0)), (Some(*node), all)), told)
     };
-    let (pages, sizes): (BTreeMap<_, _>, Vec<_>) = on.iter().zip(totals).map(of).unzip();
-    Ok(Wanted { pages, arithmetic: sizes.join("; ") })
+    let (pools, sizes): (Vec<_>, Vec<_>) = on.iter().zip(totals).map(of).unzip();
+    let (pages, in_all) = pools.into_iter().unzip();
+    Ok(Wanted { pages, in_all, arithmetic: sizes.join("; ") })
 }
 
-fn in_all(total: u64, page_bytes: u64, there: u64) -> String {
+fn told_in_all(total: u64, page_bytes: u64, there: u64) -> String {
     let pages = total.div_ceil(page_bytes);
     let size = format!("{} in pages of {} = {pages} in all", bytes(total), bytes(page_bytes));
     if there == 0 { size } else { format!("{size}, {there} of them of others") }
@@ -350,7 +365,7 @@ fn by_service(sizing: &Sizing, page_bytes: u64, nodes: &[Option<u32>]) -> Result
     if used > 0 {
         arithmetic += &format!(", and it has {used} of them already");
     }
-    Ok(Wanted { pages, arithmetic })
+    Ok(Wanted { pages, arithmetic, ..Wanted::default() })
 }
 
 /// The nodes that a pool is spread over: those with memory and CPUs. A memory-only node (CXL) is slower

@@ -231,6 +231,10 @@ pub struct PoolLine {
     /// the size of the whole pool: it must not take their pages. Those of the newest entry count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub others: u64,
+    /// The size that the pool is to have in all, where its profile counts the pages of others: what goes of theirs, the
+    /// line has nevertheless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_all: Option<u64>,
 }
 
 /// What a rule of udev in a file of ours gives a place whenever its device appears. The rule tells the device by what
@@ -408,7 +412,7 @@ impl EntryStep {
                 Some((place, value)) => {
                     let own = raised.iter().find(|(raised, _)| *raised == place).map(|(_, pages)| *pages);
                     let pages = own.or_else(|| value.parse().ok()).unwrap_or(0);
-                    self.pools.push(PoolLine { place, pages, others: 0 });
+                    self.pools.push(PoolLine { place, pages, others: 0, in_all: None });
                 }
                 None => lines = lines + line + "\n",
             }

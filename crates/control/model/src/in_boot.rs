@@ -319,7 +319,7 @@ mod tests {
     /// A file with a line for the value, where there is one, and one for the pool.
     fn file(value: &str, pages: u64, others: u64) -> EntryStep {
         let wanted = if value.is_empty() { String::new() } else { format!("vm.swappiness = {value}\n") };
-        let pools = vec![PoolLine { place: POOL.to_owned(), pages, others }];
+        let pools = vec![PoolLine { place: POOL.to_owned(), pages, others, in_all: None }];
         EntryStep { pools, ..done(step("/etc/x.conf", &wanted, Undo::File), None) }
     }
 

@@ -156,6 +156,9 @@ pub struct Step {
     /// For pools: pages of the entry that the plan takes the place of, which become this step's. They are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes_pages: Option<u64>,
+    /// For pools: the size that is wanted in all, where the pages of others count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_all: Option<u64>,
     /// What the step is beside the entry that the plan takes the place of; `None` for what only the plan wants, or
     /// wants otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,6 +192,7 @@ impl Step {
             verdict,
             raise_pages: None,
             takes_pages: None,
+            in_all: None,
             part: None,
             service: None,
             coupled: Vec::new(),
@@ -226,6 +230,9 @@ pub struct Skipped {
     pub when: When,
     /// Whether the value is as wanted already.
     pub satisfied: bool,
+    /// See [`Step::in_all`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_all: Option<u64>,
     /// A pool that the memory of this moment cannot give: an apply of the plan is refused, since half of what was asked
     /// for is not what was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -379,7 +386,7 @@ impl Skipped {
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
         let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
         let (not_allowed, nothing_named, left_out) = (false, false, false);
-        let (when, not_to_keep, asked_by) = (When::default(), None, None);
+        let (when, in_all, not_to_keep, asked_by) = (When::default(), None, None, None);
         Self {
             knob,
             place,
@@ -387,6 +394,7 @@ impl Skipped {
             verdict,
             when,
             satisfied,
+            in_all,
             short_of_memory,
             impossible,
             hindered,

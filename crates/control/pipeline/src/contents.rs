@@ -30,7 +30,7 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
         step.wanted.lines().for_each(|line| put(line.to_owned()));
         // A pool is for all who raised it: its line is the sum. It is for boots alone: packages have all lines written
         // at their installation (`systemd-tmpfiles --create`), which would take pages that somebody has raised since.
-        for PoolLine { place, pages, others } in &step.pools {
+        for PoolLine { place, pages, others, .. } in &step.pools {
             let sum = pools.entry(place).or_default();
             *sum = sum.saturating_add(*pages);
             if *sum > 0 {
@@ -328,7 +328,7 @@ mod tests {
     fn the_line_of_a_pool_is_the_sum_of_those_who_want_pages() {
         let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
         let step = |pages, others| {
-            let pools = vec![PoolLine { place: pool.to_owned(), pages, others }];
+            let pools = vec![PoolLine { place: pool.to_owned(), pages, others, in_all: None }];
             EntryStep { pools, ..file_step("persist.tmpfiles", SYSCTL_FILE, String::new()) }
         };
         let text = |steps: &[EntryStep]| content(steps.iter()).expect("lines");

@@ -413,8 +413,14 @@ fn pool_line(
     let lines: Vec<&PoolLine> = lines.filter(|line| line.place == place).collect();
     let persisted: u64 = lines.iter().map(|line| line.pages).sum();
     let pages = raise.or(lacking).unwrap_or(0).saturating_add(held).saturating_sub(persisted);
-    let others = observation.pool_by_others(place).map_or(0, |(pages, _)| pages);
-    (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others })
+    let given = observation.pool_by_others(place).map_or(0, |(pages, _)| pages);
+    // What was left to do of a pool may be told by the lines that it has.
+    let rows = plan.skipped.iter().filter(|row| row.place == place).find_map(|row| row.in_all);
+    let of_plan = step.and_then(|step| step.in_all).or(rows);
+    let in_all = of_plan.or_else(|| lines.iter().filter_map(|line| line.in_all).max());
+    let beside = in_all.unwrap_or(0).saturating_sub(pages.saturating_add(persisted));
+    let others = given.max(beside);
+    (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others, in_all })
 }
 
 /// Pages that a pool is short of, which a plan wants of it and does not ask for again.

@@ -1,9 +1,14 @@
 //! What an undo cannot take back before the next boot, and says so: values that a file of ours brought at this boot and
 //! whose originals no open entry has, and arguments that the running kernel was started with.
 
-use planish_model::{Entry, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, marked, pages_of_nobody};
+use std::collections::BTreeMap;
+
+use planish_model::{
+    Entry, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, marked, page_pool, pages_of_nobody,
+};
 
 use crate::copied::run_of;
+use crate::pools;
 use crate::session::Session;
 
 /// Whether an undo has just taken the file of this step out, or put it back.
@@ -70,12 +75,13 @@ pub(crate) fn values(session: &Session, entries: &[Entry], entry: &Entry, back: 
     hints
 }
 
-/// The same of pools: pages that its lines brought, and that no step has.
+/// The same of pools: pages that its lines brought, and that no step has: its own, and those that it had for others.
 fn pages(session: &Session, entries: &[Entry], entry: &Entry, back: &[Outcome]) -> Vec<String> {
     let boot_id = session.host().boot_id();
     let files = entry.steps.iter().filter(|step| step.undo == Undo::File && is_out(step, back));
     let mut hints = Vec::new();
-    for PoolLine { place, pages, .. } in files.flat_map(|file| &file.pools) {
+    let lines: Vec<&PoolLine> = files.flat_map(|file| &file.pools).collect();
+    for PoolLine { place, pages, .. } in &lines {
         let shown = session.host().read(place).unwrap_or_default();
         let there = shown.trim().parse().unwrap_or(0);
         let left = pages_of_nobody(entries, &boot_id, place).min(*pages).min(there);
@@ -86,7 +92,34 @@ fn pages(session: &Session, entries: &[Entry], entry: &Entry, back: &[Outcome]) 
             ));
         }
     }
+    hints.extend(pages_of_others(session, &lines));
     hints
+}
+
+/// Pages that lines had for others, where nothing gives them those any more.
+fn pages_of_others(session: &Session, lines: &[&PoolLine]) -> Vec<String> {
+    let whole = |line: &PoolLine| page_pool::whole_of(&line.place).unwrap_or_else(|| line.place.clone());
+    let mut had: BTreeMap<String, u64> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.others > 0) {
+        let sum = had.entry(whole(line)).or_default();
+        *sum = sum.saturating_add(line.others);
+    }
+    if had.is_empty() {
+        return Vec::new();
+    }
+    let given = session.given_pools();
+    let left = had.into_iter().filter_map(|(whole, had)| {
+        let now = given.to_all_nodes(&whole).map_or(0, |(pages, _)| pages);
+        let there = pools::pages_in(&whole, &|place| session.host().read(place).ok())?;
+        let left = had.saturating_sub(now).min(there);
+        (left > 0).then(|| {
+            format!(
+                "{whole} is `{there}` until the next reboot: {left} of these pages the file had for others, and no \
+                 line gives them that many any more"
+            )
+        })
+    });
+    left.collect()
 }
 
 /// The oldest original of a place that the journal knows.

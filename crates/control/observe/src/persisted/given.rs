@@ -20,6 +20,8 @@ pub struct GivenPools<'h> {
 
 struct Read {
     default_page: Option<u64>,
+    /// Who loads all files of sysctl.d may be systemd or procps, which read them in two orders.
+    sysctl: [Vec<Setting>; 2],
     /// Lines of others in tmpfiles.d, those that go with this boot among them.
     tmpfiles: Vec<Setting>,
     programs: Vec<SeenWriter>,
@@ -39,7 +41,7 @@ impl<'h> GivenPools<'h> {
         let read = self.read.get_or_init(|| Read::of(self.host, self.catalogue));
         let names = page_pool::other_names(whole, read.default_page);
         let ways = [
-            sysctl::pages_given(self.host, &names),
+            read.by_sysctl(&names),
             read.by_tmpfiles(whole),
             read.by_tmpfiles_node_by_node(self.host, whole),
             read.by_program(self.catalogue, whole),
@@ -56,7 +58,17 @@ impl Read {
         let mut tmpfiles: Vec<Setting> = passed_by.into_iter().chain(settings).chain(undecided).collect();
         tmpfiles.retain(|line| Persisted::own_file(&line.source).is_none());
         tmpfiles.iter_mut().for_each(|line| in_sysfs(line, default_page));
-        Self { default_page, tmpfiles, programs: writers::read(host, catalogue, default_page).writers }
+        let programs = writers::read(host, catalogue, default_page).writers;
+        Self { default_page, sysctl: sysctl::loaded_now(host), tmpfiles, programs }
+    }
+
+    /// By the last line of either order, for a file in /sys that has these names for `sysctl`. Our own files set pools
+    /// by other lines: one of this kind is somebody else's.
+    fn by_sysctl(&self, names: &[String]) -> Option<(u64, String)> {
+        let is_of = |line: &&Setting| names.iter().any(|name| line.covers(name));
+        let last = self.sysctl.iter().filter_map(|lines| lines.iter().rfind(is_of));
+        let pages = last.filter_map(|line| Some((sysctl::pages(&line.value)?, line.source.clone())));
+        pages.max_by_key(|(pages, _)| *pages)
     }
 
     fn by_tmpfiles(&self, place: &str) -> Option<(u64, String)> {
@@ -78,18 +90,13 @@ impl Read {
     /// What commands of other programs set, as far as their words tell: `vm.nr_hugepages = 200`, `echo 200`.
     fn by_program(&self, catalogue: &Catalogue, whole: &str) -> Option<(u64, String)> {
         let knobs = catalogue.knobs().filter(|knob| place::captures(&knob.path, whole).is_some());
-        let said = knobs.flat_map(|knob| {
-            let of_knob = |seen: &SeenWriter| {
-                let texts: Vec<String> =
-                    catalogue.said(&seen.commands, &knob.id, Some(whole)).map(str::to_owned).collect();
-                let from = catalogue.said(&seen.sources, &knob.id, Some(whole)).next().unwrap_or(&seen.id);
-                let source = format!("{} ({from})", seen.id);
-                texts.into_iter().map(move |text| (text, source.clone())).collect::<Vec<_>>()
-            };
-            self.programs.iter().flat_map(of_knob).collect::<Vec<_>>()
+        let said = knobs.flat_map(|knob| self.programs.iter().map(move |seen| (knob, seen)));
+        let pages = said.flat_map(|(knob, seen)| {
+            let from = catalogue.said(&seen.sources, &knob.id, Some(whole)).next().unwrap_or(&seen.id);
+            let texts = catalogue.said(&seen.commands, &knob.id, Some(whole));
+            let pages = texts.filter_map(|text| sysctl::pages(text.rsplit(['=', ' ']).next()?));
+            pages.map(|pages| (pages, format!("{} ({from})", seen.id))).collect::<Vec<_>>()
         });
-        let pages =
-            said.filter_map(|(text, source)| Some((sysctl::pages(text.rsplit(['=', ' ']).next()?)?, source)));
         pages.max_by_key(|(pages, _)| *pages)
     }
 }

@@ -120,7 +120,9 @@ pub(crate) fn read(
     };
     let (rules, (mut settings, mut tmpfiles, mut of_sysctl, held, mounted)) = beside(of_rules, of_others);
     if let Some(mask) = units::mask_of(host, "systemd-tmpfiles-setup.service") {
-        take_back(&mut of_sysctl.taken_back, std::mem::take(&mut tmpfiles.settings), &mask);
+        let lines = std::mem::take(&mut tmpfiles.passed_by).into_iter();
+        let lines = lines.chain(std::mem::take(&mut tmpfiles.settings));
+        take_back(&mut of_sysctl.taken_back, lines, &mask);
     }
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     settings.extend(tmpfiles.passed_by.into_iter().chain(tmpfiles.settings));
@@ -186,17 +188,20 @@ fn complete_all(
 }
 
 /// Takes back lines that no boot reads: what would is masked.
-fn take_back(taken_back: &mut HashMap<String, Persisted>, lines: Vec<Setting>, mask: &str) {
+fn take_back(
+    taken_back: &mut HashMap<String, Persisted>,
+    lines: impl IntoIterator<Item = Setting>,
+    mask: &str,
+) {
     for line in lines {
-        let all = || Persisted {
-            value: NOT_GIVEN.to_owned(),
-            source: mask.to_owned(),
-            at_boot: None,
-            overridden: Vec::new(),
-        };
-        let of_place = taken_back.entry(line.path).or_insert_with(all);
+        let of_place = taken_back.entry(line.path).or_insert_with(|| given_nothing(mask));
         of_place.overridden.push(BootValue::new(&line.value, &line.source));
     }
+}
+
+/// What a place is given whose lines something takes back.
+fn given_nothing(by: &str) -> Persisted {
+    Persisted { value: NOT_GIVEN.to_owned(), source: by.to_owned(), at_boot: None, overridden: Vec::new() }
 }
 
 /// Lines that take back what is said of a place, of those places that nothing else sets, nor clears by its twin.

@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 use planish_formats::sysctl::{Line, in_order};
 use planish_host::Host;
-use planish_model::{BootValue, NOT_GIVEN, Persisted, place};
+use planish_model::{BootValue, Persisted, place};
 
 use super::{Setting, files};
 use crate::{units, writers};
@@ -88,18 +88,13 @@ pub(crate) fn loaded_by_all(host: &Host) -> Vec<Setting> {
     loaded(host, false, &super::kept(&FOLDERS))
 }
 
-/// Pages that lines give a file in /sys which has these `names` for `sysctl`, and the line: the last one, in whatever
-/// is loaded now. Who loads all files may be systemd or procps, which read them in two orders, and of two lines the one
-/// for more pages counts. Our own files set pools by other lines: one of this kind there is somebody else's.
-pub(super) fn pages_given(host: &Host, names: &[String]) -> Option<(u64, String)> {
-    let is_of = |line: &Setting| names.iter().any(|name| line.covers(name));
-    let given = |is_systemd: bool| {
-        let lines = loaded(host, is_systemd, &FOLDERS).into_iter();
-        let lines = if is_systemd { in_order_of_systemd(lines).0 } else { lines.collect() };
-        let line = explicit_after_wild(lines).into_iter().rfind(is_of)?;
-        Some((pages(&line.value)?, line.source))
-    };
-    [given(true), given(false)].into_iter().flatten().max_by_key(|(pages, _)| *pages)
+/// The lines that are set once somebody has all of them loaded now, those of /run among them: in the order of systemd,
+/// and in that of procps.
+pub(super) fn loaded_now(host: &Host) -> [Vec<Setting>; 2] {
+    [true, false].map(|is_systemd| {
+        let lines = loaded(host, is_systemd, &FOLDERS);
+        explicit_after_wild(if is_systemd { in_order_of_systemd(lines.into_iter()).0 } else { lines })
+    })
 }
 
 /// A number of pages as the kernel reads it (`proc_doulongvec_minmax`): `0x` is hexadecimal, and `0` octal. What stands
@@ -151,14 +146,8 @@ fn in_order_of_systemd(lines: impl Iterator<Item = Setting>) -> (Vec<Setting>, H
     let lines = in_order(lines);
     let empty = lines.iter().enumerate().filter(|(_, line)| line.value.is_empty());
     let last: HashMap<String, usize> = empty.map(|(at, line)| (line.path.clone(), at)).collect();
-    let by = |path: &str| Persisted {
-        value: NOT_GIVEN.to_owned(),
-        source: lines[last[path]].source.clone(),
-        at_boot: None,
-        overridden: Vec::new(),
-    };
-    let mut taken_back: HashMap<String, Persisted> =
-        last.keys().map(|path| (path.clone(), by(path))).collect();
+    let by = |(path, at): (&String, &usize)| (path.clone(), super::given_nothing(&lines[*at].source));
+    let mut taken_back: HashMap<String, Persisted> = last.iter().map(by).collect();
     let mut stay = Vec::new();
     for (at, line) in lines.into_iter().enumerate() {
         match taken_back.get_mut(&line.path) {

@@ -142,6 +142,9 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
     for (file, unit) in [(sysctl, "systemd-sysctl.service"), (tmpfiles, "systemd-tmpfiles-setup.service")] {
         let tree = Tree::new();
         tree.put("/run/systemd/system/.keep", "");
+        // A line that loses to ours does not come to count where nothing reads either.
+        let behind_ours = "w /sys/kernel/mm/transparent_hugepage/enabled - - - - always\n";
+        tree.put("/etc/tmpfiles.d/99-theirs.conf", behind_ours);
         apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
         assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{unit}");
         let mask = format!("/etc/systemd/system/{unit}");

@@ -1,6 +1,6 @@
 //! Lines of ours that give pools their pages at the next boot, beside those that others have for them.
 
-use planish_model::{DriftState, EntryId, Exit};
+use planish_model::{DriftState, EntryId, Exit, Nodes, Want};
 use planish_pipeline::{Source, Target, apply, check, undo};
 
 use crate::boot::{DEFAULTS, debian};
@@ -145,6 +145,42 @@ fn a_line_of_ours_that_outlives_one_of_others_is_told() {
     assert!(because.contains("17 of them were for others") && because.contains("--persist"), "{because}");
     keep();
     assert_eq!(state().0, DriftState::Ok, "{}", state().1);
+}
+
+/// A profile that counts the pages of others has as many at the next boot, whoever gives them by then.
+#[test]
+fn a_size_in_all_stays_where_a_line_of_others_goes() {
+    let tree = Tree::new();
+    set(&tree, [20, 20]);
+    write_line(&tree, 40);
+    let (total_bytes, nodes) = (30 << 21, Nodes::Each(vec![0]));
+    let source = profile("all", &[("hugepages.2m", Want::Total { total_bytes, nodes })]);
+    let keep = || apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    let line = || tree.get(TMPFILES_FILE).trim().rsplit(' ').next().map(str::to_owned).expect("a number");
+    let is_well = || {
+        let checked = check(&tree.session(), Some(&source)).expect("checked");
+        assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift.knobs);
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+    };
+    keep();
+    assert_eq!((line().as_str(), sizes(&tree)), ("30", [30, 20]));
+    is_well();
+    tree.remove(LINE);
+    is_well();
+    // Applied again it is as large.
+    keep();
+    assert_eq!(line(), "30");
+    is_well();
+    // The next boot has nothing of others, and the undo says what stays of theirs.
+    let mut start = tree.snapshot();
+    start.insert(pool(0), "30\n".to_owned());
+    start.insert(pool(1), "0\n".to_owned());
+    tree.reboot(&start);
+    is_well();
+    let undone = undo_all(&tree);
+    assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [20, 0]), "{undone:#?}");
+    let told = "20 of these pages the file had for others";
+    assert!(undone.hints.iter().any(|hint| hint.contains(told)), "{:#?}", undone.hints);
 }
 
 /// Of one path systemd takes the first line alone, and our file is read before those whose names begin with a letter.

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use planish_model::{DriftState, EntryStep, Knob, Persisted, Reading, pages_in_file};
+use planish_model::{DriftState, EntryStep, Knob, Persisted, PoolLine, Reading, pages_in_file};
 
 use super::{Bench, Judgement, number};
 
@@ -89,7 +89,10 @@ impl Bench<'_> {
         let files = self.open.iter().flat_map(|entry| &entry.steps);
         let files = files.filter(|step| step.is_in_file() && !step.is_undone());
         let lines = files.flat_map(|step| &step.pools).filter(|line| line.place == reading.place);
-        let persisted: u64 = lines.map(|line| line.pages).sum();
+        let lines: Vec<&PoolLine> = lines.collect();
+        let persisted: u64 = lines.iter().map(|line| line.pages).sum();
+        // What a profile wants in all stays in the line when others give less.
+        let in_all = lines.iter().filter_map(|line| line.in_all).max().unwrap_or(0);
         if number(&found.value) < Some(due) || persisted < held {
             return (DriftState::LostAtBoot, Some(format!("{source} will set {}", found.value)));
         }
@@ -102,7 +105,7 @@ impl Bench<'_> {
                 let why = format!("{source} will set {value}, where {theirs} gives {given} besides ours");
                 (DriftState::LostAtBoot, Some(why))
             }
-            (Ordering::Greater, _) => {
+            (Ordering::Greater, _) if due > in_all => {
                 let gone = due - given - persisted;
                 let why = format!(
                     "{source} will set {value}, and {gone} of them were for others, whose line gives them no more: \
