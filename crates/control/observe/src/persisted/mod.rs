@@ -143,6 +143,9 @@ pub(crate) fn read(
         for reading in readings.iter().filter(kept) {
             let Some(found) = settings.winner(&reading.place) else { continue };
             let mut found = in_no_order(found);
+            if let Some(knob) = knob.filter(|_| reading.place.starts_with("/proc/sys/")) {
+                as_read(&mut found, &knob.r#type);
+            }
             let is_by_line =
                 by_line.of_place(&reading.place).len() == settings.of_place(&reading.place).len();
             if is_by_line && knob.is_some_and(|knob| knob.boot_parameter().is_none()) {
@@ -166,6 +169,16 @@ pub(crate) fn read(
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
     taken_back.retain(|place, _| !persisted.contains_key(place));
     ToCome { persisted, undecided, taken_back, by_boot_line }
+}
+
+/// Makes numbers of lines what the kernel makes of them, whichever program writes them.
+fn as_read(found: &mut Persisted, of: &ValueType) {
+    let values = found.overridden.iter_mut().map(|lost| &mut lost.value).chain([&mut found.value]);
+    for value in values {
+        if let Some(read) = sysctl::as_read(of, value) {
+            *value = read;
+        }
+    }
 }
 
 /// Completes what the files of the boot loader say, of each parameter.

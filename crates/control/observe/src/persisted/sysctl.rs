@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 use planish_formats::sysctl::{Line, in_order};
 use planish_host::Host;
-use planish_model::{BootValue, Persisted, place};
+use planish_model::{BootValue, Persisted, ValueType, place};
 
 use super::{Setting, files};
 use crate::{units, writers};
@@ -97,15 +97,36 @@ pub(super) fn loaded_now(host: &Host) -> [Vec<Setting>; 2] {
     })
 }
 
-/// A number of pages as the kernel reads it (`proc_doulongvec_minmax`): `0x` is hexadecimal, and `0` octal. What stands
-/// behind a blank is not looked at, as it is the only number there (`proc_get_long`).
+/// A number of pages as the kernel reads it. What stands behind a blank is not looked at, as it is the only number there.
 pub(super) fn pages(text: &str) -> Option<u64> {
-    let (digits, radix) = match text.split_whitespace().next()? {
-        text if text.starts_with("0x") || text.starts_with("0X") => (&text[2..], 16),
-        text if text.starts_with('0') => (text, 8),
-        text => (text, 10),
+    number(text.split_whitespace().next()?)
+}
+
+/// A number as the kernel reads it (`proc_get_long`): `0x` is hexadecimal, and `0` octal.
+fn number(word: &str) -> Option<u64> {
+    let (digits, radix) = match word {
+        word if word.starts_with("0x") || word.starts_with("0X") => (&word[2..], 16),
+        word if word.starts_with('0') => (word, 8),
+        word => (word, 10),
     };
     u64::from_str_radix(digits, radix).ok()
+}
+
+/// What the kernel makes of a value for a place below /proc/sys that has numbers: decimal ones, as many as the place has
+/// (`__do_proc_dointvec`). `None` for all else, and for what it does not take.
+pub(super) fn as_read(of: &ValueType, value: &str) -> Option<String> {
+    let count = match of {
+        ValueType::Int { .. } | ValueType::Unsigned { .. } | ValueType::Flag { .. } => 1,
+        ValueType::Ints { count, .. } => *count,
+        _ => return None,
+    };
+    let words: Vec<&str> = value.split_whitespace().take(count).collect();
+    let read = |word: &&str| match word.strip_prefix('-') {
+        Some(word) => Some(format!("-{}", number(word)?)),
+        None => Some(number(word)?.to_string()),
+    };
+    let numbers: Option<Vec<String>> = words.iter().map(read).collect();
+    numbers.filter(|numbers| numbers.len() == count).map(|numbers| numbers.join(" "))
 }
 
 /// What the next boot may set besides: files of /run go with this one, and whoever wrote them may do so again.
@@ -203,6 +224,26 @@ mod tests {
 
     use super::*;
     use crate::testing::host;
+
+    #[test]
+    fn numbers_are_what_the_kernel_reads() {
+        let int = ValueType::Int { int: "x".to_owned(), min: None, max: None, words: Vec::new() };
+        let three =
+            ValueType::Ints { ints: "x".to_owned(), count: 3, min: None, max: None, ascending: false };
+        for (of, text, read) in [
+            (&int, "010", Some("8")),
+            (&int, "-0x10", Some("-16")),
+            (&int, "10 # of theirs", Some("10")),
+            (&int, "0", Some("0")),
+            (&int, "09", None),
+            (&int, "", None),
+            (&three, "010 0x10\t10", Some("8 16 10")),
+            (&three, "1 2", None),
+            (&ValueType::Choice { choice: vec!["010".to_owned()] }, "010", None),
+        ] {
+            assert_eq!(as_read(of, text).as_deref(), read, "{text}");
+        }
+    }
 
     fn settings(host: &Host, again: Vec<Setting>) -> Vec<Setting> {
         read(host, again).settings

@@ -164,6 +164,26 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
     assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
 }
 
+/// A later line counts for what the kernel makes of it: `0` begins an octal number, and what follows one is not read.
+#[test]
+fn numbers_of_others_are_what_the_kernel_reads() {
+    let source = profile("own", &[("vm.swappiness", planish_model::Want::Int(10))]);
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    for (text, exit) in [
+        ("010", Exit::Findings),
+        ("012", Exit::Done),
+        ("0xa", Exit::Done),
+        ("10 # of the database", Exit::Done),
+        ("11", Exit::Findings),
+    ] {
+        let tree = Tree::new();
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
+        tree.put("/etc/sysctl.d/99-theirs.conf", &format!("vm.swappiness = {text}\n"));
+        let checked = check(&tree.session(), None).expect("checked");
+        assert_eq!(checked.exit, exit, "{text}: {:#?}", checked.drift.knobs);
+    }
+}
+
 #[test]
 fn folders_that_were_made_for_our_files_go_with_the_last_of_them() {
     let tree = Tree::without_folders();
