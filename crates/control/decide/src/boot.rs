@@ -95,18 +95,29 @@ fn no_such_sizes(name: &str, wanted: &str, host: &HostFacts) -> Option<String> {
     ))
 }
 
+/// What the kernel makes otherwise of a list that it takes.
+pub(crate) fn left_by_kernel(knob: &Knob, wanted: &str, host: &HostFacts) -> Option<&'static str> {
+    let (name, _) = knob.boot_parameter()?;
+    let is_all = name == "nohz_full" && takes_all(&BootCpus::parse(wanted)?, host.cpus_online);
+    is_all.then_some("; the kernel leaves out the CPU that it boots on, which keeps the ticks of all")
+}
+
+/// Whether a list takes every CPU. Of one that takes some of each group (`0-15:2/4`) the others are left.
+fn takes_all(list: &BootCpus, online: u32) -> bool {
+    let taken = list.cpus(online.saturating_sub(1)).len();
+    !list.leaves_some() && u32::try_from(taken).is_ok_and(|taken| taken >= online)
+}
+
 /// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel
 /// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`). One without it leaves it at least,
 /// whatever is offline now. Of `nohz_full` for all of them the kernel leaves it out by itself, and says so
 /// (`housekeeping_setup`).
 fn no_boot_cpu_left(name: &str, wanted: &str, online: u32) -> Option<String> {
     let list = BootCpus::parse(wanted)?;
-    let cpus = list.cpus(online.saturating_sub(1));
-    if !cpus.contains(&0) {
+    if !list.cpus(online.saturating_sub(1)).contains(&0) {
         return None;
     }
-    // Of one that takes some of each group (`0-15:2/4`) the others are left.
-    let is_all = !list.leaves_some() && u32::try_from(cpus.len()).is_ok_and(|taken| taken >= online);
+    let is_all = takes_all(&list, online);
     if is_all && name == "nohz_full" {
         return None;
     }
@@ -139,6 +150,25 @@ mod tests {
         let mut budget = Budget::at_boot(host);
         let knob = |id: &str| catalogue.knob(&KnobId::new(id)).expect("a row");
         wants.iter().map(|(id, wanted)| refusal(knob(id), wanted, host, &mut budget)).collect()
+    }
+
+    #[test]
+    fn what_the_kernel_leaves_out_of_a_list_is_told() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let host = HostFacts { cpus_online: 4, ..HostFacts::default() };
+        let left = |id: &str, wanted: &str| {
+            let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
+            left_by_kernel(knob, wanted, &host).is_some()
+        };
+        for (id, wanted, is_told) in [
+            ("boot.nohz_full", "all", true),
+            ("boot.nohz_full", "0-3", true),
+            ("boot.nohz_full", "1-3", false),
+            ("boot.nohz_full", "0-3:1/2", false),
+            ("boot.isolcpus", "1-3", false),
+        ] {
+            assert_eq!(left(id, wanted), is_told, "{id}={wanted}");
+        }
     }
 
     #[test]

@@ -133,6 +133,13 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
             );
             (Class::Durability, reason)
         }),
+        Bound::Spins(most) => (wanted > now && wanted[0] > most).then(|| {
+            let reason = format!(
+                "above {most} a CPU that waits turns round for so long that it is lost to all others: \
+                 --allow availability"
+            );
+            (Class::Availability, reason)
+        }),
         Bound::WakeUp
         | Bound::Polls
         | Bound::Rests
@@ -301,6 +308,7 @@ impl After<'_> {
             | Bound::WakeUp
             | Bound::Polls
             | Bound::Rests
+            | Bound::Spins(_)
             | Bound::Table(_)
             | Bound::Buckets
             | Bound::Kept => None,

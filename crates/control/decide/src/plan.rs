@@ -408,12 +408,15 @@ impl<'a> Draft<'a> {
         let unsafe_way = unsure
             .or_else(|| bounds::unsafe_way(knob.bound, &now, &word))
             .or_else(|| bounds::ends_amount(knob, self.observation, self.open, &word));
+        // Whoever reads the plan later must see what was allowed.
+        let class = unsafe_way.as_ref().map(|(class, _)| *class).filter(|_| knob.class == Class::Safe);
+        let class = class.unwrap_or(knob.class);
         if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !self.allows(knob, *class)) {
             let verdict = Verdict::new(VerdictKind::Blocked, reason);
             return self.skip_refused(knob, &reading.place, wanted, verdict);
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
-        self.steps.push(Step { coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
+        self.steps.push(Step { class, coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
     }
 
     /// A place that is as wanted.
@@ -491,7 +494,8 @@ impl<'a> Draft<'a> {
             let verdict = stale.unwrap_or(verdict);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         };
-        let verdict = Verdict::new(VerdictKind::Reboot, cure);
+        let left = boot::left_by_kernel(knob, wanted, &self.observation.host);
+        let verdict = Verdict::new(VerdictKind::Reboot, cure + left.unwrap_or_default());
         if knob.argument(wanted).is_some() {
             let now = reading.value.clone().unwrap_or_default();
             let word = knob.r#type.normal(wanted);
