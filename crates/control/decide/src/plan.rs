@@ -416,7 +416,12 @@ impl<'a> Draft<'a> {
             return self.skip_refused(knob, &reading.place, wanted, verdict);
         }
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
-        self.steps.push(Step { class, coupled, because, ..Step::of(knob, &reading.place, now, word, verdict) });
+        self.steps.push(Step {
+            class,
+            coupled,
+            because,
+            ..Step::of(knob, &reading.place, now, word, verdict)
+        });
     }
 
     /// A place that is as wanted.

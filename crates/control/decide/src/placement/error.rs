@@ -278,6 +278,8 @@ pub enum PlacementError {
     NoUnit {
         /// The unit.
         unit: String,
+        /// The one of this host that may be meant.
+        nearest: Option<String>,
     },
     /// The machine was not looked at.
     #[error("nothing is known of the CPUs of this host")]
@@ -392,7 +394,8 @@ impl PlacementError {
                 "pin the service where it is started: planish run --cpus LIST -- CMD".to_owned()
             }
             Self::NoPartition { .. } => profile("set isolation = \"boot\""),
-            Self::NoUnit { unit } => {
+            Self::NoUnit { nearest: Some(nearest), .. } => profile(&format!("did you mean {nearest}?")),
+            Self::NoUnit { unit, nearest: None } => {
                 format!("see what it is called: systemctl list-units '*{}*'", stem(unit))
             }
             Self::Unseen => "see what is told of them: planish topo".to_owned(),

@@ -115,7 +115,10 @@ pub(crate) fn place(
     }
     let missing = placement.services.iter().find(|service| !machine.units.contains(&service.unit));
     if let Some(service) = missing {
-        return Err(PlacementError::NoUnit { unit: service.unit.clone() });
+        return Err(PlacementError::NoUnit {
+            unit: service.unit.clone(),
+            nearest: units::meant(service, machine),
+        });
     }
     held.refuse_second(&placement)?;
     let partition = partition::partition(observation, request, &placement)?;

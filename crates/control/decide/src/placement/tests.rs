@@ -515,7 +515,11 @@ fn a_unit_that_nobody_could_pin_is_refused() {
         other => panic!("{other:?}"),
     };
     seen.machine.as_mut().expect("seen").units.retain(|unit| unit != "b.service");
-    assert_eq!(refusal(&seen), PlacementError::NoUnit { unit: "b.service".to_owned() });
+    let unit = "b.service".to_owned();
+    let nearest = Some("a.service".to_owned());
+    assert_eq!(refusal(&seen), PlacementError::NoUnit { unit, nearest });
+    seen.machine.as_mut().expect("seen").units.clear();
+    assert_eq!(refusal(&seen), PlacementError::NoUnit { unit: "a.service".to_owned(), nearest: None });
     seen.machine.as_mut().expect("seen").systemd = false;
     assert_eq!(refusal(&seen), PlacementError::NoSystemd);
     seen.machine = None;

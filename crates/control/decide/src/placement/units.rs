@@ -2,9 +2,19 @@
 //! what it would get. The kernel gives a thread none of the CPUs that its group has not, and systemd fails to start a
 //! service that it cannot pin.
 
-use planish_model::{Cpus, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, UnitLimit};
+use planish_model::{
+    Cpus, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, UnitLimit, nearest,
+};
 
 use super::{PlacementError, error, partition};
+
+/// The unit of the host that may be meant by one that is not there.
+pub(super) fn meant(service: &PlacedService, machine: &Machine) -> Option<String> {
+    // What all names end in would make any two of them alike.
+    let stem = service.unit.strip_suffix(".service")?;
+    let here = machine.units.iter().filter_map(|unit| unit.strip_suffix(".service"));
+    nearest(stem, here).map(|stem| format!("{stem}.service"))
+}
 
 /// Refuses units that are no units of their own, or that run nothing.
 pub(super) fn refuse_names(machine: &Machine, request: &PlacementRequest) -> Result<(), PlacementError> {
