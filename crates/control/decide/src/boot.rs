@@ -95,6 +95,15 @@ fn no_such_sizes(name: &str, wanted: &str, host: &HostFacts) -> Option<String> {
     ))
 }
 
+/// What is left to do by hand for a value that only a boot can bring.
+pub(crate) fn cure(knob: &Knob, wanted: &str) -> Option<String> {
+    match (knob.argument(wanted), knob.boot_parameter()) {
+        (Some(argument), _) => Some(format!("boot with `{argument}` on the kernel command line")),
+        (None, Some((name, _))) => Some(format!("boot without `{name}` on the kernel command line")),
+        (None, None) => None,
+    }
+}
+
 /// What the kernel makes otherwise of a list that it takes.
 pub(crate) fn left_by_kernel(knob: &Knob, wanted: &str, host: &HostFacts) -> Option<&'static str> {
     let (name, _) = knob.boot_parameter()?;

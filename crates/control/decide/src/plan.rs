@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
-    Access, Case, Catalogue, Class, Computation, Conditions, Coupled, Coupling, Entry, EntryId, EntryStep,
-    Knob, KnobId, NO_GROUP, NOT_GIVEN, Nodes, Observation, Original, Overlay, Part, Plan, Profile, Reading,
-    Sizing, Skipped, Step, Undo, Verdict, VerdictKind, Want, given_in_vain, place,
+    Access, Case, Catalogue, Class, Computation, Conditions, Entry, EntryId, EntryStep, Knob, KnobId,
+    NO_GROUP, NOT_GIVEN, Nodes, Observation, Original, Overlay, Part, Plan, Profile, Reading, Sizing,
+    Skipped, Step, Undo, Verdict, VerdictKind, Want, given_in_vain, place,
 };
 
 use crate::budget::{Budget, Budgets, ByNode};
+use crate::coupled::coupled;
 use crate::error::DecideError;
 use crate::next_boot::beyond_next_boot;
 use crate::placement::{self, Ask, PlacementError, What};
@@ -399,22 +400,14 @@ impl<'a> Draft<'a> {
             return self.skip_made_otherwise(knob, &reading.place, wanted, &now, entry);
         }
         let is_named = self.options.allow_knobs.contains(&knob.id);
-        let is_less_now = bounds::is_less_now(knob, self.observation, &now, &word).filter(|_| !is_named);
-        if let Some(reason) = is_less_now {
+        if let Some(reason) = bounds::is_less_now(knob, self.observation, &now, &word).filter(|_| !is_named) {
             let verdict = Verdict::new(VerdictKind::Moot, reason);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         }
-        let unsure = unsure.map(|reason| (Class::Availability, reason));
-        let unsafe_way = unsure
-            .or_else(|| bounds::unsafe_way(knob.bound, &now, &word))
-            .or_else(|| bounds::ends_amount(knob, self.observation, self.open, &word));
-        // Whoever reads the plan later must see what was allowed.
-        let class = unsafe_way.as_ref().map(|(class, _)| *class).filter(|_| knob.class == Class::Safe);
-        let class = class.unwrap_or(knob.class);
-        if let Some((_, reason)) = unsafe_way.filter(|(class, _)| !self.allows(knob, *class)) {
-            let verdict = Verdict::new(VerdictKind::Blocked, reason);
-            return self.skip_refused(knob, &reading.place, wanted, verdict);
-        }
+        let class = match self.class_of(knob, &now, &word, unsure) {
+            Ok(class) => class,
+            Err(verdict) => return self.skip_refused(knob, &reading.place, wanted, verdict),
+        };
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         self.steps.push(Step {
             class,
@@ -422,6 +415,20 @@ impl<'a> Draft<'a> {
             because,
             ..Step::of(knob, &reading.place, now, word, verdict)
         });
+    }
+
+    /// The class of a value, which may need leave where its row needs none; else why it needs more than was given.
+    fn class_of(&self, knob: &Knob, now: &str, word: &str, unsure: Option<String>) -> Result<Class, Verdict> {
+        let unsafe_way = unsure
+            .map(|reason| (Class::Availability, reason))
+            .or_else(|| bounds::unsafe_way(knob.bound, now, word))
+            .or_else(|| bounds::ends_amount(knob, self.observation, self.open, word));
+        match unsafe_way {
+            Some((class, why)) if !self.allows(knob, class) => Err(Verdict::new(VerdictKind::Blocked, why)),
+            // Whoever reads the plan later sees what was allowed.
+            Some((class, _)) if knob.may_need_leave() => Ok(class),
+            _ => Ok(knob.class),
+        }
     }
 
     /// A place that is as wanted.
@@ -489,7 +496,7 @@ impl<'a> Draft<'a> {
             let (id, place, wanted) = (knob.id.clone(), reading.place.clone(), wanted.to_owned());
             return self.skipped.push(Skipped::impossible(id, place, wanted, reason));
         }
-        let Some(cure) = boot_cure(knob, wanted).filter(|_| comes.is_none()) else {
+        let Some(cure) = boot::cure(knob, wanted).filter(|_| comes.is_none()) else {
             let stale = comes.filter(|found| found.at_boot.is_some()).map(|found| {
                 let cure = self.observation.boot.menu_cure().map(|cure| format!(": {cure}"));
                 let reason =
@@ -704,6 +711,8 @@ impl<'a> Draft<'a> {
         let wanted = raise.wanted().to_string();
         if raise.pages() == 0 && raise.takes == 0 {
             let (knob, place) = (knob.id.clone(), place.clone());
+            // What goes with the entry that the plan takes the place of is not wanted.
+            let wanted = raise.pool.persistent().saturating_sub(raise.gives).to_string();
             let there = Skipped::satisfied(knob, place, wanted, verdict);
             return self.skipped.push(Skipped { in_all: raise.in_all, ..there });
         }
@@ -860,41 +869,6 @@ impl<'a> Draft<'a> {
         let (name, id, boot) = (self.profile.name.clone(), host.host_id.clone(), host.boot_id.clone());
         let plan = Plan::new(name, id, boot, self.steps, self.skipped).with_boot(self.boot);
         Plan { second_writers, ..plan }
-    }
-}
-
-/// Places that a write of this one changes too, with the values that must be kept. Pools have none: they are taken
-/// back by subtraction, and their aliases follow.
-#[must_use]
-pub fn coupled(catalogue: &Catalogue, observation: &Observation, knob: &Knob, place: &str) -> Vec<Coupled> {
-    if knob.undo == Undo::Subtract {
-        return Vec::new();
-    }
-    let holes = place::captures(&knob.path, place).unwrap_or_default();
-    let twins = knob.twin.iter().map(|id| (id, Coupling::Twin));
-    let aliases = knob.alias.iter().map(|id| (id, Coupling::Alias));
-    let derived = knob.derives.iter().map(|id| (id, Coupling::Derived));
-    let mut coupled = Vec::new();
-    for (id, coupling) in twins.chain(aliases).chain(derived) {
-        let Ok(other) = catalogue.knob(id) else { continue };
-        let path = place::fill(&other.path, &holes);
-        for reading in observation.knobs.get(id).into_iter().flatten() {
-            let Some(now) = &reading.value else { continue };
-            if place::captures(&path, &reading.place).is_some() {
-                let (knob, place, now) = (id.clone(), reading.place.clone(), now.clone());
-                coupled.push(Coupled { knob, place, now, coupling });
-            }
-        }
-    }
-    coupled
-}
-
-/// What is left to do by hand for a value that only a boot can bring.
-fn boot_cure(knob: &Knob, wanted: &str) -> Option<String> {
-    match (knob.argument(wanted), knob.boot_parameter()) {
-        (Some(argument), _) => Some(format!("boot with `{argument}` on the kernel command line")),
-        (None, Some((name, _))) => Some(format!("boot without `{name}` on the kernel command line")),
-        (None, None) => None,
     }
 }
 

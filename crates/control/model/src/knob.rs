@@ -401,6 +401,12 @@ impl Knob {
         self.undo == Undo::File
     }
 
+    /// Whether values of it may need leave although its row needs none: those that are held against the host.
+    #[must_use]
+    pub fn may_need_leave(&self) -> bool {
+        self.class == Class::Safe && (self.bound.is_some() || self.is_own_file())
+    }
+
     /// Knobs whose originals must be kept before this one is written: twin, aliases and derived ones.
     pub fn coupled(&self) -> impl Iterator<Item = &KnobId> {
         self.twin.iter().chain(&self.alias).chain(&self.derives)

@@ -545,6 +545,7 @@ mod tests {
             verdict: Verdict::new(VerdictKind::Settable, reason),
             raise_pages: None,
             takes_pages: None,
+            in_all: None,
             part: None,
             service: None,
             coupled: Vec::new(),

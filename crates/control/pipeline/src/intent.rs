@@ -64,7 +64,8 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
         if place::captures(&knob.path, &step.place).is_none() {
             return Err(forged(format!("no place of {}", knob.id)));
         }
-        if (step.class, step.undo) != (knob.class, knob.undo) {
+        let by_value = knob.may_need_leave() && matches!(step.class, Class::Availability | Class::Durability);
+        if !(by_value || step.class == knob.class) || step.undo != knob.undo {
             return Err(forged(format!("{} is of class {:?} here", knob.id, knob.class).to_lowercase()));
         }
         if matches!(knob.class, Class::Oneway | Class::Action) {

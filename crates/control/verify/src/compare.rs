@@ -459,6 +459,7 @@ impl Bench<'_> {
             Some(found) if let Some(why) = read_later(knob, reading, found) => {
                 (DriftState::LostAtBoot, Some(why))
             }
+            Some(found) if let Some(judged) = self.edited(knob, reading, found) => judged,
             Some(found) => {
                 let line = self.line_told(found, &reading.place);
                 let writers = &self.observation.writers;
@@ -536,6 +537,23 @@ impl Bench<'_> {
             Some(entry) => format!("{} of entry {entry}", found.source),
             None => found.source.clone(),
         }
+    }
+
+    /// A line of ours that says something else than the newest entry wrote there: no apply writes over it.
+    fn edited(&self, knob: &Knob, reading: &Reading, found: &Persisted) -> Option<Judgement> {
+        let file = Persisted::own_file(&found.source)?;
+        let steps = self.open.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
+        let in_file = steps.filter(|(_, step)| step.place == file && step.is_in_file() && !step.is_undone());
+        let lines = in_file.flat_map(|(entry, step)| step.lines().map(move |line| (entry, line)));
+        let (entry, (_, ours)) = lines.filter(|(_, (place, _))| *place == reading.place).last()?;
+        (!knob.r#type.same(&ours, &found.value)).then(|| {
+            let why = format!(
+                "someone made {} of the line of entry {entry} for it, which gave {ours}, in {}: undo {entry} --force \
+                 and apply it again with --persist",
+                found.value, found.source
+            );
+            (DriftState::Drift, Some(why))
+        })
     }
 
     /// Which other program sets this knob after the files of the host were read, when and by which of its files, in

@@ -1,6 +1,6 @@
 //! What a plan writes, and what it leaves alone.
 
-use planish_model::{Access, Nodes, OutcomeKind, Skipped, VerdictKind};
+use planish_model::{Access, Coupling, Nodes, OutcomeKind, Skipped, VerdictKind};
 use proptest::prelude::*;
 
 use super::*;
@@ -187,7 +187,7 @@ fn what_only_a_boot_brings_names_the_parameter() {
     let want = |id: &str, value: &str| {
         let catalogue = Catalogue::embedded().expect("sound");
         let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
-        boot_cure(knob, value)
+        boot::cure(knob, value)
     };
     let with = |argument: &str| Some(format!("boot with `{argument}` on the kernel command line"));
     assert_eq!(want("boot.isolcpus", "domain,managed_irq,2-7"), with("isolcpus=domain,managed_irq,2-7"));

@@ -120,9 +120,7 @@ pub(crate) fn read(
     };
     let (rules, (mut settings, mut tmpfiles, mut of_sysctl, held, mounted)) = beside(of_rules, of_others);
     if let Some(mask) = units::mask_of(host, "systemd-tmpfiles-setup.service") {
-        let lines = std::mem::take(&mut tmpfiles.passed_by).into_iter();
-        let lines = lines.chain(std::mem::take(&mut tmpfiles.settings));
-        take_back(&mut of_sysctl.taken_back, lines, &mask);
+        take_back(&mut of_sysctl.taken_back, tmpfiles.drain(), &mask);
     }
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     settings.extend(tmpfiles.passed_by.into_iter().chain(tmpfiles.settings));
@@ -143,9 +141,7 @@ pub(crate) fn read(
         for reading in readings.iter().filter(kept) {
             let Some(found) = settings.winner(&reading.place) else { continue };
             let mut found = in_no_order(found);
-            if let Some(knob) = knob.filter(|_| reading.place.starts_with("/proc/sys/")) {
-                as_read(&mut found, &knob.r#type);
-            }
+            as_read(&mut found, knob, &reading.place);
             let is_by_line =
                 by_line.of_place(&reading.place).len() == settings.of_place(&reading.place).len();
             if is_by_line && knob.is_some_and(|knob| knob.boot_parameter().is_none()) {
@@ -171,11 +167,12 @@ pub(crate) fn read(
     ToCome { persisted, undecided, taken_back, by_boot_line }
 }
 
-/// Makes numbers of lines what the kernel makes of them, whichever program writes them.
-fn as_read(found: &mut Persisted, of: &ValueType) {
+/// Makes numbers of lines for /proc/sys what the kernel makes of them, whichever program writes them.
+fn as_read(found: &mut Persisted, knob: Option<&Knob>, place: &str) {
+    let Some(knob) = knob.filter(|_| place.starts_with("/proc/sys/")) else { return };
     let values = found.overridden.iter_mut().map(|lost| &mut lost.value).chain([&mut found.value]);
     for value in values {
-        if let Some(read) = sysctl::as_read(of, value) {
+        if let Some(read) = sysctl::as_read(&knob.r#type, value) {
             *value = read;
         }
     }

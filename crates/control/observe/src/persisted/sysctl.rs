@@ -97,7 +97,7 @@ pub(super) fn loaded_now(host: &Host) -> [Vec<Setting>; 2] {
     })
 }
 
-/// A number of pages as the kernel reads it. What stands behind a blank is not looked at, as it is the only number there.
+/// A number of pages as the kernel reads it. It is the only number there: what stands behind a blank is not read.
 pub(super) fn pages(text: &str) -> Option<u64> {
     number(text.split_whitespace().next()?)
 }
@@ -112,7 +112,7 @@ fn number(word: &str) -> Option<u64> {
     u64::from_str_radix(digits, radix).ok()
 }
 
-/// What the kernel makes of a value for a place below /proc/sys that has numbers: decimal ones, as many as the place has
+/// What the kernel makes of a value for a place below /proc/sys that has numbers: decimal ones, as many as there are
 /// (`__do_proc_dointvec`). `None` for all else, and for what it does not take.
 pub(super) fn as_read(of: &ValueType, value: &str) -> Option<String> {
     let count = match of {

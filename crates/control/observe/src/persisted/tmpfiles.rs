@@ -54,6 +54,11 @@ impl Tmpfiles {
         }
         Self { passed_by, settings, undecided: undecided.into_iter().flat_map(Line::settings).collect() }
     }
+
+    /// Takes out all lines of files that a boot leaves as they are.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Setting> {
+        std::mem::take(&mut self.passed_by).into_iter().chain(std::mem::take(&mut self.settings))
+    }
 }
 
 /// The lines of all files that a boot leaves as they are.

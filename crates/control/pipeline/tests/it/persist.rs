@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use planish_host::Host;
 use planish_model::{
-    Class, Drift, DriftState, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict, VerdictKind,
+    Class, Drift, DriftState, EntryId, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict,
+    VerdictKind,
 };
 use planish_pipeline::{
     ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan, undo,
@@ -138,6 +139,18 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
         assert!(why.clone().any(|why| why.starts_with(&told)), "{:?}", why.collect::<Vec<_>>());
         assert_eq!(checked.exit, Exit::Findings, "{file}");
     }
+    // Nor does an apply write over what somebody made of one.
+    let tree = Tree::new();
+    apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
+    tree.put(sysctl, &tree.get(sysctl).replace("vm.swappiness = 1", "vm.swappiness = 9"));
+    let checked = check(&tree.session(), None).expect("checked");
+    let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == "vm.swappiness");
+    let why = row.and_then(|row| row.because.as_deref()).unwrap_or_default();
+    assert!(why.contains("someone made 9 of the line of entry 1") && why.contains("undo 1 --force"), "{why}");
+    assert_eq!(checked.exit, Exit::Findings);
+    undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
+    apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
     // No boot reads them where systemd is told to leave out what would.
     for (file, unit) in [(sysctl, "systemd-sysctl.service"), (tmpfiles, "systemd-tmpfiles-setup.service")] {
         let tree = Tree::new();

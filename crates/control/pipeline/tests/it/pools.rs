@@ -564,6 +564,20 @@ fn instead_of(tree: &Tree, source: &Source, id: u64, options: &ApplyOptions) {
     apply(&session, &plan, options).expect("applied");
 }
 
+/// A pool that the other one does not want has what others have there.
+#[test]
+fn a_pool_that_goes_whole_is_as_wanted() {
+    let tree = Tree::new();
+    set(&tree, [5, 5]);
+    apply_here(&tree, &of_pool("a", 0, 16));
+    let (need_bytes, nodes) = (vec![0, 8 << 21], vec![0, 1]);
+    let other = profile("b", &[("hugepages.2m", Want::Needs { need_bytes, nodes })]);
+    let asked = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+    let plan = plan(&tree.session(), &other, &asked).expect("a plan");
+    let applied = apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+    assert_eq!((applied.exit, sizes(&tree)), (Exit::Done, [5, 13]), "{applied:#?}");
+}
+
 /// Who takes pages over takes them with what they were raised beside, and with a load that came before.
 #[test]
 fn pages_that_change_hands_are_left_to_a_line_that_was_loaded_before() {

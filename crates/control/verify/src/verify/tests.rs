@@ -133,6 +133,7 @@ fn step(id: &str, place: &str, wanted: &str) -> Step {
         verdict: Verdict::new(VerdictKind::Settable, ""),
         raise_pages: None,
         takes_pages: None,
+        in_all: None,
         part: None,
         service: None,
         coupled: Vec::new(),
