@@ -53,7 +53,8 @@ const CYCLES: [Cycle; 3] = [
     Cycle { word: "shared", name: "shared mmap, 64 KiB", count: 10_000, pause: Duration::ZERO },
     Cycle { word: "sysv", name: "shmget and shmat, 64 KiB", count: 5_000, pause: Duration::ZERO },
 ];
-const PLACED: Cycle = Cycle { word: "placed", name: "shared mmap, 16 MiB, placed and told", count: 400, pause: NOTICE };
+const PLACED: Cycle =
+    Cycle { word: "placed", name: "shared mmap, 16 MiB, placed and told", count: 400, pause: NOTICE };
 /// The same by the program itself: what the preload was asked for takes as long whoever does it.
 const BY_HAND: Cycle = Cycle { word: "by-hand", name: "the same by hand", count: 400, pause: NOTICE };
 const OTHER: Cycle = Cycle { word: "other", name: "getppid", count: 200_000, pause: Duration::ZERO };
