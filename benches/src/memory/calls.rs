@@ -169,7 +169,7 @@ fn listen() -> Result<SocketAddr> {
     let listener = UnixDatagram::bind_addr(&address).context("listen")?;
     set_socket_passcred(&listener, true)?;
     std::thread::spawn(move || {
-        let mut wait = || poll(&mut [PollFd::new(&listener, PollFlags::IN)], None);
+        let wait = || poll(&mut [PollFd::new(&listener, PollFlags::IN)], None);
         while wait().is_ok() && listener.recv(&mut [0; TOLD_BYTES]).is_ok() {}
     });
     Ok(address)
