@@ -21,7 +21,20 @@ pub fn installed(host: &Host, packages: &[String]) -> Vec<ProgramVersion> {
         return Vec::new();
     }
     let text = host.read_lossy(DPKG).unwrap_or_default();
-    text.split("\n\n").filter_map(|paragraph| of_package(paragraph, packages)).collect()
+    // One pass by lines: the database has hundreds of kilobytes, and few paragraphs are asked for.
+    let (mut found, mut begins, mut at) = (Vec::new(), 0, 0);
+    for line in text.split_inclusive('\n') {
+        if line == "\n" {
+            begins = at + line.len();
+        }
+        let name = line.strip_prefix("Package:").map(str::trim);
+        if name.is_some_and(|name| packages.iter().any(|package| package == name)) {
+            let paragraph = text[begins..].split("\n\n").next();
+            found.extend(paragraph.and_then(|paragraph| of_package(paragraph, packages)));
+        }
+        at += line.len();
+    }
+    found
 }
 
 fn of_package(paragraph: &str, packages: &[String]) -> Option<ProgramVersion> {
