@@ -169,7 +169,8 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         // SAFETY: the caller's.
         return unsafe { call_inline(nr::MMAP, wanted) };
     };
-    let begun = raw::now();
+    let is_wanted_now = flags & (MAP_POPULATE | MAP_LOCKED) != 0;
+    let begun = raw::now(is_wanted_now || settings.threads > 0);
     // Pages come after the policy, also where the program wants them at once.
     let bare = flags & !(MAP_POPULATE | MAP_LOCKED);
     let is_free = address == 0 && flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) == 0;
@@ -183,7 +184,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         room_bytes,
         is_pool,
         is_sparse: flags & MAP_NORESERVE != 0,
-        is_wanted_now: flags & (MAP_POPULATE | MAP_LOCKED) != 0,
+        is_wanted_now,
         huge_errno: 0,
         begun,
     };
@@ -313,7 +314,7 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
     let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| settings.takes(*bytes) && is_open()) else {
         return told(attach());
     };
-    let begun = raw::now();
+    let begun = raw::now(settings.threads > 0);
     let mut attached = -1;
     if address == 0 && settings.thp_bytes > 0 {
         attached = aligned([id as usize, bytes, 0, flags as usize, 0, 0], settings.thp_bytes, attach_at);

@@ -161,7 +161,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
     if settings.has_policy && (is_filled || spreads) {
         notice.policy_errno = bind(segment, settings, if is_filled { MPOL_MF_MOVE } else { 0 });
     }
-    notice.nanoseconds = now().wrapping_sub(segment.begun);
+    notice.nanoseconds = now(threads > 0).wrapping_sub(segment.begun);
     tell(&raw const notice, settings);
 }
 

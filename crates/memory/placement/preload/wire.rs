@@ -19,7 +19,7 @@ pub struct Notice {
     pub address: u64,
     /// Length of the mapping in bytes.
     pub bytes: u64,
-    /// Time that placing and prefaulting took.
+    /// Time that placing and prefaulting took; 0 where nothing is prefaulted.
     pub nanoseconds: u64,
     /// The process by its number where the launcher is: 0 as it is sent, since who sends it may know another one. The
     /// kernel names it to who receives it.

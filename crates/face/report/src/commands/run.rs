@@ -34,7 +34,7 @@ pub struct RunSegment {
     pub bytes: u64,
     /// Where it lies.
     pub shares: Vec<RunShare>,
-    /// Time that placing and filling took inside the call of the program.
+    /// Time that placing and filling took inside the call of the program; 0 where nothing is filled.
     pub seconds: f64,
     /// Threads that filled it; 0 where it was not filled.
     pub threads: u32,
