@@ -91,6 +91,15 @@ pub fn ruinous(catalogue: &Catalogue, observation: &Observation, steps: &[Step])
     refused.collect()
 }
 
+/// The class of a value by itself, whatever else there is on the host.
+#[must_use]
+pub fn class_by_value(knob: &Knob, now: &str, wanted: &str) -> Class {
+    match unsafe_way(knob.bound, now, wanted) {
+        Some((class, _)) if knob.may_need_leave() => class,
+        _ => knob.class,
+    }
+}
+
 /// Why a limit needs more than its class says, and which class: it is safe to move it one way, and not the other.
 pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Option<(Class, String)> {
     let restless = match bound {

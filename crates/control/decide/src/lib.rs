@@ -48,7 +48,7 @@ mod writers;
 pub use against::{asks_of_threads, beside};
 pub use back::{back, going_back};
 pub use boot::unbootable;
-pub use bounds::{holds, refusals, ruinous, starves};
+pub use bounds::{class_by_value, holds, refusals, ruinous, starves};
 pub use budget::{beyond_memory, beyond_memory_at_boot};
 pub use cards::waits_for_its_name;
 pub use coupled::coupled;

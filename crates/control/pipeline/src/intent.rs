@@ -64,9 +64,14 @@ pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), Pipeli
         if place::captures(&knob.path, &step.place).is_none() {
             return Err(forged(format!("no place of {}", knob.id)));
         }
-        let by_value = knob.may_need_leave() && matches!(step.class, Class::Availability | Class::Durability);
-        if !(by_value || step.class == knob.class) || step.undo != knob.undo {
-            return Err(forged(format!("{} is of class {:?} here", knob.id, knob.class).to_lowercase()));
+        // What the host itself makes of a value is not looked at here: it may need leave where the row needs none.
+        let least = match step.part {
+            Some(Part::Back) => knob.class,
+            _ => planish_decide::class_by_value(knob, &step.now, &step.wanted),
+        };
+        let by_host = knob.may_need_leave() && matches!(step.class, Class::Availability | Class::Durability);
+        if !(step.class == least || (least == knob.class && by_host)) || step.undo != knob.undo {
+            return Err(forged(format!("{} is of class {least:?} here", knob.id).to_lowercase()));
         }
         if matches!(knob.class, Class::Oneway | Class::Action) {
             return Err(forged(format!("{} cannot be undone", knob.id)));

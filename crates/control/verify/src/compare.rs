@@ -336,6 +336,9 @@ impl Bench<'_> {
             return untold;
         }
         let why = match (persisted, by) {
+            (_, Some((entry, _))) if knob.is_own_file() => {
+                format!("its file is not as entry {entry} wrote it: undo {entry} --force and apply it again")
+            }
             (Some(found), _) if knob.boot_parameter().is_some() => says(knob, found),
             (None, Some((entry, _))) if knob.boot_parameter().is_some() => {
                 format!("nothing gives it any more: entry {entry} had the boot loader do so")
@@ -473,6 +476,7 @@ impl Bench<'_> {
             None if self.taken_back(reading).is_some() => self.unpersisted(reading),
             None if let Some(judged) = self.interrupt_judged(knob, wanted) => judged,
             None if self.is_of_run_time(knob, reading, wanted) => self.unpersisted(reading),
+            None if self.line_of_ours(reading).is_some() => self.unpersisted(reading),
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
         }
     }
@@ -681,17 +685,9 @@ impl Bench<'_> {
             let why = format!("{} takes back what {} says, and no file sets it", line.source, ours.source);
             return (DriftState::LostAtBoot, Some(why));
         }
-        let has_line = |step: &EntryStep| {
-            let mut places = step.lines().map(|(place, _)| place);
-            places.any(|place| place == reading.place)
-                || step.pools.iter().any(|line| line.pages > 0 && line.place == reading.place)
-        };
-        let files = self.open.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
-        let mut files = files.filter(|(_, step)| step.is_in_file() && !step.is_undone());
-        match files.rfind(|(_, step)| has_line(step)) {
+        match self.line_of_ours(reading) {
             None => (DriftState::LostAtBoot, Some("no file persists it".to_owned())),
-            Some((entry, step)) => {
-                let file = &step.place;
+            Some((entry, file)) => {
                 let why = format!(
                     "the line of entry {entry} for it is gone from {file}: undo {entry} and apply it again with \
                      --persist"
@@ -699,6 +695,18 @@ impl Bench<'_> {
                 (DriftState::Drift, Some(why))
             }
         }
+    }
+
+    /// The newest entry that has a line for a place in a file, and the file, as the journal knows it.
+    fn line_of_ours(&self, reading: &Reading) -> Option<(EntryId, &str)> {
+        let has_line = |step: &EntryStep| {
+            let mut places = step.lines().map(|(place, _)| place);
+            places.any(|place| place == reading.place)
+                || step.pools.iter().any(|line| line.pages > 0 && line.place == reading.place)
+        };
+        let files = self.open.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
+        let mut files = files.filter(|(_, step)| step.is_in_file() && !step.is_undone());
+        files.rfind(|(_, step)| has_line(step)).map(|(entry, step)| (entry, step.place.as_str()))
     }
 
     /// Steps of open entries of this boot that wrote this place, oldest first, each with its entry.

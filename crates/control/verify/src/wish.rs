@@ -185,7 +185,13 @@ fn size_of_boot(own: &[&Entry], place: &str, observation: &Observation) -> Optio
 /// and is the entry's all the same from the line on: whoever sets another one now, or has a later file or program do so
 /// at the next boot, takes from the entry what it was asked to keep.
 fn add_lines(wishes: &mut Wishes, entry: &Entry, observation: &Observation, catalogue: &Catalogue) {
-    let is_kept = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
+    let is_there = |step: &&EntryStep| step.is_in_file() && !step.is_undone();
+    // A file of ours that is the place of a knob is there until an undo, in whichever boot.
+    for step in entry.steps.iter().filter(is_there).filter(|step| !step.knob.is_persistence()) {
+        let (text, by) = (step.wanted.clone(), Some((entry.id, None)));
+        wishes.insert((step.knob.clone(), step.place.clone()), Wish::Value { text, by });
+    }
+    let is_kept = |step: &&EntryStep| step.knob.is_persistence() && is_there(step);
     for (place, text) in entry.steps.iter().filter(is_kept).flat_map(EntryStep::lines) {
         let mut seen = observation.knobs.iter();
         let of_place = seen.find(|(_, readings)| readings.iter().any(|reading| reading.place == place));

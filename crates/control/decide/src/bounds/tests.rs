@@ -373,6 +373,9 @@ fn what_is_lowered_may_stop_who_needs_it() {
     }
     assert_eq!(needs(Bound::Limit, "18446744073692774399", "1"), Some(Class::Availability));
     assert_eq!(needs(Bound::Limit, "5", "6"), None);
+    let shmmax = catalogue.knob(&KnobId::new("kernel.shmmax")).expect("a row");
+    assert_eq!(class_by_value(shmmax, "6", "5"), Class::Availability);
+    assert_eq!(class_by_value(shmmax, "5", "6"), Class::Safe);
     assert_eq!(
         needs(Bound::Limit, "32000\t1024000000\t500\t32000", "250 32000 100 128"),
         Some(Class::Availability)

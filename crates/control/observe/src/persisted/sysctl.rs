@@ -109,13 +109,16 @@ fn number(word: &str) -> Option<u64> {
         word if word.starts_with('0') => (word, 8),
         word => (word, 10),
     };
+    // Rust takes a sign here, and the kernel none but `-`.
+    let digits = Some(digits).filter(|digits| !digits.starts_with('+'))?;
     u64::from_str_radix(digits, radix).ok()
 }
 
 /// What the kernel makes of a value for a place below /proc/sys that has numbers: decimal ones, as many as there are
-/// (`__do_proc_dointvec`). `None` for all else, and for what it does not take.
+/// (`__do_proc_dointvec`). What is no number to it, such as `08`, is told as such. `None` for all else.
 pub(super) fn as_read(of: &ValueType, value: &str) -> Option<String> {
     let count = match of {
+        ValueType::Int { words, .. } if words.iter().any(|word| word == value.trim()) => return None,
         ValueType::Int { .. } | ValueType::Unsigned { .. } | ValueType::Flag { .. } => 1,
         ValueType::Ints { count, .. } => *count,
         _ => return None,
@@ -125,8 +128,10 @@ pub(super) fn as_read(of: &ValueType, value: &str) -> Option<String> {
         Some(word) => Some(format!("-{}", number(word)?)),
         None => Some(number(word)?.to_string()),
     };
-    let numbers: Option<Vec<String>> = words.iter().map(read).collect();
-    numbers.filter(|numbers| numbers.len() == count).map(|numbers| numbers.join(" "))
+    let Some(numbers) = words.iter().map(read).collect::<Option<Vec<String>>>() else {
+        return Some(format!("{} (no number to the kernel)", value.trim()));
+    };
+    (numbers.len() == count).then(|| numbers.join(" "))
 }
 
 /// What the next boot may set besides: files of /run go with this one, and whoever wrote them may do so again.
@@ -235,7 +240,8 @@ mod tests {
             (&int, "-0x10", Some("-16")),
             (&int, "10 # of theirs", Some("10")),
             (&int, "0", Some("0")),
-            (&int, "09", None),
+            (&int, "09", Some("09 (no number to the kernel)")),
+            (&int, "+9", Some("+9 (no number to the kernel)")),
             (&int, "", None),
             (&three, "010 0x10\t10", Some("8 16 10")),
             (&three, "1 2", None),

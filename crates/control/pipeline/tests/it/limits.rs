@@ -59,6 +59,34 @@ fn limits_come_and_go_to_the_byte() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// A drop-in of ours that somebody took away, emptied, or made another one of gives the unit what nobody asked for: to
+/// be told, it needs no profile that wants it.
+#[test]
+fn a_drop_in_that_is_not_as_it_was_written_is_a_finding() {
+    let ways: [(&str, &dyn Fn(&Tree)); 4] = [
+        ("gone", &|tree| tree.remove(NOFILE)),
+        ("empty", &|tree| tree.put(NOFILE, "")),
+        ("without its line", &|tree| tree.put(NOFILE, "[Service]\n")),
+        ("edited", &|tree| tree.put(NOFILE, &tree.get(NOFILE).replace("65536", "2048"))),
+    ];
+    for (name, change) in ways {
+        let tree = tree("1024:524288");
+        let start = tree.snapshot();
+        applied(&tree.session());
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{name}");
+        change(&tree);
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.place == NOFILE).expect("a row");
+        let why = row.because.as_deref().unwrap_or_default();
+        assert_eq!((row.state, checked.exit), (DriftState::Drift, Exit::Findings), "{name}: {row:#?}");
+        assert!(why.contains("undo 1 --force"), "{name}: {why}");
+        assert_eq!(undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+        applied(&tree.session());
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{name}");
+    }
+}
+
 /// From one profile to another that wants the same of a unit: its file stays, and goes with the second. One that wants
 /// fewer than the first had given does not count on the file of that.
 #[test]

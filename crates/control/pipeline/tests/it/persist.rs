@@ -139,6 +139,14 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
         assert!(why.clone().any(|why| why.starts_with(&told)), "{:?}", why.collect::<Vec<_>>());
         assert_eq!(checked.exit, Exit::Findings, "{file}");
     }
+    // So is one for a value that was there as it was wanted.
+    let tree = Tree::new();
+    let there = tree.get("/proc/sys/vm/swappiness").trim().parse().expect("a number");
+    let same = profile("own", &[("vm.swappiness", planish_model::Want::Int(there))]);
+    apply(&tree.session(), &plan_of(&tree.session(), &same), &persist).expect("applied");
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+    tree.remove(sysctl);
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings);
     // Nor does an apply write over what somebody made of one.
     let tree = Tree::new();
     apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
@@ -188,6 +196,7 @@ fn numbers_of_others_are_what_the_kernel_reads() {
         ("0xa", Exit::Done),
         ("10 # of the database", Exit::Done),
         ("11", Exit::Findings),
+        ("+10", Exit::Findings),
     ] {
         let tree = Tree::new();
         apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
