@@ -275,6 +275,7 @@ mod tests {
                 undo: Undo::Restore,
                 raise_pages: None,
                 takes_pages: None,
+                in_all: None,
                 others: Default::default(),
                 line: None,
                 there: None,

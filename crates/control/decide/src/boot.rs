@@ -108,7 +108,7 @@ pub(crate) fn cure(knob: &Knob, wanted: &str) -> Option<String> {
 pub(crate) fn left_by_kernel(knob: &Knob, wanted: &str, host: &HostFacts) -> Option<&'static str> {
     let (name, _) = knob.boot_parameter()?;
     let is_all = name == "nohz_full" && takes_all(&BootCpus::parse(wanted)?, host.cpus_online);
-    is_all.then_some("; the kernel leaves out the CPU that it boots on, which keeps the ticks of all")
+    is_all.then_some("the kernel leaves out the CPU that it boots on, which keeps the time of all")
 }
 
 /// Whether a list takes every CPU. Of one that takes some of each group (`0-15:2/4`) the others are left.

@@ -506,12 +506,13 @@ impl<'a> Draft<'a> {
             let verdict = stale.unwrap_or(verdict);
             return self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
         };
-        let left = boot::left_by_kernel(knob, wanted, &self.observation.host);
-        let verdict = Verdict::new(VerdictKind::Reboot, cure + left.unwrap_or_default());
+        let verdict = Verdict::new(VerdictKind::Reboot, cure);
         if knob.argument(wanted).is_some() {
             let now = reading.value.clone().unwrap_or_default();
             let word = knob.r#type.normal(wanted);
-            self.boot.push(Step::of(knob, &reading.place, now, word, verdict.clone()));
+            let because = boot::left_by_kernel(knob, wanted, &self.observation.host).map(str::to_owned);
+            let step = Step::of(knob, &reading.place, now, word, verdict.clone());
+            self.boot.push(Step { because, ..step });
         }
         self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
     }
@@ -714,7 +715,7 @@ impl<'a> Draft<'a> {
             // What goes with the entry that the plan takes the place of is not wanted.
             let wanted = raise.pool.persistent().saturating_sub(raise.gives).to_string();
             let there = Skipped::satisfied(knob, place, wanted, verdict);
-            return self.skipped.push(Skipped { in_all: raise.in_all, ..there });
+            return self.skipped.push(there);
         }
         if verdict.verdict != VerdictKind::Settable && raise.pages() > 0 {
             return self.skip_unsettable(knob, place, wanted, verdict);

@@ -220,6 +220,7 @@ pub(crate) fn entry_holding(profile: &str, place: &str, pages: u64) -> Entry {
             undo: Undo::Subtract,
             raise_pages: Some(pages),
             takes_pages: None,
+            in_all: None,
             others: Default::default(),
             line: None,
             there: None,

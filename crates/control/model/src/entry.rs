@@ -280,6 +280,9 @@ pub struct EntryStep {
     /// For pools: pages that it takes over from the entry which its own one takes the place of, once that one goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes_pages: Option<u64>,
+    /// For pools: see [`crate::Step::in_all`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_all: Option<u64>,
     /// For pools: the pages of others when the intent was written, in each pool of this size, by place. Those that are
     /// only lent are not counted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -348,6 +351,7 @@ impl EntryStep {
             device: None,
             raise_pages: None,
             takes_pages: None,
+            in_all: None,
             others: BTreeMap::new(),
             line: None,
             there: None,

@@ -230,9 +230,6 @@ pub struct Skipped {
     pub when: When,
     /// Whether the value is as wanted already.
     pub satisfied: bool,
-    /// See [`Step::in_all`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_all: Option<u64>,
     /// A pool that the memory of this moment cannot give: an apply of the plan is refused, since half of what was asked
     /// for is not what was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -386,7 +383,7 @@ impl Skipped {
     pub fn left(knob: KnobId, place: String, wanted: Option<String>, verdict: Verdict) -> Self {
         let (satisfied, short_of_memory, impossible, hindered) = (false, false, false, false);
         let (not_allowed, nothing_named, left_out) = (false, false, false);
-        let (when, in_all, not_to_keep, asked_by) = (When::default(), None, None, None);
+        let (when, not_to_keep, asked_by) = (When::default(), None, None);
         Self {
             knob,
             place,
@@ -394,7 +391,6 @@ impl Skipped {
             verdict,
             when,
             satisfied,
-            in_all,
             short_of_memory,
             impossible,
             hindered,

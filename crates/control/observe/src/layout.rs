@@ -27,7 +27,8 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
     let disks = topology.disks.iter().map(|disk| (DeviceKind::Disk, disk));
     let devices = disks.chain(topology.nics.iter().map(|nic| (DeviceKind::Nic, nic)));
     let devices = devices.filter(|(_, device)| !device.is_virtual);
-    let there = units.iter().filter(|unit| writers::has_unit(host, unit));
+    let there: Vec<&&str> = units.iter().filter(|unit| writers::has_unit(host, unit)).collect();
+    let services = if there.len() < units.len() { crate::units::services(host) } else { Vec::new() };
     Machine {
         cpus: cpus.collect(),
         nodes: nodes.collect(),
@@ -39,7 +40,8 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
             .map(|found| irq(host, found))
             .collect(),
         unit_files: units.iter().map(|unit| ((*unit).to_owned(), placed::unit_files(host, unit))).collect(),
-        units: there.map(|unit| (*unit).to_owned()).collect(),
+        units: there.into_iter().map(|unit| (*unit).to_owned()).collect(),
+        services,
         systemd: writers::is_systemd(host),
         partitions: partitions(host),
         pinned: parts::pinned(host),

@@ -121,7 +121,8 @@ fn refuse_twice(plan: &Plan) -> Result<(), PipelineError> {
 /// are only lent are part of `now` and not of `wanted`; how many there are is looked at with the host in hand.
 fn unlike_a_pool(step: &Step) -> Option<String> {
     if step.undo != Undo::Subtract {
-        return step.raise_pages.map(|_| "only a pool is raised by pages".to_owned());
+        let of_pool = step.raise_pages.or(step.in_all);
+        return of_pool.map(|_| "only a pool is raised by pages".to_owned());
     }
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let (now, wanted) = (number(&step.now), number(&step.wanted));
@@ -130,6 +131,10 @@ fn unlike_a_pool(step: &Step) -> Option<String> {
         let least = if raise == 0 && step.takes_pages.is_some() { 1 } else { raise };
         least > 0 && now.checked_add(raise).is_some_and(|most| (least..=most).contains(&wanted))
     });
+    // Each boot would have it, and nobody reads it in the table of the plan.
+    if let Some(all) = step.in_all.filter(|all| wanted.is_none_or(|wanted| *all > wanted)) {
+        return Some(format!("{all} pages in all are more than `{}`", step.wanted.trim()));
+    }
     let raise = step.raise_pages.map_or_else(|| "no".to_owned(), |pages| pages.to_string());
     (!sound)
         .then(|| format!("{raise} pages more than `{}` are not `{}`", step.now.trim(), step.wanted.trim()))
@@ -439,6 +444,7 @@ fn entry_step(step: &Step, originals: Vec<Original>) -> EntryStep {
     EntryStep {
         raise_pages: step.raise_pages,
         takes_pages: step.takes_pages,
+        in_all: step.in_all,
         part: step.part,
         service: step.service.clone(),
         // A pool is taken back by subtraction, whatever its size was: no other place is set back with it.

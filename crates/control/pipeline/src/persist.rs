@@ -406,19 +406,22 @@ fn pool_line(
     let own = |entry: &&Entry| entry.profile == plan.profile && !goes(entry);
     let held = holding.iter().filter(own).flat_map(|entry| &entry.steps);
     let held = held.filter(|step| step.undo == Undo::Subtract && step.place == place && !step.is_undone());
-    let held: u64 = held.map(EntryStep::pages_in_force).sum();
-    let open = || entries.iter().filter(|entry| entry.is_open());
-    let files = open().filter(own).flat_map(|entry| &entry.steps);
-    let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
-    let lines: Vec<&PoolLine> = lines.filter(|line| line.place == place).collect();
-    let persisted: u64 = lines.iter().map(|line| line.pages).sum();
+    let held: Vec<&EntryStep> = held.collect();
+    let of_steps = held.iter().filter_map(|step| step.in_all).max();
+    let held: u64 = held.into_iter().map(EntryStep::pages_in_force).sum();
+    let lines = |is_meant: &dyn Fn(&&Entry) -> bool| {
+        let files = entries.iter().filter(|entry| entry.is_open()).filter(is_meant);
+        let files = files.flat_map(|entry| &entry.steps);
+        let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
+        lines.filter(|line| line.place == place).map(|line| line.pages).sum::<u64>()
+    };
+    let persisted = lines(&own);
     let pages = raise.or(lacking).unwrap_or(0).saturating_add(held).saturating_sub(persisted);
     let given = observation.pool_by_others(place).map_or(0, |(pages, _)| pages);
-    // What was left to do of a pool may be told by the lines that it has.
-    let rows = plan.skipped.iter().filter(|row| row.place == place).find_map(|row| row.in_all);
-    let of_plan = step.and_then(|step| step.in_all).or(rows);
-    let in_all = of_plan.or_else(|| lines.iter().filter_map(|line| line.in_all).max());
-    let beside = in_all.unwrap_or(0).saturating_sub(pages.saturating_add(persisted));
+    let in_all = step.and_then(|step| step.in_all).or(of_steps);
+    // What other profiles have in the file counts as pages of others do, and is there by lines of its own.
+    let ours = lines(&|entry| !goes(entry)).saturating_add(pages);
+    let beside = in_all.unwrap_or(0).saturating_sub(ours);
     let others = given.max(beside);
     (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others, in_all })
 }

@@ -689,8 +689,8 @@ impl Bench<'_> {
             None => (DriftState::LostAtBoot, Some("no file persists it".to_owned())),
             Some((entry, file)) => {
                 let why = format!(
-                    "the line of entry {entry} for it is gone from {file}: undo {entry} and apply it again with \
-                     --persist"
+                    "the line of entry {entry} for it is gone from {file}: undo {entry} --force and apply it again \
+                     with --persist"
                 );
                 (DriftState::Drift, Some(why))
             }

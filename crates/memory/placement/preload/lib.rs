@@ -169,9 +169,8 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         // SAFETY: the caller's.
         return unsafe { call_inline(nr::MMAP, wanted) };
     };
-    let is_wanted_now = flags & (MAP_POPULATE | MAP_LOCKED) != 0;
-    let begun = raw::now(is_wanted_now || settings.threads > 0);
     // Pages come after the policy, also where the program wants them at once.
+    let is_wanted_now = flags & (MAP_POPULATE | MAP_LOCKED) != 0;
     let bare = flags & !(MAP_POPULATE | MAP_LOCKED);
     let is_free = address == 0 && flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) == 0;
     let mut segment = Segment {
@@ -186,7 +185,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         is_sparse: flags & MAP_NORESERVE != 0,
         is_wanted_now,
         huge_errno: 0,
-        begun,
+        begun: raw::now(is_wanted_now || settings.threads > 0),
     };
     let mut mapped = -1;
     if is_anonymous && !is_pool && is_free && settings.pool_shift > 0 {

@@ -30,6 +30,7 @@ fn step(format: BootFormat, place: &str, text: &str, arguments: &str) -> EntrySt
         undo: Undo::Edit,
         raise_pages: None,
         takes_pages: None,
+        in_all: None,
         others: Default::default(),
         line: None,
         there: None,

@@ -8,12 +8,13 @@ use planish_model::{
 
 use super::{PlacementError, error, partition};
 
-/// The unit of the host that may be meant by one that is not there.
+/// The unit of the host that may be meant by one that is not there, and that is not placed itself.
 pub(super) fn meant(service: &PlacedService, machine: &Machine) -> Option<String> {
     // What all names end in would make any two of them alike.
     let stem = service.unit.strip_suffix(".service")?;
-    let here = machine.units.iter().filter_map(|unit| unit.strip_suffix(".service"));
-    nearest(stem, here).map(|stem| format!("{stem}.service"))
+    let is_placed = |stem: &str| machine.units.iter().any(|unit| unit.strip_suffix(".service") == Some(stem));
+    let others = machine.services.iter().map(String::as_str).filter(|other| !is_placed(other));
+    nearest(stem, others).map(|stem| format!("{stem}.service"))
 }
 
 /// Refuses units that are no units of their own, or that run nothing.

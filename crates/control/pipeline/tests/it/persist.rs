@@ -110,16 +110,21 @@ fn every_place_of_every_row_is_written_or_named_on_every_machine() {
 
 /// A line that planish wrote for the next boot and somebody took away is a finding, as an argument of the boot loader
 /// is, with the entry to undo: what has no file by intent is none.
-#[test]
-fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
-    type Way<'a> = (&'static str, &'a dyn Fn(&Tree));
-    let source = profile(
+/// A value for /proc/sys, and one for /sys.
+fn own_two() -> Source {
+    profile(
         "own",
         &[
             ("vm.swappiness", planish_model::Want::Int(1)),
             ("thp.enabled", planish_model::Want::Text("never".into())),
         ],
-    );
+    )
+}
+
+#[test]
+fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
+    type Way<'a> = (&'static str, &'a dyn Fn(&Tree));
+    let source = own_two();
     let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
     let (sysctl, tmpfiles) = ("/etc/sysctl.d/90-planish.conf", "/etc/tmpfiles.d/90-planish.conf");
     let ways: [Way<'_>; 4] = [
@@ -159,8 +164,20 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
     undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
     apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
     assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
-    // No boot reads them where systemd is told to leave out what would.
-    for (file, unit) in [(sysctl, "systemd-sysctl.service"), (tmpfiles, "systemd-tmpfiles-setup.service")] {
+    // Nobody asked for a file.
+    let tree = Tree::new();
+    apply(&tree.session(), &plan_of(&tree.session(), &source), &ApplyOptions::default()).expect("applied");
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+}
+
+/// No boot reads them where systemd is told to leave out what would.
+#[test]
+fn files_that_no_boot_reads_are_a_finding() {
+    let source = own_two();
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let (sysctl, tmpfiles) = ("/etc/sysctl.d/90-planish.conf", "/etc/tmpfiles.d/90-planish.conf");
+    let units = [(sysctl, "systemd-sysctl.service"), (tmpfiles, "systemd-tmpfiles-setup.service")];
+    for (index, (file, unit)) in units.into_iter().enumerate() {
         let tree = Tree::new();
         tree.put("/run/systemd/system/.keep", "");
         // A line that loses to ours does not come to count where nothing reads either.
@@ -170,8 +187,15 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
         assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{unit}");
         let mask = format!("/etc/systemd/system/{unit}");
         tree.put("/etc/systemd/system/.keep", "");
-        let link = tree.session().host().folder().expect("a tree").join(&mask[1..]);
-        std::os::unix::fs::symlink("/dev/null", link).expect("a link");
+        let of_this_boot = format!("/run/systemd/system/{unit}");
+        let mask_at = |path: &str, target: &str| {
+            let link = tree.session().host().folder().expect("a tree").join(&path[1..]);
+            std::os::unix::fs::symlink(target, link).expect("a link");
+        };
+        mask_at(&of_this_boot, "/dev/null");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "it goes with this boot");
+        let target = ["../../../dev/null", "/dev/null"][index];
+        mask_at(&mask, target);
         let checked = check(&tree.session(), None).expect("checked");
         let why = checked.drift.knobs.iter().filter_map(|row| row.because.as_deref());
         let told = format!("{mask} takes back what {file}");
@@ -179,10 +203,6 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
         assert_eq!(checked.exit, Exit::Findings, "{unit}");
         assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done, "{unit}");
     }
-    // Nobody asked for a file.
-    let tree = Tree::new();
-    apply(&tree.session(), &plan_of(&tree.session(), &source), &ApplyOptions::default()).expect("applied");
-    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
 }
 
 /// A later line counts for what the kernel makes of it: `0` begins an octal number, and what follows one is not read.

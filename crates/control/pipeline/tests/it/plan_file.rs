@@ -99,6 +99,7 @@ fn a_plan_that_was_forged_is_refused() {
     let trigger = forge(&|step| step.place = "/proc/sysrq-trigger".to_owned());
     assert_eq!(trigger, "/proc/sysrq-trigger: no place of vm.swappiness");
     forge(&|step| step.class = planish_model::Class::Availability);
+    forge(&|step| step.in_all = Some(7));
     forge(&|step| step.undo = planish_model::Undo::None);
     forge(&|step| step.wanted = "10\n11".to_owned());
     forge(&|step| step.wanted = "300".to_owned());

@@ -1,7 +1,7 @@
 //! Lines of ours that give pools their pages at the next boot, beside those that others have for them.
 
 use planish_model::{DriftState, EntryId, Exit, Nodes, Want};
-use planish_pipeline::{Source, Target, apply, check, undo};
+use planish_pipeline::{ApplyOptions, Source, Target, apply, check, undo};
 
 use crate::boot::{DEFAULTS, debian};
 use crate::life::undo_all;
@@ -181,6 +181,37 @@ fn a_size_in_all_stays_where_a_line_of_others_goes() {
     assert_eq!((undone.exit, sizes(&tree)), (Exit::Done, [20, 0]), "{undone:#?}");
     let told = "20 of these pages the file had for others";
     assert!(undone.hints.iter().any(|hint| hint.contains(told)), "{:#?}", undone.hints);
+}
+
+/// Lines of other profiles are in the file already, and count as pages of others do: none of them comes twice.
+#[test]
+fn sizes_in_all_of_two_profiles_are_no_sum() {
+    let in_all = |name: &str, pages: u64| {
+        let (total_bytes, nodes) = (pages << 21, Nodes::Spread);
+        profile(name, &[("hugepages.2m", Want::Total { total_bytes, nodes })])
+    };
+    let line = |tree: &Tree| tree.get(TMPFILES_FILE).trim().rsplit(' ').next().map(str::to_owned);
+    for first in [in_all("first", 20), of_pool("first", 0, 10)] {
+        for is_kept in [true, false] {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            set(&tree, [0, 0]);
+            let options = if is_kept { PERSIST } else { ApplyOptions::default() };
+            apply(&tree.session(), &plan_of(&tree.session(), &first), &options).expect("applied");
+            let second = in_all("second", 40);
+            for _ in 0..2 {
+                apply(&tree.session(), &plan_of(&tree.session(), &second), &PERSIST).expect("applied");
+                assert_eq!(sizes(&tree).iter().sum::<u64>(), 40);
+                assert_eq!(line(&tree).as_deref(), Some(sizes(&tree)[1].to_string().as_str()), "{is_kept}");
+            }
+            if is_kept {
+                assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+            }
+            undo_all(&tree);
+            assert_eq!(tree.get(TMPFILES_FILE), start.get(TMPFILES_FILE).cloned().unwrap_or_default());
+            assert_eq!(sizes(&tree), [0, 0]);
+        }
+    }
 }
 
 /// Of one path systemd takes the first line alone, and our file is read before those whose names begin with a letter.

@@ -79,6 +79,7 @@ fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
         undo: Undo::Restore,
         raise_pages: None,
         takes_pages: None,
+        in_all: None,
         others: Default::default(),
         line: None,
         there: None,
