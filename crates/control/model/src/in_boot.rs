@@ -121,17 +121,25 @@ fn leave(
     }
 }
 
-/// What our file gives a pool at boot: the pages of each entry that is in it, and those of files of others. `None` for
-/// a pool of which it has no line, as where none of the pages would be ours.
+/// What our file gives a pool at boot: the pages of each entry that is in it, and those of files of others; or the size
+/// in all that one of them wants, where that is more. `None` for a pool of which it has no line, as where none of the
+/// pages would be ours.
 #[must_use]
 pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
     let files = entries.iter().flat_map(|entry| &entry.steps);
     let files = files.filter(|step| step.is_in_file() && !step.is_undone());
-    let lines: Vec<&PoolLine> =
-        files.flat_map(|file| &file.pools).filter(|line| line.place == place).collect();
-    let others = lines.last()?.others;
-    let ours = lines.iter().fold(0_u64, |pages, line| pages.saturating_add(line.pages));
-    (ours > 0).then(|| ours.saturating_add(others))
+    size_of_line(files.flat_map(|file| &file.pools).filter(|line| line.place == place))
+}
+
+/// The same of what entries have in one line, oldest first.
+pub fn size_of_line<'a>(lines: impl Iterator<Item = &'a PoolLine>) -> Option<u64> {
+    let (mut ours, mut others, mut in_all) = (0_u64, 0, 0);
+    for line in lines {
+        ours = ours.saturating_add(line.pages);
+        others = line.others;
+        in_all = in_all.max(line.in_all.unwrap_or(0));
+    }
+    (ours > 0).then(|| ours.saturating_add(others).max(in_all))
 }
 
 /// Pages that lines of our files brought a pool when this boot began, and that no step has to take back: the entry that

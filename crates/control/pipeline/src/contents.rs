@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_act::in_chars::{InChars, text_in_chars, told_of_chars};
 use planish_act::{Sink, boot, files};
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place};
+use planish_model::{
+    Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place, size_of_line,
+};
 
 use crate::error::{PipelineError, foreign::way_out};
 use crate::merged::{Merged, merge};
@@ -20,7 +22,7 @@ const HEAD: &str =
 /// The content of a file of ours with the lines of these steps, oldest first; `None` for no file.
 fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
-    let mut pools: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut pools: BTreeMap<&str, Vec<&PoolLine>> = BTreeMap::new();
     // Of two lines for one place only the newer one counts: tmpfiles.d would take the first.
     let mut put = |line: String| {
         lines.retain(|older| key(older) != key(&line));
@@ -30,11 +32,11 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
         step.wanted.lines().for_each(|line| put(line.to_owned()));
         // A pool is for all who raised it: its line is the sum. It is for boots alone: packages have all lines written
         // at their installation (`systemd-tmpfiles --create`), which would take pages that somebody has raised since.
-        for PoolLine { place, pages, others, .. } in &step.pools {
-            let sum = pools.entry(place).or_default();
-            *sum = sum.saturating_add(*pages);
-            if *sum > 0 {
-                put(format!("w! {place} - - - - {}", sum.saturating_add(*others)));
+        for line in &step.pools {
+            let lines = pools.entry(&line.place).or_default();
+            lines.push(line);
+            if let Some(size) = size_of_line(lines.iter().copied()) {
+                put(format!("w! {} - - - - {size}", line.place));
             }
         }
     }

@@ -15,7 +15,7 @@ use planish_host::Host;
 use planish_model::place::MOUNTS;
 use planish_model::{
     BootLoader, Class, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
-    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind,
+    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind, size_of_line,
 };
 
 use crate::boot;
@@ -349,12 +349,12 @@ fn beyond_next_boot(
     let stays = entries.iter().filter(|entry| entry.is_open() && !goes(entry));
     let steps = stays.flat_map(|entry| &entry.steps).filter(|step| step.is_in_file() && !step.is_undone());
     let known: Vec<&PoolLine> = steps.flat_map(|step| &step.pools).collect();
-    // The file has one line for each pool, with the sum of all entries.
-    let sum = |line: &PoolLine| {
-        let of_others = known.iter().filter(|known| known.place == line.place).map(|known| known.pages);
-        of_others.fold(line.pages.saturating_add(line.others), u64::saturating_add)
+    // The file has one line for each pool, for all entries.
+    let size = |line: &PoolLine| {
+        let older = known.iter().copied().filter(|known| known.place == line.place);
+        size_of_line(older.chain([line])).map(|size| (line.place.clone(), size))
     };
-    let lines: BTreeMap<String, u64> = pools.iter().map(|line| (line.place.clone(), sum(line))).collect();
+    let lines: BTreeMap<String, u64> = pools.iter().filter_map(size).collect();
     let is_pool = |step: &&Step| {
         let parameter = catalogue.knob(&step.knob).ok().and_then(Knob::boot_parameter);
         matches!(parameter, Some(("hugepages" | "hugetlb_cma", _)))
@@ -409,20 +409,13 @@ fn pool_line(
     let held: Vec<&EntryStep> = held.collect();
     let of_steps = held.iter().filter_map(|step| step.in_all).max();
     let held: u64 = held.into_iter().map(EntryStep::pages_in_force).sum();
-    let lines = |is_meant: &dyn Fn(&&Entry) -> bool| {
-        let files = entries.iter().filter(|entry| entry.is_open()).filter(is_meant);
-        let files = files.flat_map(|entry| &entry.steps);
-        let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
-        lines.filter(|line| line.place == place).map(|line| line.pages).sum::<u64>()
-    };
-    let persisted = lines(&own);
+    let open = entries.iter().filter(|entry| entry.is_open());
+    let files = open.filter(own).flat_map(|entry| &entry.steps);
+    let lines = files.filter(|step| step.is_in_file() && !step.is_undone()).flat_map(|step| &step.pools);
+    let persisted: u64 = lines.filter(|line| line.place == place).map(|line| line.pages).sum();
     let pages = raise.or(lacking).unwrap_or(0).saturating_add(held).saturating_sub(persisted);
-    let given = observation.pool_by_others(place).map_or(0, |(pages, _)| pages);
+    let others = observation.pool_by_others(place).map_or(0, |(pages, _)| pages);
     let in_all = step.and_then(|step| step.in_all).or(of_steps);
-    // What other profiles have in the file counts as pages of others do, and is there by lines of its own.
-    let ours = lines(&|entry| !goes(entry)).saturating_add(pages);
-    let beside = in_all.unwrap_or(0).saturating_sub(ours);
-    let others = given.max(beside);
     (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others, in_all })
 }
 

@@ -100,10 +100,12 @@ fn pages(session: &Session, entries: &[Entry], entry: &Entry, back: &[Outcome]) 
 fn pages_of_others(session: &Session, lines: &[&PoolLine]) -> Vec<String> {
     let whole = |line: &PoolLine| page_pool::whole_of(&line.place).unwrap_or_else(|| line.place.clone());
     let mut had: BTreeMap<String, u64> = BTreeMap::new();
-    for line in lines.iter().filter(|line| line.others > 0) {
+    for line in lines {
+        let in_all = line.in_all.unwrap_or(0).saturating_sub(line.pages);
         let sum = had.entry(whole(line)).or_default();
-        *sum = sum.saturating_add(line.others);
+        *sum = sum.saturating_add(line.others.max(in_all));
     }
+    had.retain(|_, pages| *pages > 0);
     if had.is_empty() {
         return Vec::new();
     }

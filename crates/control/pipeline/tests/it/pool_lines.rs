@@ -171,6 +171,11 @@ fn a_size_in_all_stays_where_a_line_of_others_goes() {
     keep();
     assert_eq!(line(), "30");
     is_well();
+    // An entry of another profile takes nothing of it.
+    apply(&tree.session(), &plan_of(&tree.session(), &of_pool("more", 0, 4)), &PERSIST).expect("applied");
+    assert_eq!((line().as_str(), sizes(&tree)), ("30", [34, 20]));
+    undo(&tree.session(), Target::Entry(EntryId(2)), false).expect("undone");
+    assert_eq!((line().as_str(), sizes(&tree)), ("30", [30, 20]));
     // The next boot has nothing of others, and the undo says what stays of theirs.
     let mut start = tree.snapshot();
     start.insert(pool(0), "30\n".to_owned());
