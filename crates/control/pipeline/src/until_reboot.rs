@@ -110,10 +110,15 @@ fn pages_of_others(session: &Session, lines: &[&PoolLine]) -> Vec<String> {
         return Vec::new();
     }
     let given = session.given_pools();
+    // What the kernel was started with is there whatever else gives it; for pages of which size is not asked.
+    let running = session.host().read_lossy("/proc/cmdline").unwrap_or_default();
+    let pools = running.split_whitespace().filter_map(|word| word.strip_prefix("hugepages="));
+    let of_nodes = pools.flat_map(|pools| pools.split(','));
+    let at_boot: u64 = of_nodes.filter_map(|pages| pages.rsplit(':').next()?.parse::<u64>().ok()).sum();
     let left = had.into_iter().filter_map(|(whole, had)| {
         let now = given.to_all_nodes(&whole).map_or(0, |(pages, _)| pages);
         let there = pools::pages_in(&whole, &|place| session.host().read(place).ok())?;
-        let left = had.saturating_sub(now).min(there);
+        let left = had.saturating_sub(now.max(at_boot)).min(there);
         (left > 0).then(|| {
             format!(
                 "{whole} is `{there}` until the next reboot: {left} of these pages the file had for others, and no \

@@ -336,6 +336,13 @@ impl Bench<'_> {
             return untold;
         }
         let why = match (persisted, by) {
+            // Of a group that still has what the file gave, what takes that away is the cure.
+            (_, Some(_))
+                if knob.is_own_file()
+                    && let Some(why) = self.not_in_force(knob, reading) =>
+            {
+                why
+            }
             (_, Some((entry, _))) if knob.is_own_file() => {
                 format!("its file is not as entry {entry} wrote it: undo {entry} --force and apply it again")
             }

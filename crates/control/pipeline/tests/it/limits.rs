@@ -63,7 +63,8 @@ fn limits_come_and_go_to_the_byte() {
 /// be told, it needs no profile that wants it.
 #[test]
 fn a_drop_in_that_is_not_as_it_was_written_is_a_finding() {
-    let ways: [(&str, &dyn Fn(&Tree)); 4] = [
+    type Way<'a> = (&'static str, &'a dyn Fn(&Tree));
+    let ways: [Way<'_>; 4] = [
         ("gone", &|tree| tree.remove(NOFILE)),
         ("empty", &|tree| tree.put(NOFILE, "")),
         ("without its line", &|tree| tree.put(NOFILE, "[Service]\n")),
