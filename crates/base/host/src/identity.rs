@@ -5,6 +5,7 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use crate::host::Host;
+use crate::redact::MADE_UUID;
 
 impl Host {
     /// A stable identity of the machine: 16 hex digits.
@@ -68,6 +69,13 @@ impl Host {
             "" => short_hash(&["planish boot", "", &self.host_id()]),
             id => short_hash(&["planish boot", id]),
         }
+    }
+
+    /// Whether the id of the boot is one that a recording has in the place of the kernel's: several hosts may have it.
+    #[must_use]
+    pub fn has_made_boot_id(&self) -> bool {
+        let id = self.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        !self.is_live() && id.starts_with(MADE_UUID)
     }
 
     /// Kernel release (`uname -r`); empty where it is not recorded.

@@ -487,10 +487,13 @@ fn kind_of(token: &str, partition: bool) -> Option<Kind> {
     None
 }
 
+/// How each id begins that stands for another one.
+pub(crate) const MADE_UUID: &str = "00000000-0000-4000-8000-";
+
 fn replace(kind: Kind, number: usize) -> String {
     match kind {
         Kind::Mac => format!("02:00:00:00:{:02x}:{:02x}", number >> 8 & 0xff, number & 0xff),
-        Kind::Uuid => format!("00000000-0000-4000-8000-{number:012x}"),
+        Kind::Uuid => format!("{MADE_UUID}{number:012x}"),
         Kind::Id => format!("{number:032x}"),
         Kind::PartId => format!("{number:08x}-01"),
         Kind::Ipv4 => format!("192.0.2.{}", number.min(254)),

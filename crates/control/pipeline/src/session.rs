@@ -398,16 +398,16 @@ impl Session {
 
     /// Refuses entries of another host: what they left there is nothing that is on this one, and a value here that is
     /// by chance what they had left would be taken for theirs. An entry of this boot is of this machine, whatever
-    /// became of its id since. One of another boot is refused without files, too: whether a reboot took its values, or
+    /// became of its id since; but a boot of recordings, which have the same one, tells nothing. One of another boot is refused without files, too: whether a reboot took its values, or
     /// they are on a machine that runs, cannot be told from here.
     pub(crate) fn refuse_other_host<'a>(
         &self,
         entries: impl Iterator<Item = &'a Entry>,
     ) -> Result<(), PipelineError> {
         let Some(here) = self.host.lasting_id() else { return Ok(()) };
-        let boot_id = self.host.boot_id();
+        let boot_id = (!self.host.has_made_boot_id()).then(|| self.host.boot_id());
         let is_other = |entry: &&Entry| {
-            entry.host.as_ref().is_some_and(|host| *host != here) && entry.boot_id != boot_id
+            entry.host.as_ref().is_some_and(|host| *host != here) && Some(&entry.boot_id) != boot_id.as_ref()
         };
         let entries: Vec<EntryId> = entries.filter(is_other).map(|entry| entry.id).collect();
         if entries.is_empty() {

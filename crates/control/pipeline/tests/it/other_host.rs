@@ -2,8 +2,8 @@
 
 use planish_model::{EntryId, Exit, Want};
 use planish_pipeline::{
-    PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, check, confirm, doctor,
-    install_check, log, plan, undo,
+    ApplyOptions, PipelineError, PlanOptions, Session, SessionOptions, Source, Target, apply, check, confirm,
+    doctor, install_check, log, plan, undo,
 };
 
 use crate::tree::*;
@@ -111,6 +111,22 @@ fn a_reboot_another_kernel_and_a_new_id_within_a_boot_change_no_host() {
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     tree.put(BOOT_ID, &before);
     assert_eq!(tree.get(SYSCTL_FILE), "");
+}
+
+/// Recordings have one boot, whatever machines they are of.
+#[test]
+fn the_boot_of_recordings_makes_no_two_hosts_one() {
+    let state = tempfile::tempdir().expect("a folder");
+    let (own, other) = (Tree::copy_of("metal-2s"), Tree::copy_of("metal-1s-amd"));
+    assert_eq!(own.get(BOOT_ID), other.get(BOOT_ID), "as `host record` writes it");
+    let session = shared(&own, state.path());
+    apply(&session, &plan_of(&session, &source()), &ApplyOptions::default()).expect("applied");
+    let start = other.snapshot();
+    let elsewhere = shared(&other, state.path());
+    is_refused("plan", plan(&elsewhere, &source(), &PlanOptions::default()));
+    is_refused("undo", undo(&elsewhere, Target::All, false));
+    assert_eq!(differences(&start, &other.snapshot()), [""; 0]);
+    assert_eq!(undo(&shared(&own, state.path()), Target::All, false).expect("undone").exit, Exit::Done);
 }
 
 /// Values alone are on the other host as well: whether a reboot took them there cannot be told from here.
