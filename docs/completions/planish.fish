@@ -2266,7 +2266,7 @@ faults\t''"
 complete -c planish -n "__fish_planish_using_subcommand top" -l filter -d 'Show only programs whose name holds this' -r
 complete -c planish -n "__fish_planish_using_subcommand top" -l record -d 'Also write each sample into this new file, one JSON object a line' -r -F
 complete -c planish -n "__fish_planish_using_subcommand top" -l replay -d 'Play a file of --record instead of looking at this machine' -r -F
-complete -c planish -n "__fish_planish_using_subcommand top" -l seconds -d 'Sample for so long' -r
+complete -c planish -n "__fish_planish_using_subcommand top" -l seconds -d 'Sample for so long, with --c2c [default: 10]' -r
 complete -c planish -n "__fish_planish_using_subcommand top" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand top" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand top" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'

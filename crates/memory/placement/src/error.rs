@@ -121,7 +121,8 @@ impl PlacementError {
             Self::NoNode { .. } | Self::NoCpu { .. } | Self::NoCpuOn { .. } => "planish topo",
             Self::NodeForbidden { .. } => "start it in a control group whose cpuset.mems has the node",
             Self::Policy { source, .. } => return policy_cure(source).to_owned(),
-            Self::NoPool { .. } => "planish topo",
+            // Its first lines tell the sizes.
+            Self::NoPool { .. } => "planish doctor",
             Self::EmptyPool { page_bytes } => {
                 return format!(
                     "how to reserve pages, with its own bytes in the place of 1G: planish size --bytes 1G; or take \

@@ -79,6 +79,11 @@ pub struct Wish {
 }
 
 impl Wish {
+    /// Whether anything is wanted of memory that a look at it proves: where it lies, and on which pages.
+    pub fn wants_memory(&self) -> bool {
+        self.wants_shared() || self.heap.is_some() || self.heap_pages.is_some() || self.nodes.is_some()
+    }
+
     /// Whether anything is wanted of shared segments, which needs the preload.
     pub fn wants_shared(&self) -> bool {
         let heap_elsewhere = self.heap.as_ref().is_some_and(|spread| *spread != Spread::Local);

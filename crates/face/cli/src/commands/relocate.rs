@@ -20,6 +20,7 @@ use crate::signals;
 /// Where pages lay and what threads were given is on disk before the first move: `planish undo` takes it back. Private
 /// memory is moved; what processes share, pages of a pool, and memory that has a policy of its own stay, and are told.
 #[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["to", "cpus"])))]
 pub(crate) struct Args {
     /// Process ids, or names of programs: of processes that started each other the first is meant
     #[arg(value_name = "NAME|PID", required = true)]
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long)]
     tree: bool,
     /// Move memory to this node; several get equal shares, in pieces of a huge page
-    #[arg(long, value_name = "NODES", value_parser = nodes, required_unless_present = "cpus")]
+    #[arg(long, value_name = "NODES", value_parser = nodes)]
     to: Option<NodeSet>,
     /// Only memory that lies on these nodes now
     #[arg(long, value_name = "NODES", value_parser = nodes, requires = "to")]

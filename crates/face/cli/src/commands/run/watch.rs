@@ -309,7 +309,7 @@ impl Watch<'_> {
     }
 
     fn ended(&mut self, index: usize, status: ExitStatus) {
-        if self.achieved[index].is_none() && self.launches[index].wish.wants_shared() {
+        if self.achieved[index].is_none() && self.launches[index].wish.wants_memory() {
             let pid = self.running[index].pid;
             let text = format!("pid {pid} ended with {} before its memory was looked at", code(status));
             self.tell(Message::new(planish_report::Level::Note, text));

@@ -21,6 +21,8 @@ use crate::signals;
 
 /// Samples a second on each CPU. What a load costs is not changed by who looks at one of some thousands.
 const RATE_HZ: u64 = 4000;
+/// How long, where nobody says.
+const SECONDS: u64 = 10;
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if context.globals.root.is_some() {
@@ -46,7 +48,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let name = host.read("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
     let mut stream = Stream::new(&sampler.attribute(), &name);
     before::tell(&who, &host, &mut stream);
-    let pace = Pace { duty: 1.0, limit: Some(Duration::from_secs(args.seconds)) };
+    let pace = Pace { duty: 1.0, limit: Some(Duration::from_secs(args.seconds.unwrap_or(SECONDS))) };
     let captured = capture::run(sampler, stream, pace, None, &stop).map_err(Failure::refused)?;
     if let Some(path) = &args.record {
         write_bytes(path, captured.stream.bytes())?;

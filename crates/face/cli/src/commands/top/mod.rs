@@ -56,10 +56,10 @@ pub(crate) struct Args {
     /// with --replay those of a file of perf c2c record, with --record they are kept for that
     #[arg(long, conflicts_with_all = ["once", "count", "interval", "sort", "filter"])]
     c2c: bool,
-    /// Sample for so long
-    #[arg(long, value_name = "SECS", default_value = "10", requires = "c2c", conflicts_with = "replay",
+    /// Sample for so long, with --c2c [default: 10]
+    #[arg(long, value_name = "SECS", conflicts_with = "replay",
           value_parser = clap::value_parser!(u64).range(1..=3600))]
-    seconds: u64,
+    seconds: Option<u64>,
 }
 
 impl Args {
@@ -74,6 +74,10 @@ const SHOWN: usize = 40;
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if args.c2c {
         return c2c::run(args, context);
+    }
+    if args.seconds.is_some() {
+        let told = "--seconds is how long --c2c samples, and nothing here takes samples";
+        return Err(Failure::usage(told).hint("with --once rates are over --interval: planish top --once"));
     }
     let recorded_host = context.globals.root.is_some();
     let printed = args.once || args.count.is_some() || context.globals.json || recorded_host;
