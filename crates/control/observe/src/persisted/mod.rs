@@ -167,11 +167,14 @@ pub(crate) fn read(
     ToCome { persisted, undecided, taken_back, by_boot_line }
 }
 
-/// Makes numbers of lines for /proc/sys what the kernel makes of them, whichever program writes them.
+/// Makes numbers of lines for /proc/sys what the kernel makes of them, whichever program writes them. Arguments of the
+/// kernel have words of their own.
 fn as_read(found: &mut Persisted, knob: Option<&Knob>, place: &str) {
     let Some(knob) = knob.filter(|_| place.starts_with("/proc/sys/")) else { return };
-    let values = found.overridden.iter_mut().map(|lost| &mut lost.value).chain([&mut found.value]);
-    for value in values {
+    let lost = found.overridden.iter_mut().map(|lost| (&lost.source, &mut lost.value));
+    for (_, value) in
+        lost.chain([(&found.source, &mut found.value)]).filter(|(by, _)| Reader::of(by).is_some())
+    {
         if let Some(read) = sysctl::as_read(&knob.r#type, value) {
             *value = read;
         }
