@@ -398,8 +398,9 @@ impl Session {
 
     /// Refuses entries of another host: what they left there is nothing that is on this one, and a value here that is
     /// by chance what they had left would be taken for theirs. An entry of this boot is of this machine, whatever
-    /// became of its id since; but a boot of recordings, which have the same one, tells nothing. One of another boot is refused without files, too: whether a reboot took its values, or
-    /// they are on a machine that runs, cannot be told from here.
+    /// became of its id since; but a boot of recordings, which have the same one, tells nothing. One of another boot is
+    /// refused without files, too: whether a reboot took its values, or they are on a machine that runs, cannot be told
+    /// from here.
     pub(crate) fn refuse_other_host<'a>(
         &self,
         entries: impl Iterator<Item = &'a Entry>,
