@@ -394,7 +394,9 @@ impl PlacementError {
                 "pin the service where it is started: planish run --cpus LIST -- CMD".to_owned()
             }
             Self::NoPartition { .. } => profile("set isolation = \"boot\""),
-            Self::NoUnit { nearest: Some(nearest), .. } => profile(&format!("did you mean {nearest}?")),
+            Self::NoUnit { nearest: Some(nearest), .. } => {
+                profile(&format!("did you mean {nearest}? name it so"))
+            }
             Self::NoUnit { unit, nearest: None } => {
                 format!("see what it is called: systemctl list-units '*{}*'", stem(unit))
             }
