@@ -74,8 +74,8 @@ impl Host {
     /// Whether the id of the boot is one that a recording has in the place of the kernel's: several hosts may have it.
     #[must_use]
     pub fn has_made_boot_id(&self) -> bool {
-        let id = self.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        !self.is_live() && id.starts_with(MADE_UUID)
+        let id = || self.read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        !self.is_live() && id().starts_with(MADE_UUID)
     }
 
     /// Kernel release (`uname -r`); empty where it is not recorded.

@@ -712,10 +712,7 @@ impl<'a> Draft<'a> {
         let wanted = raise.wanted().to_string();
         if raise.pages() == 0 && raise.takes == 0 {
             let (knob, place) = (knob.id.clone(), place.clone());
-            // What goes with the entry that the plan takes the place of is not wanted.
-            let wanted = raise.pool.persistent().saturating_sub(raise.gives).to_string();
-            let there = Skipped::satisfied(knob, place, wanted, verdict);
-            return self.skipped.push(there);
+            return self.skipped.push(Skipped::satisfied(knob, place, wanted, verdict));
         }
         if verdict.verdict != VerdictKind::Settable && raise.pages() > 0 {
             return self.skip_unsettable(knob, place, wanted, verdict);

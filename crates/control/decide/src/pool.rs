@@ -55,9 +55,9 @@ impl Raise<'_> {
     /// What the file must be set to. The kernel counts surplus pages as part of what the file shows, and
     /// takes what is written as the number without them (`mm/hugetlb.c`, `set_max_huge_pages`).
     ///
-    /// Where pages are taken over, it is what is there once the others of that entry are gone.
+    /// Where pages are taken over, or none are missing, it is what is there once the others of that entry are gone.
     pub(crate) fn wanted(&self) -> u64 {
-        let gives = if self.takes > 0 { self.gives } else { 0 };
+        let gives = if self.takes > 0 || self.pages() == 0 { self.gives } else { 0 };
         self.pool.persistent().saturating_add(self.pages()).saturating_sub(gives)
     }
 }

@@ -14,7 +14,7 @@ impl Observation {
     pub fn not_granted(&self, parameter: &Reading) -> Option<String> {
         let (_, size) = parameter.place.strip_prefix("cmdline:")?.split_once('@')?;
         let page_bytes = bootline::size(size)?;
-        let asked = pages(parameter.value.as_deref()?)?;
+        let asked = pages_at_boot(parameter.value.as_deref()?)?;
         // Who recorded a host without its pools did not look.
         if self.pools.is_empty() || asked == 0 {
             return None;
@@ -44,8 +44,9 @@ impl Observation {
     }
 }
 
-/// The pages of `4`, and of `0:2,1:2` by node.
-fn pages(value: &str) -> Option<u64> {
+/// The pages that `hugepages=` asks for: of `4`, and of `0:2,1:2` by node.
+#[must_use]
+pub fn pages_at_boot(value: &str) -> Option<u64> {
     let parts = value.split(',').map(|part| part.rsplit(':').next()?.trim().parse::<u64>().ok());
     parts.sum()
 }

@@ -67,6 +67,7 @@ pub use finding::{
     Comparison, CuredBy, Finding, FindingRule, Limit, MayCost, Measured, RuleCost, RuleCosts, RuleFigure,
     Severity,
 };
+pub use granted::pages_at_boot;
 pub use in_boot::{in_boot, pages_in_file, pages_of_nobody, size_of_line};
 pub use knob::{
     Class, Conditions, Enforces, Knob, KnobId, NOT_GIVEN, Pin, Several, Undo, Vendor, When, given_in_vain,

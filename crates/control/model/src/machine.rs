@@ -20,10 +20,6 @@ pub struct Machine {
     pub irqs: Vec<MachineIrq>,
     /// Units of systemd that a placement names, as far as this host has them.
     pub units: Vec<String>,
-    /// The services of this host by name, without their kind, where one that a placement names is not there: who means
-    /// none of them is told which one may be meant.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub services: Vec<String>,
     /// What the files of those units say that a placement must know.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unit_files: BTreeMap<String, UnitFiles>,

@@ -437,7 +437,8 @@ pub struct Observation {
     /// What units have of their own, by the place of the file that would give them something else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, UnitSetting>,
-    /// Services that there are, by name without their kind, where a profile wants settings of some.
+    /// Services that there are, by name without their kind, where a profile wants settings of some, or places one that
+    /// is not there.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub services: BTreeSet<String>,
     /// What the machine is made of, where a placement asked for it.

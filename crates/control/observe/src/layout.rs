@@ -27,8 +27,7 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
     let disks = topology.disks.iter().map(|disk| (DeviceKind::Disk, disk));
     let devices = disks.chain(topology.nics.iter().map(|nic| (DeviceKind::Nic, nic)));
     let devices = devices.filter(|(_, device)| !device.is_virtual);
-    let there: Vec<&&str> = units.iter().filter(|unit| writers::has_unit(host, unit)).collect();
-    let services = if there.len() < units.len() { crate::units::services(host) } else { Vec::new() };
+    let there = units.iter().filter(|unit| writers::has_unit(host, unit));
     Machine {
         cpus: cpus.collect(),
         nodes: nodes.collect(),
@@ -40,8 +39,7 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
             .map(|found| irq(host, found))
             .collect(),
         unit_files: units.iter().map(|unit| ((*unit).to_owned(), placed::unit_files(host, unit))).collect(),
-        units: there.into_iter().map(|unit| (*unit).to_owned()).collect(),
-        services,
+        units: there.map(|unit| (*unit).to_owned()).collect(),
         systemd: writers::is_systemd(host),
         partitions: partitions(host),
         pinned: parts::pinned(host),

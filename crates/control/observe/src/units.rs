@@ -100,7 +100,8 @@ fn patterns(want: &Want) -> Vec<&str> {
 
 /// Services of a host by name, without their kind: those of which there is a file, and of one with several names the
 /// real one. None where process 1 is no systemd.
-pub(crate) fn services(host: &Host) -> Vec<String> {
+#[must_use]
+pub fn services(host: &Host) -> Vec<String> {
     let mut names = BTreeSet::new();
     for folder in FOLDERS.iter().filter(|_| is_systemd(host)) {
         for file in host.list(folder) {

@@ -277,7 +277,12 @@ impl Session {
         }
         let services = profile.placement.iter().flat_map(|placement| &placement.service);
         let units: Vec<&str> = services.map(|service| service.unit.as_str()).collect();
-        observation.machine = Some(planish_observe::machine(&self.host, &units));
+        let machine = planish_observe::machine(&self.host, &units);
+        // Who places a unit that is not there is told which one may be meant.
+        if machine.units.len() < units.len() {
+            observation.services = planish_observe::services(&self.host).into_iter().collect();
+        }
+        observation.machine = Some(machine);
     }
 
     /// The catalogue for commands that must not go on without the user's own rows.

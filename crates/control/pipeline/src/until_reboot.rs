@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Entry, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, marked, page_pool, pages_of_nobody,
+    Entry, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, marked, page_pool, pages_at_boot, pages_of_nobody,
 };
 
 use crate::copied::run_of;
@@ -113,8 +113,7 @@ fn pages_of_others(session: &Session, lines: &[&PoolLine]) -> Vec<String> {
     // What the kernel was started with is there whatever else gives it; for pages of which size is not asked.
     let running = session.host().read_lossy("/proc/cmdline").unwrap_or_default();
     let pools = running.split_whitespace().filter_map(|word| word.strip_prefix("hugepages="));
-    let of_nodes = pools.flat_map(|pools| pools.split(','));
-    let at_boot: u64 = of_nodes.filter_map(|pages| pages.rsplit(':').next()?.parse::<u64>().ok()).sum();
+    let at_boot: u64 = pools.filter_map(pages_at_boot).sum();
     let left = had.into_iter().filter_map(|(whole, had)| {
         let now = given.to_all_nodes(&whole).map_or(0, |(pages, _)| pages);
         let there = pools::pages_in(&whole, &|place| session.host().read(place).ok())?;

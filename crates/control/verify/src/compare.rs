@@ -482,8 +482,9 @@ impl Bench<'_> {
             }
             None if self.taken_back(reading).is_some() => self.unpersisted(reading),
             None if let Some(judged) = self.interrupt_judged(knob, wanted) => judged,
-            None if self.is_of_run_time(knob, reading, wanted) => self.unpersisted(reading),
-            None if self.line_of_ours(reading).is_some() => self.unpersisted(reading),
+            None if self.is_of_run_time(knob, reading, wanted) || self.line_of_ours(reading).is_some() => {
+                self.unpersisted(reading)
+            }
             None => self.untold(knob, reading, wanted).unwrap_or((DriftState::Ok, None)),
         }
     }
@@ -540,11 +541,9 @@ impl Bench<'_> {
         let Some(file) = Persisted::own_file(&found.source) else { return found.source.clone() };
         let has_line = |step: &EntryStep| {
             let mut places = step.wanted.lines().filter_map(place::of_line);
-            let in_file = step.place == file && step.is_in_file() && !step.is_undone();
-            in_file && places.any(|(own, _)| own == place)
+            step.place == file && places.any(|(own, _)| own == place)
         };
-        let entries = self.open.iter().filter(|entry| entry.steps.iter().any(has_line));
-        match entries.map(|entry| entry.id).max() {
+        match self.in_files().filter(|(_, step)| has_line(step)).map(|(entry, _)| entry).max() {
             Some(entry) => format!("{} of entry {entry}", found.source),
             None => found.source.clone(),
         }
@@ -553,8 +552,7 @@ impl Bench<'_> {
     /// A line of ours that says something else than the newest entry wrote there: no apply writes over it.
     fn edited(&self, knob: &Knob, reading: &Reading, found: &Persisted) -> Option<Judgement> {
         let file = Persisted::own_file(&found.source)?;
-        let steps = self.open.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
-        let in_file = steps.filter(|(_, step)| step.place == file && step.is_in_file() && !step.is_undone());
+        let in_file = self.in_files().filter(|(_, step)| step.place == file);
         let lines = in_file.flat_map(|(entry, step)| step.lines().map(move |line| (entry, line)));
         let (entry, (_, ours)) = lines.filter(|(_, (place, _))| *place == reading.place).last()?;
         (!knob.r#type.same(&ours, &found.value)).then(|| {
@@ -711,9 +709,13 @@ impl Bench<'_> {
             places.any(|place| place == reading.place)
                 || step.pools.iter().any(|line| line.pages > 0 && line.place == reading.place)
         };
-        let files = self.open.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
-        let mut files = files.filter(|(_, step)| step.is_in_file() && !step.is_undone());
-        files.rfind(|(_, step)| has_line(step)).map(|(entry, step)| (entry, step.place.as_str()))
+        self.in_files().rfind(|(_, step)| has_line(step)).map(|(entry, step)| (entry, step.place.as_str()))
+    }
+
+    /// Steps of open entries of any boot whose lines are in a file, oldest first, each with its entry.
+    fn in_files(&self) -> impl DoubleEndedIterator<Item = (EntryId, &EntryStep)> {
+        let steps = self.open.iter().flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
+        steps.filter(|(_, step)| step.is_in_file() && !step.is_undone())
     }
 
     /// Steps of open entries of this boot that wrote this place, oldest first, each with its entry.

@@ -117,7 +117,7 @@ pub(crate) fn place(
     if let Some(service) = missing {
         return Err(PlacementError::NoUnit {
             unit: service.unit.clone(),
-            nearest: units::meant(service, machine),
+            nearest: units::meant(service, machine, &observation.services),
         });
     }
     held.refuse_second(&placement)?;

@@ -59,7 +59,6 @@ fn machine(cores: &[u32], threads: u32) -> Machine {
         devices,
         irqs,
         units: units(),
-        services: Vec::new(),
         systemd: true,
         partitions: no_partitions(),
         ..Machine::default()
@@ -518,12 +517,11 @@ fn a_unit_that_nobody_could_pin_is_refused() {
     seen.machine.as_mut().expect("seen").units.retain(|unit| unit != "b.service");
     let unit = "b.service".to_owned();
     // One that is placed itself is not meant.
-    seen.machine.as_mut().expect("seen").services = vec!["a".to_owned(), "cb".to_owned()];
+    seen.services = ["a".to_owned(), "cb".to_owned()].into();
     let nearest = Some("cb.service".to_owned());
     assert_eq!(refusal(&seen), PlacementError::NoUnit { unit, nearest });
-    let machine = seen.machine.as_mut().expect("seen");
-    machine.units.clear();
-    machine.services.clear();
+    seen.machine.as_mut().expect("seen").units.clear();
+    seen.services.clear();
     assert_eq!(refusal(&seen), PlacementError::NoUnit { unit: "a.service".to_owned(), nearest: None });
     seen.machine.as_mut().expect("seen").systemd = false;
     assert_eq!(refusal(&seen), PlacementError::NoSystemd);

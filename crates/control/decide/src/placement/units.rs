@@ -2,6 +2,8 @@
 //! what it would get. The kernel gives a thread none of the CPUs that its group has not, and systemd fails to start a
 //! service that it cannot pin.
 
+use std::collections::BTreeSet;
+
 use planish_model::{
     Cpus, Machine, MemoryPolicy, PlacedService, Placement, PlacementRequest, UnitLimit, nearest,
 };
@@ -9,11 +11,11 @@ use planish_model::{
 use super::{PlacementError, error, partition};
 
 /// The unit of the host that may be meant by one that is not there, and that is not placed itself.
-pub(super) fn meant(service: &PlacedService, machine: &Machine) -> Option<String> {
+pub(super) fn meant(service: &PlacedService, machine: &Machine, here: &BTreeSet<String>) -> Option<String> {
     // What all names end in would make any two of them alike.
     let stem = service.unit.strip_suffix(".service")?;
     let is_placed = |stem: &str| machine.units.iter().any(|unit| unit.strip_suffix(".service") == Some(stem));
-    let others = machine.services.iter().map(String::as_str).filter(|other| !is_placed(other));
+    let others = here.iter().map(String::as_str).filter(|other| !is_placed(other));
     nearest(stem, others).map(|stem| format!("{stem}.service"))
 }
 

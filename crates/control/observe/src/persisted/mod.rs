@@ -123,7 +123,7 @@ pub(crate) fn read(
         take_back(&mut of_sysctl.taken_back, tmpfiles.drain(), &mask);
     }
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
-    settings.extend(tmpfiles.passed_by.into_iter().chain(tmpfiles.settings));
+    settings.extend(tmpfiles.drain());
     settings.extend(of_sysctl.settings);
     settings.extend(rules.settings);
     settings.extend(held.into_iter().chain(mounted));

@@ -86,10 +86,8 @@ impl Bench<'_> {
                 format!("{source} will set {value}, and {due} are wanted: apply it again with --persist");
             return (DriftState::Drift, Some(why));
         }
-        let files = self.open.iter().flat_map(|entry| &entry.steps);
-        let files = files.filter(|step| step.is_in_file() && !step.is_undone());
-        let lines = files.flat_map(|step| &step.pools).filter(|line| line.place == reading.place);
-        let lines: Vec<&PoolLine> = lines.collect();
+        let lines = self.in_files().flat_map(|(_, step)| &step.pools);
+        let lines: Vec<&PoolLine> = lines.filter(|line| line.place == reading.place).collect();
         let persisted: u64 = lines.iter().map(|line| line.pages).sum();
         // What a profile wants in all stays in the line when others give less.
         let in_all = lines.iter().filter_map(|line| line.in_all).max().unwrap_or(0);
