@@ -114,8 +114,8 @@ impl Stages {
         match &result {
             Ok(()) => sum.passed_count += 1,
             Err(error) => {
-                sum.failed_count += 1;
                 eprintln!("x: {name}: {error:#}");
+                sum.fail(format!("{name}: {error:#}"));
             }
         }
         self.rows.push((name.to_owned(), start.elapsed().as_secs_f64(), result.is_ok()));

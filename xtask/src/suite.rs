@@ -52,8 +52,7 @@ pub fn workspace(seed: Option<u64>, without: &[&str]) -> Result<Tally> {
         .map(|name| format!("SKIP {name}: what it is built on takes too long for ci: ./x test"));
     tally.skips.extend(told);
     if !success && tally.failed_count == 0 {
-        // It did not compile, or a test binary died before its summary.
-        tally.failed_count = 1;
+        tally.fail("cargo test: a crate did not compile, or a test binary died before its summary");
     }
     Ok(tally)
 }

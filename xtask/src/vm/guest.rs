@@ -180,8 +180,9 @@ impl End {
             _ => false,
         };
         if !agreed {
-            tally.failed_count += 1;
-            println!("{name} boot fail exit {exit:?}, closing line {failed_said:?}; see {}", log.display());
+            let told =
+                format!("boot fail exit {exit:?}, closing line {failed_said:?}; see {}", log.display());
+            count(name, &told, &mut tally);
         }
         tally
     }
@@ -193,7 +194,7 @@ pub fn count(guest: &str, result: &str, tally: &mut Tally) {
     match result.split_whitespace().nth(1) {
         Some("ok") => tally.passed_count += 1,
         Some("skip") => tally.skips.push(format!("SKIP {guest}.{result}")),
-        _ => tally.failed_count += 1,
+        _ => tally.fail(format!("{guest}.{result}")),
     }
 }
 

@@ -12,6 +12,7 @@ mod image;
 mod stage;
 
 use super::Programs;
+use super::guest::count;
 use crate::shell;
 use crate::tally::Tally;
 use anyhow::{Context, Result};
@@ -66,14 +67,16 @@ pub fn run(folder: &Path, programs: &Programs, from: Option<&str>, until: Option
             }
             End::Last => {}
             End::Lost(why) => {
-                tally.failed_count += 1;
-                println!("{NAME} {name} fail {why}; see {}", log.display());
+                count(NAME, &format!("{name} fail {why}; see {}", log.display()), &mut tally);
             }
         }
     }
     if let Some(until) = until.filter(|_| next.is_none()) {
-        tally.failed_count += 1;
-        println!("{NAME} {until} fail it never came to the stage that it was to end before");
+        count(
+            NAME,
+            &format!("{until} fail it never came to the stage that it was to end before"),
+            &mut tally,
+        );
     }
     for path in [&disk, &live, &writes].into_iter().chain(&variables) {
         match fs::remove_file(path) {
