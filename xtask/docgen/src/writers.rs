@@ -62,6 +62,15 @@ script has: `plan` and `check` then name the file at which that ended, and the e
 such text, as it may hold secrets. Profiles of tuned are merged as tuned does it, with `drop=`, `replace=1` and
 `enabled=false`.
 
+Of units those count that a boot starts: `default.target`, what has a link in a `.wants`, `.requires` or `.upholds`
+folder of /etc/systemd/system, and what such a unit, or a drop-in of any, pulls in by `Wants=`, `Requires=`,
+`BindsTo=`, `Upholds=`, `OnSuccess=` or `OnFailure=`, starts as a timer, path or socket, or names in a command of
+`systemctl start` (`restart`, `enable`), with `%p`, `%i`, `%j`, `%n` and `%N` filled in. Of a unit that another
+specifier names, that links below /usr or a generator alone pull in, or that a script starts, nothing is told; one that
+is pulled in by a unit that itself is never started is told all the same. A mask in /etc or below /usr takes a unit away
+(a link to /dev/null or an empty file), one in /run does not, as it goes with this boot, nor does `systemd.mask=` of the
+command line.
+
 Where a text tells which places of a setting it sets (`/sys/block/sda/queue/scheduler`, `ethtool -G eno1`, `devices=sda`
 of tuned), it is a writer of those and of no other; a pattern is one of what it fits. Where that cannot be told it
 counts for all places: what a program that is not known is given, a card that is not here by that name, a disk by its

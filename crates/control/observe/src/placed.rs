@@ -5,7 +5,7 @@ use planish_host::Host;
 use planish_model::{PARTS, Persisted, UnitFiles, UnitLimit};
 
 use crate::units;
-use crate::writers::unit::FOLDERS;
+use crate::writers::unit::{FOLDERS, is_mask};
 
 /// Commands that end at once: a unit that runs nothing else stands for others, which it pulls in.
 const NOTHING: [&str; 4] = ["/bin/true", "/usr/bin/true", "true", ":"];
@@ -16,7 +16,7 @@ pub(crate) fn unit_files(host: &Host, unit: &str) -> UnitFiles {
     let file = paths.iter().find(|path| host.exists(path) || host.read_link(path).is_some());
     let stands_for = file.and_then(|path| units::alias_of(host, path));
     UnitFiles {
-        masked: file.filter(|path| host.read_link(path).as_deref() == Some("/dev/null")).cloned(),
+        masked: file.filter(|path| is_mask(host, path) == Some(true)).cloned(),
         runs_nothing: runs_nothing(host, unit),
         pins_itself: pins_itself(host, unit),
         limits: if stands_for.is_none() { limits(host, unit) } else { Vec::new() },

@@ -67,22 +67,6 @@ pub fn unit_settings(
     observation.services = services.into_iter().flatten().collect();
 }
 
-/// What masks a unit at the next boot, where systemd is process 1: that boot runs nothing of it. It is a link to
-/// /dev/null or an empty file, in the first folder that has the unit at all (`systemd.unit(5)`). What lies in /run goes
-/// with this boot.
-pub(crate) fn mask_of(host: &Host, unit: &str) -> Option<String> {
-    let mut folders = FOLDERS.iter().filter(|folder| is_systemd(host) && !folder.starts_with("/run/"));
-    let mask = folders.find_map(|folder| {
-        let path = format!("{folder}/{unit}");
-        let is_mask = match host.read_link(&path) {
-            Some(target) => target.trim_start_matches("../").trim_start_matches('/') == "dev/null",
-            None => host.read(&path).ok()?.is_empty(),
-        };
-        Some(is_mask.then_some(path))
-    });
-    mask.flatten()
-}
-
 /// A file of ours that is not there yet.
 pub(crate) fn not_given(place: String, root: bool) -> Reading {
     let access = if root { Access::Writable } else { Access::NeedsRoot };

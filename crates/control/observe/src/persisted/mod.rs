@@ -38,6 +38,7 @@ use planish_sys::beside;
 use crate::boot::{Boot, Given, NextBoot};
 use crate::observe::Shared;
 use crate::units;
+use crate::writers::unit;
 use tmpfiles::Tmpfiles;
 
 /// Folders whose files go with this boot.
@@ -119,7 +120,7 @@ pub(crate) fn read(
         (of_line, Tmpfiles::read(host), sysctl::read(host, again(true)), held, mounted)
     };
     let (rules, (mut settings, mut tmpfiles, mut of_sysctl, held, mounted)) = beside(of_rules, of_others);
-    if let Some(mask) = units::mask_of(host, "systemd-tmpfiles-setup.service") {
+    if let Some(mask) = unit::mask_of(host, "systemd-tmpfiles-setup.service") {
         take_back(&mut of_sysctl.taken_back, tmpfiles.drain(), &mask);
     }
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());

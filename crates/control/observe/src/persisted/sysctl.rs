@@ -22,7 +22,7 @@ use planish_host::Host;
 use planish_model::{BootValue, Persisted, ValueType, place};
 
 use super::{Setting, files};
-use crate::{units, writers};
+use crate::writers::{self, unit};
 
 const ETC: &str = "/etc/sysctl.d";
 const FOLDERS: [&str; 5] =
@@ -46,7 +46,7 @@ pub(crate) fn read(host: &Host, again: Vec<Setting>) -> Found {
     let (lines, mut taken_back) =
         if is_systemd { in_order_of_systemd(lines.into_iter()) } else { (lines, HashMap::new()) };
     let mut settings = explicit_after_wild(lines);
-    if let Some(mask) = units::mask_of(host, "systemd-sysctl.service") {
+    if let Some(mask) = unit::mask_of(host, "systemd-sysctl.service") {
         super::take_back(&mut taken_back, std::mem::take(&mut settings), &mask);
     }
     if !again.is_empty() {

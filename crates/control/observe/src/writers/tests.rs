@@ -409,6 +409,11 @@ fn units_that_an_enabled_one_pulls_in_or_starts_are_writers() {
         ("a.service", "[Unit]\nRequires=sw.service\n"),
         ("a.service", "[Unit]\nWants=b.service sw.service\n"),
         ("a.target", "[Unit]\nBindsTo=sw.service\n"),
+        ("a.service", "[Unit]\nOnSuccess='sw.service'\n"),
+        ("a.service", "[Unit]\nOnFailure=b.service \"sw.service\"\n"),
+        ("s-sw.service", "[Unit]\nUpholds=%j.service\n"),
+        ("a.service", "[Unit]\nWants=sw.service\nWants=\n"),
+        ("a.service", "[Service]\nExecStart=-/usr/bin/systemctl --no-block start sw\n"),
         ("sw.path", "[Path]\nPathExists=/x\n"),
         ("other.path", "[Path]\nPathExists=/x\nUnit=sw.service\n"),
         ("other.timer", "[Timer]\nOnBootSec=1\nUnit=sw.service\n"),
@@ -427,6 +432,35 @@ fn units_that_an_enabled_one_pulls_in_or_starts_are_writers() {
         write(root, "/etc/systemd/system/sw.service", "[Unit]\nWants=last.service sw.service\n");
         write(root, "/etc/systemd/system/last.service", sets);
         assert_eq!(knobs(&seen_in(root)[0]), ["vm.swappiness"], "{unit}: {text}");
+    }
+}
+
+/// A boot begins with `default.target`, and any folder of links that the administrator made counts.
+#[test]
+fn units_of_the_target_of_a_boot_and_of_each_folder_of_links_are_writers() {
+    let sets = "[Service]\nExecStart=/sbin/sysctl -w vm.swappiness=4\n";
+    for (path, text) in [
+        ("/etc/systemd/system/default.target", "[Unit]\nWants=sw.service\n"),
+        ("/etc/systemd/system/default.target.d/a.conf", "[Unit]\nUpholds=sw.service\n"),
+        ("/etc/systemd/system/multi-user.target.upholds/sw.service", ""),
+    ] {
+        let tree = tempfile::tempdir().expect("a folder");
+        let root = tree.path();
+        write(root, "/run/systemd/system/.keep", "");
+        write(root, "/usr/lib/systemd/system/sw.service", sets);
+        write(root, "/usr/lib/systemd/system/default.target", "[Unit]\nRequires=multi-user.target\n");
+        assert_eq!(seen_in(root), [], "nothing starts it");
+        write(root, path, text);
+        assert_eq!(knobs(&seen_in(root)[0]), ["vm.swappiness"], "{path}: {text}");
+        // A mask in /run is gone with this boot; an empty file and another way to write the link stay.
+        std::fs::create_dir_all(root.join("etc/systemd/system")).expect("ours");
+        symlink("/dev/null", root.join("run/systemd/system/sw.service")).expect("ours");
+        assert_eq!(knobs(&seen_in(root)[0]), ["vm.swappiness"], "{path}: {text}");
+        symlink("../../../dev/null", root.join("etc/systemd/system/sw.service")).expect("ours");
+        assert_eq!(seen_in(root), [], "masked");
+        std::fs::remove_file(root.join("etc/systemd/system/sw.service")).expect("ours");
+        write(root, "/etc/systemd/system/sw.service", "");
+        assert_eq!(seen_in(root), [], "masked by an empty file");
     }
 }
 

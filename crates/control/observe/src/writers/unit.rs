@@ -1,7 +1,7 @@
 //! Units of systemd, as their files tell: whether one is enabled, and where its program takes arguments from.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use planish_formats::unit::DECIDING;
 use planish_host::Host;
@@ -30,8 +30,9 @@ impl<'a> Units<'a> {
         let folder = FOLDERS[0];
         let is_systemd = super::is_systemd(host);
         let names = if is_systemd { host.list(folder) } else { Vec::new() };
-        let wants = names.into_iter().filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
-        let wants = wants.map(|name| format!("{folder}/{name}")).collect();
+        let pulls =
+            |name: &String| [".wants", ".requires", ".upholds"].iter().any(|kind| name.ends_with(kind));
+        let wants = names.into_iter().filter(pulls).map(|name| format!("{folder}/{name}")).collect();
         Self { host, wants, pulled: if is_systemd { pulled(host) } else { BTreeMap::new() } }
     }
 
@@ -39,16 +40,22 @@ impl<'a> Units<'a> {
     pub(super) fn enabled(&self, unit: &str) -> Option<String> {
         let mut links = self.wants.iter().map(|folder| format!("{folder}/{unit}"));
         let link = links.find(|link| self.host.exists(link)).or_else(|| self.pulled.get(unit).cloned())?;
-        let is_masked = FOLDERS[..2]
-            .iter()
-            .any(|folder| self.host.read_link(&format!("{folder}/{unit}")).as_deref() == Some("/dev/null"));
-        (!is_masked).then_some(link)
+        mask_of(self.host, unit).is_none().then_some(link)
     }
 
-    /// Whether a unit is masked. No recording is to keep it because of us.
+    /// Whether a unit is masked at the next boot. No recording is to keep it because of us.
     fn is_masked(&self, unit: &str) -> bool {
-        let link = |folder: &&str| std::fs::read_link(self.host.real_path(folder).ok()?.join(unit)).ok();
-        FOLDERS[..2].iter().filter_map(link).any(|target| target == Path::new("/dev/null"))
+        mask_by(unit, &|path| {
+            let (folder, name) = path.rsplit_once('/')?;
+            let path = self.host.real_path(folder).ok()?.join(name);
+            let file = path.symlink_metadata().ok()?;
+            let is_null_link = |target: PathBuf| target.to_str().is_some_and(is_null);
+            Some(match std::fs::read_link(&path) {
+                Ok(target) => is_null_link(target),
+                Err(_) => file.is_file() && file.len() == 0,
+            })
+        })
+        .is_some()
     }
 
     /// Whether there is a file of a unit, or a link that masks it. No recording is to keep it because of us.
@@ -61,7 +68,8 @@ impl<'a> Units<'a> {
     /// the files, each with its commands. No recording is to keep the texts of units for it.
     pub(super) fn commands_in(&self, folder: &str) -> Vec<(String, String)> {
         let wanted = self.wants.iter().flat_map(|wants| self.host.list(wants));
-        let mut waiting: Vec<String> = wanted.chain(self.pulled.keys().cloned()).collect();
+        let begin = std::iter::once("default.target".to_owned());
+        let mut waiting: Vec<String> = begin.chain(wanted).chain(self.pulled.keys().cloned()).collect();
         let read = |path: &str| super::unremembered(self.host, path);
         let mut told: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         while let Some(unit) = waiting.pop() {
@@ -69,7 +77,7 @@ impl<'a> Units<'a> {
                 continue;
             }
             let files = self.files(&unit, &read);
-            waiting.extend(files.iter().flat_map(|(_, text)| pulled_by(text)));
+            waiting.extend(files.iter().flat_map(|(_, text)| pulled_by(&unit, text)));
             waiting.extend(
                 STARTERS.iter().find_map(|kind| Some(format!("{}.service", unit.strip_suffix(kind)?))),
             );
@@ -117,6 +125,33 @@ impl<'a> Units<'a> {
     }
 }
 
+/// What masks a unit at the next boot, where systemd is process 1: that boot runs nothing of it. It is a link to
+/// /dev/null or an empty file, in the first folder that has the unit at all (`systemd.unit(5)`). What lies in /run goes
+/// with this boot.
+pub(crate) fn mask_of(host: &Host, unit: &str) -> Option<String> {
+    let found = || mask_by(unit, &|path| is_mask(host, path));
+    super::is_systemd(host).then(found).flatten()
+}
+
+/// Whether the file of a unit masks it; `None` where there is no such file.
+pub(crate) fn is_mask(host: &Host, path: &str) -> Option<bool> {
+    match host.read_link(path) {
+        Some(target) => Some(is_null(&target)),
+        None => host.read(path).ok().map(|text| text.is_empty()),
+    }
+}
+
+fn mask_by(unit: &str, is_mask: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
+    let stay = FOLDERS.iter().filter(|folder| !folder.starts_with("/run/"));
+    let first = stay.map(|folder| format!("{folder}/{unit}")).find_map(|path| Some((is_mask(&path)?, path)));
+    first.filter(|(is_mask, _)| *is_mask).map(|(_, path)| path)
+}
+
+/// Whether a link leads to /dev/null, however it is written.
+fn is_null(target: &str) -> bool {
+    target.trim_start_matches("../").trim_start_matches('/') == "dev/null"
+}
+
 /// Units that drop-ins pull in, each with the drop-in. Whether the unit that has it is started itself is not asked:
 /// better one too many told. No recording is to keep the texts for it.
 fn pulled(host: &Host) -> BTreeMap<String, String> {
@@ -128,7 +163,7 @@ fn pulled(host: &Host) -> BTreeMap<String, String> {
                 names.filter(|name| name.ends_with(".conf")).map(|name| format!("{folder}/{owner}/{name}"))
             {
                 let text = super::unremembered(host, &path).unwrap_or_default();
-                for unit in pulled_by(&text) {
+                for unit in pulled_by(owner.trim_end_matches(".d"), &text) {
                     pulled.entry(unit).or_insert_with(|| path.clone());
                 }
             }
@@ -140,14 +175,89 @@ fn pulled(host: &Host) -> BTreeMap<String, String> {
 /// Kinds of units that start the service of their name, where they name no other one.
 const STARTERS: [&str; 3] = [".timer", ".path", ".socket"];
 
-/// The units that the text of a unit or a drop-in pulls in (`systemd.unit(5)`), and the one that it starts itself.
-fn pulled_by(text: &str) -> Vec<String> {
+/// Keys that have a unit start others, and those of a timer, path or socket that name what it starts
+/// (`systemd.unit(5)`). No later line takes one of the first kind back.
+const PULLS: [&str; 8] =
+    ["Wants", "Requires", "BindsTo", "Upholds", "OnSuccess", "OnFailure", "Unit", "Service"];
+
+/// The units that the text of a unit or of a drop-in of it pulls in, and those that its commands start.
+fn pulled_by(unit: &str, text: &str) -> Vec<String> {
     let whole = without_comments(text).replace("\\\n", " ");
-    let lines = whole.lines().filter_map(|line| line.trim().split_once('='));
-    let pulls = lines.filter(|(key, _)| {
-        ["Wants", "Requires", "BindsTo", "Upholds", "Unit", "Service"].contains(&key.trim_end())
-    });
-    pulls.flat_map(|(_, units)| units.split_whitespace()).map(str::to_owned).collect()
+    let mut pulled = Vec::new();
+    for (key, value) in whole.lines().filter_map(|line| line.trim().split_once('=')) {
+        let words = value.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+        match key.trim_end() {
+            key if PULLS.contains(&key) => pulled.extend(words.filter_map(|name| filled(unit, name))),
+            key if key.starts_with("Exec") => {
+                pulled.extend(started(words).iter().filter_map(|name| filled(unit, name)));
+            }
+            _ => {}
+        }
+    }
+    pulled
+}
+
+/// The units that a command has systemd start. A script that it runs is not looked into here.
+fn started<'t>(words: impl Iterator<Item = &'t str>) -> Vec<String> {
+    let is_systemctl = |word: &str| word.rsplit(['/', '-', '@', ':', '+', '!']).next() == Some("systemctl");
+    let mut words = words.skip_while(|word| !is_systemctl(word));
+    let mut started = Vec::new();
+    if words.find(|word| VERBS.contains(word)).is_none() {
+        return started;
+    }
+    for word in words {
+        let name = word.split([';', '|', '&']).next().unwrap_or_default();
+        let is_kind = |(_, kind): (&str, &str)| KINDS.contains(&kind);
+        if !name.is_empty() && !name.starts_with('-') {
+            let has_kind = name.rsplit_once('.').is_some_and(is_kind);
+            started.push(if has_kind { name.to_owned() } else { format!("{name}.service") });
+        }
+        if name.len() < word.len() {
+            break;
+        }
+    }
+    started
+}
+
+/// What has `systemctl` start a unit.
+const VERBS: [&str; 5] = ["start", "restart", "reload-or-restart", "isolate", "enable"];
+
+/// Kinds of units that a name may end in; without one it is a service.
+const KINDS: [&str; 11] = [
+    "service",
+    "socket",
+    "target",
+    "timer",
+    "path",
+    "mount",
+    "automount",
+    "device",
+    "slice",
+    "scope",
+    "swap",
+];
+
+/// A name with what its specifiers stand for in a unit. `None` with another specifier than those of the name of a unit.
+fn filled(unit: &str, name: &str) -> Option<String> {
+    let (whole, kind) = unit.rsplit_once('.')?;
+    let (prefix, instance) = whole.split_once('@').unwrap_or((whole, ""));
+    let mut parts = name.split('%');
+    let mut filled = parts.next()?.to_owned();
+    while let Some(part) = parts.next() {
+        let mut chars = part.chars();
+        match chars.next() {
+            Some('p') => filled += prefix,
+            Some('i') => filled += instance,
+            Some('j') => filled += prefix.rsplit('-').next()?,
+            Some('N') => filled += whole,
+            Some('n') => filled += &format!("{whole}.{kind}"),
+            // `%%`: what follows the second one is as it stands.
+            None => filled += &format!("%{}", parts.next()?),
+            Some(_) => return None,
+        }
+        filled += chars.as_str();
+    }
+    Some(filled)
 }
 
 /// The commands of a unit's files: a path that is a condition, or that it may write, sets nothing. Whether a condition
@@ -231,7 +341,31 @@ mod tests {
     #[test]
     fn a_drop_in_pulls_in_what_it_names() {
         let text = "[Unit]\n# Wants=no.service\nWants = a.service \\\n  b.timer\nAfter=c.service\nUpholds=d.service\n";
-        assert_eq!(pulled_by(text), ["a.service", "b.timer", "d.service"]);
+        assert_eq!(pulled_by("x.service", text), ["a.service", "b.timer", "d.service"]);
+        let text = "[Unit]\nWants=\"a.service\" 'b.service'\nWants=\nOnSuccess=c.service\nOnFailure=d@%n.service\n\
+                    Wants=%p-up@%i.service 100%%.service %H.service e-%j.service %N.timer\n";
+        let wanted = [
+            "a.service",
+            "b.service",
+            "c.service",
+            "d@x-y@1.service.service",
+            "x-y-up@1.service",
+            "100%.service",
+            "e-y.service",
+            "x-y@1.timer",
+        ];
+        assert_eq!(pulled_by("x-y@1.service", text), wanted);
+    }
+
+    #[test]
+    fn a_command_starts_what_systemctl_is_told() {
+        let started =
+            |command: &str| pulled_by("x.service", &format!("[Service]\nExecStartPost={command}\n"));
+        assert_eq!(started("-/usr/bin/systemctl --no-block start a b.timer"), ["a.service", "b.timer"]);
+        assert_eq!(started("/bin/sh -c 'systemctl restart a.b; true'"), ["a.b.service"]);
+        assert_eq!(started("systemctl enable --now %p-late"), ["x-late.service"]);
+        assert_eq!(started("systemctl stop a"), [] as [&str; 0]);
+        assert_eq!(started("/usr/bin/start a"), [] as [&str; 0]);
     }
 
     #[test]
