@@ -106,7 +106,7 @@ fn held_against(bound: Bound) -> String {
             "a 64th of memory, and half of what is available; to lower it needs `--allow availability`"
         }
         Bound::Rests => "0, with which a thread of the kernel never rests, needs `--allow availability`",
-        Bound::Spins(most) => return format!("to raise it above {most} needs `--allow availability`"),
+        Bound::Turn(most) => return format!("to raise it above {most} needs `--allow availability`"),
         Bound::PagesOfHuge => "one less than the small pages of a huge one",
         Bound::Neighbours => "no threshold is above the next one, of those that stay too",
         Bound::BootCpu => "CPU 0 is not among the CPUs of the group",

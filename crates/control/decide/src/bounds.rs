@@ -142,10 +142,10 @@ pub(crate) fn unsafe_way(bound: Option<Bound>, now: &str, wanted: &str) -> Optio
             );
             (Class::Durability, reason)
         }),
-        Bound::Spins(most) => (wanted > now && wanted[0] > most).then(|| {
+        Bound::Turn(most) => (wanted > now && wanted[0] > most).then(|| {
             let reason = format!(
-                "above {most} a CPU that waits turns round for so long that it is lost to all others: \
-                 --allow availability"
+                "above {most} one thread has a CPU, or one that waits turns round on it, for so long that all others \
+                 stand still: --allow availability"
             );
             (Class::Availability, reason)
         }),
@@ -317,7 +317,7 @@ impl After<'_> {
             | Bound::WakeUp
             | Bound::Polls
             | Bound::Rests
-            | Bound::Spins(_)
+            | Bound::Turn(_)
             | Bound::Table(_)
             | Bound::Buckets
             | Bound::Kept => None,

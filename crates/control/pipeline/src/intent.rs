@@ -56,7 +56,10 @@ pub fn refuse_elsewhere(session: &Session, plan: &Plan) -> Result<(), PipelineEr
 
 /// Refuses steps that no plan of this catalogue can hold. A hash proves that a file was not changed after it was
 /// hashed, and nothing about who made it; root must not write `/proc/sysrq-trigger` because a file says so.
-pub(crate) fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
+///
+/// # Errors
+/// The place of such a step, and why no plan holds it; a catalogue that is not sound.
+pub fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), PipelineError> {
     let catalogue = session.sound_catalogue()?;
     for step in plan.steps.iter().chain(&plan.boot) {
         let forged = |why: String| PipelineError::Forged { place: step.place.clone(), why };

@@ -72,7 +72,7 @@ pub use doctor::{Doctor, KnobStatus, doctor};
 pub use error::{PipelineError, move_aside};
 pub use export::{LeftOut, Outgoing, outgoing};
 pub use install::{ChangedUnit, InstallCheck, Installed, UnitFile, check_units, install_check};
-pub use intent::{refuse_elsewhere, refuse_impossible, refuse_short_of_memory};
+pub use intent::{refuse_elsewhere, refuse_forged, refuse_impossible, refuse_short_of_memory};
 pub use interrupted::{Half, Interrupted};
 pub use log::{in_force, log};
 pub use meant::running_like;

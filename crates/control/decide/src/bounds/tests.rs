@@ -396,7 +396,7 @@ fn what_is_lowered_may_stop_who_needs_it() {
     for (now, wanted, class) in
         [("0", "1000", None), ("0", "1001", Some(Class::Availability)), ("2000", "1500", None)]
     {
-        assert_eq!(needs(Bound::Spins(1000), now, wanted), class, "{now} {wanted}");
+        assert_eq!(needs(Bound::Turn(1000), now, wanted), class, "{now} {wanted}");
     }
 }
 
@@ -688,8 +688,9 @@ fn every_bound_is_the_bound_of_a_row() {
         Bound::Table(12),
         Bound::Buckets,
         Bound::Rests,
-        Bound::Spins(1_000),
-        Bound::Spins(10_000_000),
+        Bound::Turn(1_000),
+        Bound::Turn(10_000_000),
+        Bound::Turn(100_000_000),
         Bound::IpcIds,
         Bound::Requests,
     ] {

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
                     | Bound::Largest
                     | Bound::WakeUp
                     | Bound::Rests
-                    | Bound::Spins(_)
+                    | Bound::Turn(_)
                     | Bound::Age
                     | Bound::UnwrittenShare,
                 ) => {

@@ -188,6 +188,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         }
         here => here?,
     }
+    // What no plan of this catalogue holds is no plan to review.
+    if Source::named(&args.source).is_plan_file() {
+        pipeline::refuse_forged(&session, &plan)?;
+    }
     let outright =
         pipeline::refuse_impossible(&plan).and_then(|()| pipeline::refuse_short_of_memory(&plan)).err();
     let refusals = Refusals::of(refusals, outright.is_some(), args.output.is_some());

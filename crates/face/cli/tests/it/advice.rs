@@ -25,6 +25,25 @@ fn typed(sandbox: &Path, line: &str) -> Run {
     on(sandbox, &words.split_whitespace().collect::<Vec<_>>())
 }
 
+/// Anybody can compute a hash: what no plan of the catalogue holds is refused where it is shown, too.
+#[test]
+fn a_plan_file_that_was_forged_is_refused_where_it_is_shown() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["plan", "two", "-o", "two.json"]).exit, 0);
+    let file = sandbox.path().join("two.json");
+    let text = std::fs::read_to_string(&file).expect("a plan");
+    let plan: planish_model::Plan = serde_json::from_str(&text).expect("a plan");
+    let mut steps = plan.steps;
+    steps[0].place = "/proc/sysrq-trigger".to_owned();
+    let forged = planish_model::Plan::new(plan.profile, plan.host_id, plan.boot_id, steps, Vec::new());
+    std::fs::write(&file, serde_json::to_string(&forged).expect("text")).expect("a file");
+    for words in [&["plan", "two.json"][..], &["plan", "two.json", "--persist"], &["apply", "two.json", "--yes"]] {
+        let run = on(sandbox.path(), words);
+        assert_eq!(run.exit, 3, "{words:?}: {}", run.stdout);
+        assert!(message(&run, "error").contains("/proc/sysrq-trigger"), "{}", run.stdout);
+    }
+}
+
 /// A profile of tuned that somebody sent may name any file, and what is refused is printed with its values.
 #[test]
 fn a_profile_of_tuned_takes_variables_of_tuned_alone() {
