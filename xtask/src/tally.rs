@@ -81,7 +81,8 @@ impl Tally {
         Ok(())
     }
 
-    /// Prints the skips, the failures and then, alone on the last line, the sum. The exit code tells the rest where nobody reads.
+    /// Prints the skips, the failures and then, alone on the last line, the sum. The exit code tells the rest where
+    /// nobody reads.
     pub fn print(&mut self) {
         self.skips.sort();
         let mut out = std::io::stdout();

@@ -56,8 +56,8 @@ pub enum Bound {
     Buckets,
     /// How long a thread of the kernel rests, of which 0 lets it never.
     Rests,
-    /// How long a turn on a CPU lasts, of a thread that works or of one that waits awake, in the unit of the row: so long
-    /// freely, and longer all others wait for it.
+    /// How long a turn on a CPU lasts, of a thread that works or of one that waits awake, in the unit of the row: so
+    /// long freely, and longer all others wait for it.
     Turn(u64),
     /// Requests of a queue: no more than a scheduler takes, where the queue has one.
     Requests,

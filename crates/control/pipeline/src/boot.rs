@@ -13,6 +13,7 @@ use planish_model::{
 };
 
 pub(crate) mod earlier;
+pub(crate) mod lost;
 mod refuse;
 
 use crate::copied;

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_act::boot;
 use planish_model::{
-    CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, KnobId, Persisted, PoolUse, TrialBoot, Unpersisted,
+    CarriedOver, Drift, Entry, EntryId, EntryStep, Exit, KnobId, Observation, Persisted, Plan, PoolUse,
+    TrialBoot, Unpersisted,
 };
 
 use crate::apply::held_against;
+use crate::boot::lost::{self, LostRun};
 use crate::copied;
 use crate::error::PipelineError;
 use crate::install::{self, ChangedUnit};
@@ -57,6 +59,8 @@ pub struct Checked {
     pub interrupted: Vec<Interrupted>,
     /// Files of systemd that an open entry installed, and that are no longer as it wrote them.
     pub changed_units: Vec<ChangedUnit>,
+    /// Files of the boot loader that lack what an open entry put into them.
+    pub lost_runs: Vec<LostRun>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
     pub trial_boots: Vec<TrialBoot>,
     /// Lines of the boot loader's files that give the arguments of a trial boot, or of an entry that is undone, to
@@ -93,18 +97,11 @@ pub fn check_without(
     session.sound_catalogue()?;
     let named = source.map(|source| source.load(session)).transpose()?;
     let entries = session.ledger()?.entries;
-    let look = |named| {
-        let options = PlanOptions { exclude: exclude.to_vec(), ..allowed_then(session, &named, &entries) };
-        let (mut plan, observation) = plan_and_look(session, named, &options, &entries)?;
-        // What is left to others is not held against them either where it happens to be as wanted.
-        let catalogue = session.catalogue();
-        plan.skipped.retain(|row| {
-            planish_decide::left_out(catalogue, &observation, exclude, &row.knob, &row.place).is_none()
-        });
-        Ok::<_, PipelineError>((plan, observation))
-    };
-    let (plan, mut observation) = match named.map(look).transpose()? {
-        Some((plan, observation)) => (Some(plan), observation),
+    let (plan, mut observation) = match named {
+        Some(named) => {
+            let (plan, observation) = wanted(session, named, exclude, &entries)?;
+            (Some(plan), observation)
+        }
         None => (None, session.observe()),
     };
     let steps = entries.iter().flat_map(|entry| &entry.steps);
@@ -121,11 +118,13 @@ pub fn check_without(
     let unfinished = transition::unfinished(&entries);
     let interrupted = interrupted::all(session, &entries);
     let changed_units = install::changed(session, &entries);
+    let lost_runs = lost::lost(session, &entries);
     let unconfirmed = unconfirmed::all(session, &entries);
     let texts = texts::held(session, &entries);
     let is_clean = drift.is_clean()
         && !texts.iter().any(HeldText::is_overtaken)
         && changed_units.is_empty()
+        && lost_runs.is_empty()
         && carried_over.is_empty()
         && unfinished.is_empty()
         && interrupted.is_empty()
@@ -147,6 +146,7 @@ pub fn check_without(
         unfinished,
         interrupted,
         changed_units,
+        lost_runs,
         trial_boots,
         carried_over,
         texts,
@@ -154,6 +154,23 @@ pub fn check_without(
         not_followed: observation.not_followed(),
         exit,
     })
+}
+
+/// What a profile wants of the host as it is seen.
+fn wanted(
+    session: &Session,
+    named: Named,
+    exclude: &[String],
+    entries: &[Entry],
+) -> Result<(Plan, Observation), PipelineError> {
+    let options = PlanOptions { exclude: exclude.to_vec(), ..allowed_then(session, &named, entries) };
+    let (mut plan, observation) = plan_and_look(session, named, &options, entries)?;
+    // What is left to others is not held against them either where it happens to be as wanted.
+    let catalogue = session.catalogue();
+    plan.skipped.retain(|row| {
+        planish_decide::left_out(catalogue, &observation, exclude, &row.knob, &row.place).is_none()
+    });
+    Ok((plan, observation))
 }
 
 /// What the entries were allowed that hold values of a profile: it was applied so, and a check that allowed less would

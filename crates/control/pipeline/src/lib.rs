@@ -65,6 +65,7 @@ mod warm;
 mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
+pub use boot::lost::LostRun;
 pub use check::{Checked, Stranger, check, check_without};
 pub use confirm::{Confirmed, confirm};
 pub use deed::{deed_access, do_once};

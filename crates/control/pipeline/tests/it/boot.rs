@@ -1,7 +1,7 @@
 //! Boot parameters: given to the boot loader of the machine, and taken back to the byte.
 
 use planish_boot::Format;
-use planish_model::{DriftState, EntryId, EntryState, Exit, KnobId, Outcome, Want};
+use planish_model::{DriftState, EntryId, EntryState, Exit, KnobId, Outcome, Undo, Want};
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan,
     undo,
@@ -187,6 +187,47 @@ fn arguments_that_were_taken_out_behind_our_back_are_never_green() {
         undo(&tree.session(), Target::All, false).expect("undone");
         let (state, wanted, exit) = applied_row(&tree, ID);
         assert_eq!((state, wanted, exit), (DriftState::Ok, None, Exit::Done), "{name}");
+    }
+}
+
+/// What the next boot gives is not all that comes of these files: each that lacks the arguments is named, whichever
+/// entry of the menu it is.
+#[test]
+fn a_file_of_the_loader_that_lacks_what_an_entry_gave_it_is_a_finding() {
+    for (name, make) in all() {
+        let tree = make();
+        let start = tree.snapshot();
+        let mut id = persist(&tree, &wants()).entry.expect("an entry");
+        let entry = tree.entries().remove(0);
+        let edited = entry.steps.iter().filter(|step| step.undo == Undo::Edit);
+        let edited: Vec<String> = edited.map(|step| step.place.clone()).collect();
+        let lost = |tree: &Tree| {
+            let checked = check(&tree.session(), None).expect("checked");
+            let paths: Vec<String> = checked.lost_runs.iter().map(|lost| lost.path.clone()).collect();
+            (paths, checked.exit)
+        };
+        assert_eq!(lost(&tree), (Vec::new(), Exit::Done), "{name}");
+        for path in &edited {
+            tree.put(path, &start[path]);
+            assert_eq!(lost(&tree), (vec![path.clone()], Exit::Findings), "{name}");
+            // As the finding says.
+            let undone = undo(&tree.session(), Target::Entry(id), true).expect("undone");
+            assert_eq!(undone.exit, Exit::Done, "{name}: {path}: {:?}", undone.hints);
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}: {path}");
+            assert_eq!(lost(&tree), (Vec::new(), Exit::Done), "{name}: {path}");
+            let again = persist(&tree, &wants());
+            assert_eq!(again.exit, Exit::Done, "{name}: {path}");
+            id = again.entry.expect("an entry");
+        }
+        // A kernel goes with its entry, and a comment or another argument beside ours is no loss.
+        for path in edited.iter().filter(|path| path.ends_with("m-6.1.conf")) {
+            tree.remove(path);
+            assert_eq!(lost(&tree), (Vec::new(), Exit::Done), "{name}: {path}");
+        }
+        for path in edited.iter().filter(|path| path.starts_with("/boot/loader/entries/m-6.12")) {
+            give(&tree, path, Format::Entry, "quiet");
+            assert_eq!(lost(&tree), (Vec::new(), Exit::Done), "{name}: {path}");
+        }
     }
 }
 

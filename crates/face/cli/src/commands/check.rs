@@ -85,6 +85,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             pools,
             unfinished,
             changed_units,
+            lost_runs,
             interrupted,
             unconfirmed,
             texts,
@@ -111,19 +112,13 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         };
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
-        // Nobody knows what was applied by a journal that is gone; who may not read it is told so above.
-        let strange = || {
-            let unknown = strange_files.iter().filter(|(_, whose)| *whose == Stranger::Elsewhere);
-            let files: Vec<&str> = unknown.map(|(file, _)| file.as_str()).collect();
-            let is = if files.len() == 1 { "is" } else { "are" };
-            (!files.is_empty() && !hidden).then(|| {
-                monitor::warning(&format!("{} {is} of planish and {OF_NO_ENTRY}", files.join(" and ")))
-            })
-        };
+        let lost = || lost_runs.first().map(|lost| monitor::warning(&lost.to_string()));
+        let strange = || Some(monitor::warning(&of_no_entry(&strange_files).filter(|_| !hidden)?));
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
         let line = left
             .or_else(on_trial)
             .or_else(changed)
+            .or_else(lost)
             .or_else(short)
             .or_else(strange)
             .filter(|_| is_ok)
@@ -139,6 +134,14 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(Answer { body: Body::Text(text), ..Answer::printed("check") }
         .code(code)
         .unprinted(monitor::Level::Unknown as u8))
+}
+
+/// Files of planish that nobody knows of: what was applied by a journal that is gone.
+fn of_no_entry(strange_files: &[(String, Stranger)]) -> Option<String> {
+    let unknown = strange_files.iter().filter(|(_, whose)| *whose == Stranger::Elsewhere);
+    let files: Vec<&str> = unknown.map(|(file, _)| file.as_str()).collect();
+    let is = if files.len() == 1 { "is" } else { "are" };
+    (!files.is_empty()).then(|| format!("{} {is} of planish and {OF_NO_ENTRY}", files.join(" and ")))
 }
 
 fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
@@ -302,6 +305,9 @@ fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer
     }
     for unit in &checked.changed_units {
         answer = answer.note(unit.to_string());
+    }
+    for lost in &checked.lost_runs {
+        answer = answer.note(lost.to_string());
     }
     answer
 }

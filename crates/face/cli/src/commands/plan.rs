@@ -204,17 +204,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     answer = without_journal(with_notes(answer, &plan, &session, args.persist), &session);
     answer = huge_pages_of_postgres(&plan, context).into_iter().fold(answer, Answer::note);
     // What apply refuses is no plan to go on from: it is shown, row by row, and saved nowhere.
-    if let Err(refusal) = pipeline::refuse_impossible(&plan) {
-        let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
-        return Ok(answer.exit(Exit::Refused).message(refusal));
-    }
-    if let Err(refusal) = pipeline::refuse_short_of_memory(&plan) {
-        let refusal = Failure::from(refusal).message(&context.again(""), "planish plan --help");
-        let next = context.line(&args.without(&short_pools(&plan)));
-        return Ok(answer.exit(Exit::Refused).message(refusal).next(next));
-    }
-    if let Some((refusal, next)) = stale(args, &plan, &session, context)? {
-        return Ok(answer.exit(Exit::Refused).message(refusal).next(next));
+    if let Some((refusal, next)) = no_plan(args, &plan, &session, context)? {
+        let answer = answer.exit(Exit::Refused).message(refusal);
+        return Ok(next.into_iter().fold(answer, Answer::next));
     }
     let persist = if args.persist && may_persist { " --persist" } else { "" };
     if let Some(path) = args.output.as_ref().filter(|_| exit.is_none()) {
@@ -243,6 +235,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.next(context.line(&format!("plan {}{words}{allow}", quoted(&source)))));
     }
     Ok(answer.next(context.root_line(&format!("apply {}{words}", quoted(&source)))))
+}
+
+/// Why a plan is none to go on from, and what makes another one.
+fn no_plan(
+    args: &Args,
+    plan: &Plan,
+    session: &Session,
+    context: &Context,
+) -> Result<Option<(Message, Option<String>)>, Failure> {
+    let told = |refusal| Failure::from(refusal).message(&context.again(""), "planish plan --help");
+    if let Err(refusal) = pipeline::refuse_impossible(plan) {
+        return Ok(Some((told(refusal), None)));
+    }
+    if let Err(refusal) = pipeline::refuse_short_of_memory(plan) {
+        return Ok(Some((told(refusal), Some(context.line(&args.without(&short_pools(plan)))))));
+    }
+    let stale = stale(args, plan, session, context)?;
+    Ok(stale.map(|(refusal, next)| (refusal, Some(next))))
 }
 
 /// Why a plan file is no plan any more of this host, which shows other values than it saw, and what makes it anew.

@@ -37,7 +37,9 @@ fn a_plan_file_that_was_forged_is_refused_where_it_is_shown() {
     steps[0].place = "/proc/sysrq-trigger".to_owned();
     let forged = planish_model::Plan::new(plan.profile, plan.host_id, plan.boot_id, steps, Vec::new());
     std::fs::write(&file, serde_json::to_string(&forged).expect("text")).expect("a file");
-    for words in [&["plan", "two.json"][..], &["plan", "two.json", "--persist"], &["apply", "two.json", "--yes"]] {
+    for words in
+        [&["plan", "two.json"][..], &["plan", "two.json", "--persist"], &["apply", "two.json", "--yes"]]
+    {
         let run = on(sandbox.path(), words);
         assert_eq!(run.exit, 3, "{words:?}: {}", run.stdout);
         assert!(message(&run, "error").contains("/proc/sysrq-trigger"), "{}", run.stdout);
