@@ -15,7 +15,7 @@
 use crate::{Cpus, NOT_GIVEN, UnitLine};
 
 /// Sections that a file of ours may have.
-const SECTIONS: [&str; 3] = ["[Service]\n", "[Slice]\n", "[Manager]\n"];
+pub(super) const SECTIONS: [&str; 3] = ["[Service]\n", "[Slice]\n", "[Manager]\n"];
 
 /// Directives that take a list and add to it: a value begins with a line that empties it.
 const LISTS: [&str; 3] = ["CPUAffinity", "NUMAMask", "AllowedCPUs"];
@@ -43,9 +43,9 @@ fn section(place: &str) -> &'static str {
 /// The settings in one line, of a line or of a drop-in; `None` for a text that has none. A list that blanks part in a
 /// drop-in is parted by commas in a line, which systemd takes for the same.
 pub(super) fn normal(text: &str) -> Option<String> {
-    // What a drop-in says before its first section is ignored.
-    let after = SECTIONS.iter().find_map(|section| text.split_once(section));
-    let text = after.map_or(text, |(_, settings)| settings);
+    // What a drop-in says before its first section is ignored, and one without any says nothing.
+    let after = SECTIONS.iter().find_map(|section| text.split_once(section)).map(|(_, settings)| settings);
+    let text = after.or_else(|| Some(text).filter(|text| !text.trim().contains('\n')))?;
     let mut words: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';', '['])) {
         match line.split_once(" = ") {
@@ -156,6 +156,11 @@ mod tests {
             kind().same(&format!("# ours\nNUMAMask = 7\n{text}"), SETTINGS),
             "before the section nothing counts"
         );
+        assert!(
+            !kind().same(text.trim_start_matches("[Service]\n"), SETTINGS),
+            "without a section nothing counts"
+        );
+        assert!(!kind().same(&format!("{text}CPUAffinity=7\n"), SETTINGS), "a line that somebody added");
         assert!(!kind().same(&text, "CPUAffinity=1 NUMAPolicy=bind NUMAMask=0"));
         assert_eq!(kind().normal(&kind().normal(&text)), SETTINGS);
         assert_eq!(kind().normal("(not given)"), "(not given)");

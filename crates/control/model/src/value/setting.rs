@@ -1,20 +1,19 @@
 //! One setting of a unit of systemd, as a number, a word or a set of CPUs, and as the line of a file of ours.
 
 use super::CpuForm;
+use super::directives::SECTIONS;
 
 /// The directive that takes CPUs (systemd.resource-control(5)).
 pub(super) const CPUS: &str = "AllowedCPUs";
 
-/// The value in normal form: of a file of ours what its line gives; `None` for a file that gives nothing.
+/// The value in normal form: of a file of ours what its lines give; `None` for a file that gives nothing.
 pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
-    let given = raw.lines().rev().find_map(|line| {
-        let (name, value) = line.split_once(" = ")?;
-        (name.trim() == directive).then(|| value.trim())
-    });
-    let value = match given {
-        Some(value) => value,
-        None if raw.trim().contains(['\n', '=']) => return None,
-        None => raw.trim(),
+    let given;
+    let value = if raw.trim().contains(['\n', '=']) {
+        given = in_file(directive, raw)?;
+        given.as_str()
+    } else {
+        raw.trim()
     };
     if is_cpus(directive) {
         // systemd parts the CPUs of a list by blanks as well as by commas.
@@ -26,6 +25,28 @@ pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
         Some((soft, hard)) => LimitPair::text(&part(soft.trim()), &part(hard.trim())),
         None => part(value),
     })
+}
+
+/// What the lines of a drop-in come to (`systemd.syntax(7)`): the last one counts, of CPUs each adds to those before,
+/// and an empty value takes back what was said. Outside of a section nothing counts.
+fn in_file(directive: &str, text: &str) -> Option<String> {
+    let (mut is_within, mut given) = (false, Vec::new());
+    let whole = text.replace("\\\n", " ");
+    for line in whole.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+        if line.starts_with('[') {
+            is_within = SECTIONS.iter().any(|section| section.trim_end() == line);
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=').filter(|_| is_within) else { continue };
+        if name.trim_end() == directive {
+            if !is_cpus(directive) || value.trim().is_empty() {
+                given.clear();
+            }
+            given.push(value.trim());
+        }
+    }
+    let given = given.join(" ");
+    (!given.trim().is_empty()).then(|| given.trim().to_owned())
 }
 
 /// Whether systemd takes a soft and a hard limit for a directive: `LimitNOFILE=1024:524288` (systemd.exec(5)).
@@ -132,6 +153,28 @@ mod tests {
         assert!(!kind(true).same(&text, "1024"));
         assert_eq!(kind(true).normal("(not given)"), "(not given)");
         assert!(!kind(true).same("[Service]\nNice=-5\n", "65536"), "somebody else's");
+    }
+
+    #[test]
+    fn what_somebody_did_to_a_file_of_ours_is_read_as_systemd_reads_it() {
+        for (text, given) in [
+            ("[Service]\nLimitNOFILE = 65536\nLimitNOFILE=1024\n", Some("1024")),
+            (
+                "[Service]\nLimitNOFILE=1024\n  LimitNOFILE =\t65536 \n# LimitNOFILE=1\n;LimitNOFILE=2\n",
+                Some("65536"),
+            ),
+            ("LimitNOFILE = 65536\n", None),
+            ("[Unit]\nLimitNOFILE = 65536\n", None),
+            ("[Service]\nLimitNOFILE = 65536\n[Unit]\nLimitNOFILE = 7\n", Some("65536")),
+            ("[Service]\nLimitNOFILE = 65536\nLimitNOFILE=\n", None),
+            ("[Service]\nLimitNOFILE = \\\n 65536\n", Some("65536")),
+        ] {
+            assert_eq!(super::normal("LimitNOFILE", text).as_deref(), given, "{text}");
+            assert_eq!(kind(true).same(text, "65536"), given == Some("65536"), "{text}");
+        }
+        let of_cpus = |lines: &str| super::normal(super::CPUS, &format!("[Slice]\n{lines}"));
+        assert_eq!(of_cpus("AllowedCPUs=\nAllowedCPUs = 0-1\nAllowedCPUs=5 6\n").as_deref(), Some("0-1,5-6"));
+        assert_eq!(of_cpus("AllowedCPUs = 0-1\nAllowedCPUs=\nAllowedCPUs=5\n").as_deref(), Some("5"));
     }
 
     #[test]
