@@ -120,7 +120,8 @@ pub(super) fn failure(error: ResidencyError, who: &Who, host: &Host, context: &C
         ResidencyError::NoProcess { .. }
         | ResidencyError::Several { .. }
         | ResidencyError::Thread { .. }
-        | ResidencyError::Ended { .. } => Exit::Usage,
+        | ResidencyError::Ended { .. }
+        | ResidencyError::EndedMeanwhile { .. } => Exit::Usage,
         _ => Exit::Refused,
     };
     let denied = matches!(error, ResidencyError::Denied { .. });
