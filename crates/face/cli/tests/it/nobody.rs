@@ -124,6 +124,28 @@ fn the_line_for_root_names_the_file_of_a_users_own_profile() {
     assert_eq!(next, format!("sudo planish apply {}", mine.display()));
 }
 
+/// `setpriv` and `su` without a dash keep root's HOME, and root is not what is missing.
+#[test]
+fn a_home_of_another_user_is_named_where_it_is_in_the_way() {
+    const NAME: &str = "a_home_of_another_user_is_named_where_it_is_in_the_way";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(NAME, "only root can run a command as another user");
+    }
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let mut sleeper = std::process::Command::new("sleep");
+    let mut sleeper = sleeper.arg("60").uid(65534).gid(65534).spawn().expect("sleep starts");
+    let run = as_nobody(NAME, home.path(), &format!("move {} --cpus 0", sleeper.id()));
+    sleeper.kill().expect("it is ours");
+    sleeper.wait().expect("it ends");
+    let Some(run) = run.filter(|run| run.exit != 0) else { return planish_skip::skip(NAME, "one CPU") };
+    let named = format!(
+        "hint: HOME is {}, which is not yours: name your own, HOME=DIR planish move",
+        home.path().display()
+    );
+    assert!(run.exit == 3 && run.stderr.contains(&named), "{}", run.stderr);
+}
+
 /// Page tables and faults of others are anybody's to know; what a walk of their memory would tell is not, and is no
 /// zero.
 #[test]
