@@ -109,8 +109,8 @@ fn unnamed(
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
     let answer = answer.note(format!(
-        "no plan takes bytes: a profile of your own wants {}, headroom included (docs/profiles.md); or name the \
-         service once it runs",
+        "no plan takes bytes: a profile of your own wants {}, headroom included (docs/profiles.md), as --output FILE \
+         writes it; or name the service once it runs",
         pool.want.toml_line(pool.knob)
     ));
     // A plan of what the host cannot give would be refused: less, or more memory, is for the user to decide.
