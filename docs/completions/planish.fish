@@ -2311,7 +2311,7 @@ complete -c planish -n "__fish_planish_using_subcommand topo" -s v -l verbose -d
 complete -c planish -n "__fish_planish_using_subcommand topo" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand topo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand latency" -l cpus -d 'Measure these CPUs only, such as 0-3,8; isolated ones may be named' -r
-complete -c planish -n "__fish_planish_using_subcommand latency" -l rounds -d 'Rounds of each figure; more of them make intervals shorter' -r
+complete -c planish -n "__fish_planish_using_subcommand latency" -l rounds -d 'Rounds of each figure, from 6 to 1000; more of them make intervals shorter' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l html -d 'Also draw it into this HTML file, which needs nothing else' -r -F
 complete -c planish -n "__fish_planish_using_subcommand latency" -l seconds -d 'With --jitter: time for everything, of which half is spun and half slept' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l threshold -d 'With --jitter: nanoseconds from which on a gap counts as one' -r

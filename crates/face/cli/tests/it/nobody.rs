@@ -124,6 +124,20 @@ fn the_line_for_root_names_the_file_of_a_users_own_profile() {
     assert_eq!(next, format!("sudo planish apply {}", mine.display()));
 }
 
+/// What was typed is in the line for root.
+#[test]
+fn the_line_for_root_keeps_what_a_map_was_asked_for() {
+    const NAME: &str = "the_line_for_root_keeps_what_a_map_was_asked_for";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+    let run = as_nobody(NAME, home.path(), &format!("map {} --tree", other.id()));
+    other.kill().expect("it is ours");
+    other.wait().expect("it ends");
+    let line = format!("hint: sudo planish map {} --tree\n", other.id());
+    let Some(run) = run else { return };
+    assert!(run.exit == 3 && run.stderr.contains(&line), "{}", run.stderr);
+}
+
 /// `setpriv` and `su` without a dash keep root's HOME, and root is not what is missing.
 #[test]
 fn a_home_of_another_user_is_named_where_it_is_in_the_way() {
@@ -166,4 +180,13 @@ fn what_top_may_not_see_of_others_is_said() {
     let unseen = result["unseen"].to_string();
     assert!(unseen.contains("another user's") && unseen.contains("CAP_SYS_PTRACE"), "{unseen}");
     assert!(unseen.contains("they started this command"), "{unseen}");
+    // Nor is a map proposed that he may not have: the largest of them all is root's.
+    let next = message(&run, "next");
+    let pid = next.strip_prefix("planish map ").map(|pid| pid.parse::<u32>().expect("a number"));
+    let is_his = |pid: u32| {
+        result["rows"]
+            .as_array()
+            .is_some_and(|rows| rows.iter().any(|row| row["pid"] == pid && row["user"] == 65534))
+    };
+    assert!(next == "planish doctor" || pid.is_some_and(is_his), "{next}");
 }
