@@ -138,6 +138,34 @@ fn the_line_for_root_keeps_what_a_map_was_asked_for() {
     assert!(run.exit == 3 && run.stderr.contains(&line), "{}", run.stderr);
 }
 
+/// What may not be read of a service is no answer about it, and no fault is denied of what nobody looked at.
+#[test]
+fn what_doctor_may_not_read_of_a_service_is_named() {
+    const NAME: &str = "what_doctor_may_not_read_of_a_service_is_named";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+    let pid = other.id();
+    let told = as_nobody(NAME, home.path(), &format!("doctor --service {pid}"));
+    let run = as_nobody(NAME, home.path(), &format!("--json doctor --service {pid}"));
+    other.kill().expect("it is ours");
+    other.wait().expect("it ends");
+    let (Some(told), Some(run)) = (told, run) else { return };
+    assert!(told.stdout.contains("not known: its mappings could not be read"), "{}", told.stdout);
+    assert!(!told.stdout.contains("a static program"), "{}", told.stdout);
+    let view = &run.envelope()["result"]["service"];
+    assert_eq!((&view["allocator"], &view["allocator_unread"]), (&serde_json::Value::Null, &true.into()));
+    let unread = view["unread"].to_string();
+    for file in ["smaps", "maps", "exe", "fd"] {
+        assert!(unread.contains(&format!("/proc/{pid}/{file}")), "{file}: {unread}");
+    }
+    if run.exit == 0 {
+        assert!(run.stdout.contains(" in what could be read (not all of sleep)"), "{}", run.stdout);
+    }
+    let next = message(&run, "next");
+    let is_out_of_reach = run.stdout.contains("can be set by nobody from here");
+    assert!(is_out_of_reach || next == format!("sudo planish --json doctor --service {pid}"), "{next}");
+}
+
 /// `setpriv` and `su` without a dash keep root's HOME, and root is not what is missing.
 #[test]
 fn a_home_of_another_user_is_named_where_it_is_in_the_way() {
