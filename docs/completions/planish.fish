@@ -62,7 +62,7 @@ complete -c planish -n "__fish_planish_needs_command" -f -a "prove" -d 'Prove on
 complete -c planish -n "__fish_planish_needs_command" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
 complete -c planish -n "__fish_planish_needs_command" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
 complete -c planish -n "__fish_planish_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand doctor" -l service -d 'Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l service -d 'Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name, of which the process with most resident memory is looked at' -r
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'

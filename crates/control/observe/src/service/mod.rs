@@ -43,11 +43,7 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
     };
     let read = |pid: &u32| Some((*pid, status_text(host, &pid.to_string()).ok()?));
     let texts: Vec<(u32, String)> = pids.iter().filter_map(read).collect();
-    let resident = |text: &str| {
-        let status = parse_status(text);
-        status.resident_bytes.saturating_add(status.hugetlb_bytes)
-    };
-    let (pid, text) = texts.iter().max_by_key(|(_, text)| resident(text))?;
+    let (pid, text) = texts.first()?;
     let status = parse_status(text);
     let mut unread = Vec::new();
     let cpus = cpus(host, &status, &texts);

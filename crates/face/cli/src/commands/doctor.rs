@@ -22,7 +22,8 @@ pub(crate) struct Args {
     /// Also compare with this profile; with a slash, a profile in a file that ends in .toml
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
-    /// Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name
+    /// Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name, of
+    /// which the process with most resident memory is looked at
     #[arg(long, value_name = "NAME|PID")]
     service: Option<String>,
 }

@@ -20,7 +20,8 @@ const HEADROOM_MAX: u32 = 400;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true))]
 pub(crate) struct Args {
-    /// A running service: its shared segments are read from its maps
+    /// A running service: its shared segments are read from its maps, of several processes of a name those of the one
+    /// with most resident memory
     #[arg(value_name = "NAME|PID", group = "subject")]
     service: Option<String>,
     /// So many bytes, such as 24G
