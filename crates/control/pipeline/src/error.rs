@@ -699,8 +699,8 @@ impl PipelineError {
         }
     }
 
-    /// The cure where an ordinary user lacks a right. `su` and `setpriv` leave HOME as it was, and with it the folder that
-    /// lock and journal are looked for in.
+    /// The cure where an ordinary user lacks a right. `su` and `setpriv` leave HOME as it was, and with it the folder
+    /// that lock and journal are looked for in.
     fn of_rights(&self) -> String {
         const AS_ROOT: &str = "run it as root: sudo planish ...";
         let path = match self {

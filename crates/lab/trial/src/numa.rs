@@ -178,8 +178,8 @@ fn one_node(
     let exit = if looked.iter().any(crashed) { Exit::Findings } else { Exit::Done };
     let took = begun.elapsed().max(Duration::from_millis(1));
     let notes = vec![
-        "one node: only the placement was checked. Nothing was timed, every rung is unavailable, and no proof was stored; \
-         on a machine of several nodes the same command compares them"
+        "one node: only the placement was checked. Nothing was timed, every rung is unavailable, and no proof was \
+         stored; on a machine of several nodes the same command compares them"
             .to_owned(),
         format!("{}: {}", trial.baseline.name(), placed(baseline)),
     ];
