@@ -155,18 +155,18 @@ pub(super) fn failure(
     if let Some(cure) = cure {
         failure = failure.hint(cure);
     }
-    if let (true, Who::Pid(pid)) = (denied, who) {
-        if let Ok(status) = status(host, *pid) {
-            let mib = |bytes: u64| planish_report::units::bytes(bytes);
-            failure = failure.hint(format!(
-                "what any user may know of {}: {} resident, {} on hugetlb pages, {} of page tables, {} in swap",
-                status.name,
-                mib(status.resident_bytes + status.hugetlb_bytes),
-                mib(status.hugetlb_bytes),
-                mib(status.page_table_bytes),
-                mib(status.swap_bytes)
-            ));
-        }
+    if let (true, Who::Pid(pid)) = (denied, who)
+        && let Ok(status) = status(host, *pid)
+    {
+        let mib = |bytes: u64| planish_report::units::bytes(bytes);
+        failure = failure.hint(format!(
+            "what any user may know of {}: {} resident, {} on hugetlb pages, {} of page tables, {} in swap",
+            status.name,
+            mib(status.resident_bytes + status.hugetlb_bytes),
+            mib(status.hugetlb_bytes),
+            mib(status.page_table_bytes),
+            mib(status.swap_bytes)
+        ));
     }
     if denied { failure.hint(again) } else { failure }
 }
