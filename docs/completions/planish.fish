@@ -62,7 +62,7 @@ complete -c planish -n "__fish_planish_needs_command" -f -a "prove" -d 'Prove on
 complete -c planish -n "__fish_planish_needs_command" -f -a "workload" -d 'Run an embedded workload: what the arms of `planish prove` are made of'
 complete -c planish -n "__fish_planish_needs_command" -f -a "version" -d 'Print the version, the architecture and how the binary is linked'
 complete -c planish -n "__fish_planish_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand doctor" -l service -d 'Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name' -r
+complete -c planish -n "__fish_planish_using_subcommand doctor" -l service -d 'Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name, of which the process with most resident memory is looked at' -r
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand doctor" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -2311,7 +2311,7 @@ complete -c planish -n "__fish_planish_using_subcommand topo" -s v -l verbose -d
 complete -c planish -n "__fish_planish_using_subcommand topo" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand topo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand latency" -l cpus -d 'Measure these CPUs only, such as 0-3,8; isolated ones may be named' -r
-complete -c planish -n "__fish_planish_using_subcommand latency" -l rounds -d 'Rounds of each figure; more of them make intervals shorter' -r
+complete -c planish -n "__fish_planish_using_subcommand latency" -l rounds -d 'Rounds of each figure, from 6 to 1000; more of them make intervals shorter' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l html -d 'Also draw it into this HTML file, which needs nothing else' -r -F
 complete -c planish -n "__fish_planish_using_subcommand latency" -l seconds -d 'With --jitter: time for everything, of which half is spun and half slept' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l threshold -d 'With --jitter: nanoseconds from which on a gap counts as one' -r

@@ -35,6 +35,12 @@ pub enum ResidencyError {
         /// Its PID.
         pid: u32,
     },
+    /// It was there, and is no more.
+    #[error("process {pid} ended while it was looked at")]
+    EndedMeanwhile {
+        /// Its PID.
+        pid: u32,
+    },
     /// It is another user's.
     #[error("no permission to see the memory of process {process}")]
     Denied {
@@ -98,7 +104,7 @@ impl ResidencyError {
             Self::Several { pids, .. } => Some(format!("name one of {}", listed(pids))),
             Self::LeftAlone { cure, .. } => Some((*cure).to_owned()),
             Self::Thread { process, .. } => Some(format!("name that process: {process}")),
-            Self::NoProcess { .. } | Self::Ended { .. } => {
+            Self::NoProcess { .. } | Self::Ended { .. } | Self::EndedMeanwhile { .. } => {
                 Some("name a program that runs, or a process id: ps -e lists them".to_owned())
             }
             Self::NoProc => Some("mount it: mount -t proc proc /proc".to_owned()),

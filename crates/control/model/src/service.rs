@@ -33,6 +33,9 @@ pub struct ServiceView {
     /// The allocator that is loaded: `jemalloc`, `tcmalloc`, `mimalloc`, `glibc`, `musl`; `None` where none is seen, as
     /// in a static program.
     pub allocator: Option<String>,
+    /// Whether its mappings could not be read, so that nobody knows whether one is loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allocator_unread: bool,
     /// Whether the process lets the kernel give it transparent huge pages; `None` where the kernel does not say.
     pub thp_allowed: Option<bool>,
     /// Faults so far.

@@ -16,6 +16,7 @@ use planish_residency::ResidencyError;
 use thiserror::Error;
 
 use crate::calendar;
+use crate::state;
 use crate::unborne::Unborne;
 use crate::unconfirmed::Unconfirmed;
 
@@ -610,9 +611,7 @@ impl PipelineError {
                 "make the plan again: planish plan PROFILE -o FILE".to_owned()
             }
             Self::Unshown { .. } => UNSHOWN.to_owned(),
-            _ if self.is_for_root() && !rustix::process::geteuid().is_root() => {
-                "run it as root: sudo planish ...".to_owned()
-            }
+            _ if self.is_for_root() && !rustix::process::geteuid().is_root() => self.of_rights(),
             Self::NotWritable { place, .. } => of_place(place),
             Self::ReadOnlyFolder { file, .. } => of_folder(file),
             Self::OtherHost { .. } => foreign::OTHER_HOST.to_owned(),
@@ -697,6 +696,25 @@ impl PipelineError {
         match self {
             Self::Process(error) => error.cure(),
             _ => "make room in the state folder, or name another: --state DIR".to_owned(),
+        }
+    }
+
+    /// The cure where an ordinary user lacks a right. `su` and `setpriv` leave HOME as it was, and with it the folder
+    /// that lock and journal are looked for in.
+    fn of_rights(&self) -> String {
+        const AS_ROOT: &str = "run it as root: sudo planish ...";
+        let path = match self {
+            Self::Lock(LockError::Open { path, .. }) | Self::Journal(JournalError::Storage { path, .. }) => {
+                path
+            }
+            _ => return AS_ROOT.to_owned(),
+        };
+        match state::foreign_home(path) {
+            Some(home) => format!(
+                "HOME is {}, which is not yours: name your own, HOME=DIR planish ...; or {AS_ROOT}",
+                home.display()
+            ),
+            None => AS_ROOT.to_owned(),
         }
     }
 

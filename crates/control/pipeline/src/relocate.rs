@@ -706,7 +706,7 @@ fn taken_back(
                 let (kind, detail) = told_threads_back(&back);
                 let heirs =
                     entry.map(|entry| heirs(&*processes, host, pid, &threads, entry)).unwrap_or_default();
-                Ok(told_heirs(kind, detail, &heirs, &threads.cpus))
+                Ok((kind, told_heirs(detail, &heirs, &threads.cpus)))
             }
             Err(RelocateError::Ended { .. }) => ended(),
             Err(error) => Err(Fault::now(&error)),
@@ -744,16 +744,23 @@ fn heirs(processes: &dyn Processes, host: &Host, pid: u32, threads: &Threads, en
 }
 
 /// Whose CPUs those are that a process was given by its parent, nobody can say: it may have them on purpose.
-fn told_heirs(kind: OutcomeKind, detail: String, heirs: &[u32], cpus: &CpuSet) -> (OutcomeKind, String) {
+fn told_heirs(detail: String, heirs: &[u32], cpus: &CpuSet) -> String {
     if heirs.is_empty() {
-        return (kind, detail);
+        return detail;
     }
     let pids = heirs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let told = format!(
+    format!(
         "{detail}; processes that it started, and that are in no record, have CPU {cpus} as well, and keep it: {pids} \
-         (taskset -a -p -c LIST PID gives them others)"
-    );
-    (if kind == OutcomeKind::InUse { kind } else { OutcomeKind::Theirs }, told)
+         {BY_HAND}"
+    )
+}
+
+/// How threads and processes that were begun since get other CPUs: no undo gives them any, by force neither.
+const BY_HAND: &str = "(taskset -a -p -c LIST PID gives them others)";
+
+/// Whether something that was begun since a move keeps its CPUs. All that was recorded may be back.
+pub(crate) fn has_heirs(outcome: &Outcome) -> bool {
+    outcome.detail.as_deref().is_some_and(|detail| detail.contains(BY_HAND))
 }
 
 fn told_back(back: &Back, force: bool) -> (OutcomeKind, String) {
@@ -797,16 +804,14 @@ fn told_threads_back(back: &ThreadsBack) -> (OutcomeKind, String) {
     tell(back.already, "had them already");
     tell(back.ended, "ended");
     tell(back.theirs, "were given others by somebody else since");
-    tell(
-        back.unknown,
-        "keep ours: they were born since, of threads that had different CPUs (taskset -p sets them)",
-    );
+    let unknown = format!("keep ours: they were born since, of threads that had different CPUs {BY_HAND}");
+    tell(back.unknown, &unknown);
     if !back.left.is_empty() {
         told.push(told_reasons(&back.left, |threads| threads.to_string()));
     }
     let kind = if !back.left.is_empty() {
         OutcomeKind::InUse
-    } else if back.theirs + back.unknown > 0 {
+    } else if back.theirs > 0 {
         OutcomeKind::Theirs
     } else {
         OutcomeKind::Done

@@ -102,7 +102,7 @@ fn regions(
     })
 }
 
-/// The segments of the process of a service that maps most of them.
+/// The segments of the process that stands for a service, or of the next one, where it may not be read.
 fn of_service(
     session: &Session,
     observation: &Observation,
@@ -117,20 +117,12 @@ fn of_service(
         Service::Pid(pid) => vec![*pid],
         Service::Name(name) => processes_named(host, name),
     };
-    let mut largest: Option<(u64, u32, Process)> = None;
     let mut refused = None;
-    for pid in pids {
-        match Process::read(host, pid) {
-            Ok(process) => {
-                let mapped = process.segments().iter().map(|segment| segment.bytes).sum();
-                if largest.as_ref().is_none_or(|(most, ..)| mapped > *most) {
-                    largest = Some((mapped, pid, process));
-                }
-            }
-            Err(error) => refused = Some(error),
-        }
-    }
-    let Some((_, pid, process)) = largest else {
+    let found = pids.into_iter().find_map(|pid| {
+        let process = Process::read(host, pid).map_err(|error| refused = Some(error)).ok()?;
+        Some((pid, process))
+    });
+    let Some((pid, process)) = found else {
         return Err(match refused {
             None | Some(ResidencyError::NoProcess { .. }) => no_service(session, name),
             Some(source) => PipelineError::ServiceMaps { service: name, source },

@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use planish_host::{Host, OpenError, in_root};
@@ -146,6 +147,15 @@ pub(crate) fn is_denied(error: &io::Error) -> bool {
 /// A folder of the XDG base directories, or its usual place below the home folder.
 fn xdg(variable: &str, usual: &str) -> PathBuf {
     user_folder(env::var_os(variable), env::var_os("HOME"), usual)
+}
+
+/// The home folder above a path, where it is somebody else's or none.
+pub(crate) fn foreign_home(path: &Path) -> Option<PathBuf> {
+    let home =
+        env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute() && path.starts_with(home))?;
+    let own = rustix::process::geteuid().as_raw();
+    let is_own = fs::metadata(&home).is_ok_and(|found| found.uid() == own);
+    (!is_own).then_some(home)
 }
 
 /// The folder that a variable names, else the usual one below the home folder. Where neither is said it is below `/`,

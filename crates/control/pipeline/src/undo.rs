@@ -189,7 +189,8 @@ pub(crate) fn undo_selected(
     }
     tell_copies(session, &journal.ledger().entries, &mut undone);
     tell_next_boot(session, &mut undone);
-    undone.kept = kept_of(&undone, &journal.ledger().entries);
+    // What force left is left by force once more.
+    undone.kept = kept_of(&undone, &journal.ledger().entries).filter(|_| !force);
     undone.hints.extend(unrecorded(session, &journal));
     journal.sweep_records();
     Ok(undone)
@@ -603,7 +604,7 @@ pub(crate) fn exit_of(entry: &Entry, back: &Back) -> Exit {
         Exit::FailedNotRestored
     } else if any(OutcomeKind::Theirs)
         || any(OutcomeKind::InUse)
-        || back.outcomes.iter().any(boot::has_lost)
+        || back.outcomes.iter().any(|outcome| boot::has_lost(outcome) || relocate::has_heirs(outcome))
         || back.outcomes.iter().any(|outcome| lost_place(entry, outcome))
     {
         Exit::Findings
@@ -733,6 +734,9 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
                 hints.push(format!("{}: {detail}", outcome.place));
             }
             OutcomeKind::Done if outcome.knob.is_persistence() && outcome.detail.is_some() => {
+                hints.push(format!("{}: {detail}", outcome.place));
+            }
+            OutcomeKind::Done if relocate::has_heirs(outcome) => {
                 hints.push(format!("{}: {detail}", outcome.place));
             }
             OutcomeKind::Failed => hints.push(format!("{} was not put back: {detail}", outcome.place)),

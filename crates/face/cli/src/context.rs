@@ -195,7 +195,8 @@ impl Context {
         self.as_root(self.line(command))
     }
 
-    fn as_root(&self, line: String) -> String {
+    /// A line that only root may type on a live host.
+    pub fn as_root(&self, line: String) -> String {
         let allowed = self.globals.root.is_some() || rustix::process::geteuid().is_root();
         if allowed { line } else { format!("sudo {line}") }
     }

@@ -3,7 +3,7 @@
 //! The experiment is the shipped trial file `numa`, whose arms are `planish workload scan`. Two things are added here:
 //! the size, by CPUs and by the memory that every node has to spare, and what happens on a machine of one node. There
 //! every arm is started once and its memory read back, which proves the placement and nothing about time: nothing is
-//! measured, no rung has a verdict, and the outcome says so.
+//! measured, every rung is unavailable, and the outcome says so.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -178,8 +178,8 @@ fn one_node(
     let exit = if looked.iter().any(crashed) { Exit::Findings } else { Exit::Done };
     let took = begun.elapsed().max(Duration::from_millis(1));
     let notes = vec![
-        "one node: only the placement was checked. Nothing was timed, no rung has a verdict, and no proof was stored; \
-         on a machine of several nodes the same command compares them"
+        "one node: only the placement was checked. Nothing was timed, every rung is unavailable, and no proof was \
+         stored; on a machine of several nodes the same command compares them"
             .to_owned(),
         format!("{}: {}", trial.baseline.name(), placed(baseline)),
     ];
@@ -298,6 +298,16 @@ mod tests {
     }
 
     #[test]
+    fn the_page_tells_the_sizes_of_tables() {
+        let page = include_str!("../../../../docs/numa.md").replace('\n', " ");
+        let [most, .., least] = TABLES.map(|bytes| format!("{} MiB for each CPU", bytes / MIB));
+        let in_all = format!("{} GiB in all", TABLES_MAX >> 30);
+        for told in [most, least, in_all, format!("`--quick` {} MiB", QUICK_TABLE / MIB)] {
+            assert!(page.contains(&told), "{told}");
+        }
+    }
+
+    #[test]
     fn one_node_has_placement_and_no_verdict() {
         let outcome = outcome(&vec![Ok(achieved()); 4]).expect("every arm was placed");
         assert_eq!((outcome.exit, outcome.proof_id.as_ref()), (0, None));
@@ -307,6 +317,7 @@ mod tests {
             assert_eq!(rung.achieved.as_ref().and_then(|achieved| achieved.verified), Some(true));
         }
         assert!(outcome.notes[0].starts_with("one node: only the placement was checked"));
+        assert!(outcome.notes[0].contains("every rung is unavailable"));
         assert!(outcome.command.ends_with("--seed 7") || outcome.command == "planish prove numa");
     }
 

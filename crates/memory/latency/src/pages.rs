@@ -126,7 +126,12 @@ fn pool_has(page_bytes: u64, bytes: u64, node: u32, topology: &Topology) -> Resu
     let why =
         format!("{free} of {needed} pages are free in the pool of node {node}, and none is added to it here");
     let bytes = needed.saturating_mul(page_bytes);
-    Err((why, format!("planish size --bytes {bytes} shows the pool that it takes; planish apply sets it")))
+    let profile = "./pool.toml";
+    let cure = format!(
+        "planish size --bytes {bytes} --output {profile} writes a profile with the pool that it takes; planish apply \
+         {profile} sets it"
+    );
+    Err((why, cure))
 }
 
 fn lay(arena: &Arena, bytes: u64, seed: u64) -> Result<Cycle<'_>, Missing> {
@@ -202,6 +207,10 @@ mod tests {
         for row in rows.iter().filter(|row| row.backing.starts_with("hugetlb")) {
             let (why, cure) = row.figures.as_ref().expect_err("none is free");
             assert!(why.starts_with("0 of ") && cure.contains("planish size"), "{why}");
+            assert!(
+                cure.contains(" --output ") && cure.contains("planish apply ./"),
+                "no plan takes bytes: {cure}"
+            );
         }
     }
 

@@ -84,7 +84,7 @@ pub struct Achieved {
     pub unreached: Vec<u32>,
     /// Processes that have a segment to be placed and the preload, which told nothing of it.
     pub untold: Vec<u32>,
-    /// What could not be seen.
+    /// What could not be seen, with what would help.
     pub unseen: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ impl Achieved {
             segments: told.map(|(notice, member)| segment(map, member, notice, wish, machine)).collect(),
             private: map.members.iter().map(|member| private(member, launch, machine)).collect(),
             thp_bytes: thp.map(|row| row.resident_bytes).sum(),
-            unseen: map.unseen.iter().map(|unseen| format!("{}: {}", unseen.what, unseen.why)).collect(),
+            unseen: map.unseen.iter().map(ToString::to_string).collect(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What we can see with on this machine, by its kernel and our rights, and what stays unseen.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use planish_host::Host;
 use planish_sys::pagemap::{FrameFlags, Pagemap};
@@ -26,8 +27,16 @@ pub struct Unseen {
     pub what: String,
     /// The reason, in the words of the system.
     pub why: String,
-    /// What would help.
+    /// What would help; empty where nothing does.
     pub cure: String,
+}
+
+/// One line for people: `what: why; cure`.
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.why)?;
+        if self.cure.is_empty() { Ok(()) } else { write!(f, "; {}", self.cure) }
+    }
 }
 
 /// The means of one look at a machine.
@@ -273,6 +282,17 @@ pub(crate) fn told(error: &planish_sys::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_seen_is_told_with_its_cure() {
+        let told = |cure: &str| {
+            let unseen =
+                Unseen { what: "pages".to_owned(), why: "not permitted".to_owned(), cure: cure.to_owned() };
+            unseen.to_string()
+        };
+        assert_eq!(told(AS_ROOT), "pages: not permitted; run as root (CAP_SYS_ADMIN)");
+        assert_eq!(told(""), "pages: not permitted", "where nothing helps");
+    }
 
     #[test]
     fn a_frame_counts_once() {

@@ -162,7 +162,11 @@ impl Map {
     /// There is no such process, it is left alone, or we may not see it. Of a tree, processes that end meanwhile
     /// are left out.
     pub fn read(host: &Host, who: &Who, tree: bool) -> Result<Self, ResidencyError> {
-        let members = members(host, who, tree)?;
+        Self::look(host, members(host, who, tree)?)
+    }
+
+    /// Looks at processes that were there a moment ago, the one that is meant first.
+    fn look(host: &Host, members: Vec<(u32, Stat)>) -> Result<Self, ResidencyError> {
         let mut eyes = Eyes::open(host, members.len() > 1);
         let (mut objects, nodes) = (Objects::default(), threads::cpus_of_nodes(host));
         for (pid, _) in members.iter().filter(|_| members.len() > 1) {
@@ -183,6 +187,10 @@ impl Map {
                         "they are gone",
                         "",
                     );
+                }
+                // Of a recording files may be missing; nothing ends there.
+                Err(ResidencyError::NoProcess { .. }) if host.is_live() => {
+                    return Err(ResidencyError::EndedMeanwhile { pid });
                 }
                 Err(error) => return Err(error),
             }
@@ -300,6 +308,18 @@ mod tests {
         assert_eq!((of_node(0).count(), of_node(1).count()), (3, 3), "and one is of both");
         pages.add(0x1000, part(2, 2 << 20));
         assert_eq!(pages.cells.iter().map(|cell| sum(cell)).sum::<u64>(), 2 * whole, "cut at the end");
+    }
+
+    #[test]
+    fn a_process_that_ends_during_a_look_was_there() {
+        let host = Host::live();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let found = members(&host, &Who::Pid(child.id()), false).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let error = Map::look(&host, found).unwrap_err();
+        assert_eq!(error.to_string(), format!("process {} ended while it was looked at", child.id()));
+        assert!(error.cure().is_some());
     }
 
     #[test]

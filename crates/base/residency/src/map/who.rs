@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 
-use crate::process::{ResidencyError, failed, has_ended};
+use crate::process::{ResidencyError, failed, has_ended, status};
 use crate::stat::{Stat, parse_stat};
 
 /// A service as people name it.
@@ -17,9 +17,18 @@ pub enum Who {
     Name(String),
 }
 
-/// The processes of a program, by its name in the kernel, in rising order.
+/// The processes of a program, by its name in the kernel, that with most resident memory first, and of equals the one
+/// with the lowest number. The first stands for a service whose processes are not looked at one by one: what starts the
+/// others has touched next to none of the memory that they share. A [`Map`](super::Map) begins at that one
+/// ([`Who::Name`]), since the others are found below it.
 pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
-    all(host).into_iter().filter(|(_, stat)| is_named(&stat.name, name)).map(|(pid, _)| pid).collect()
+    let named = all(host).into_iter().filter(|(_, stat)| is_named(&stat.name, name)).map(|(pid, _)| pid);
+    let mut pids: Vec<u32> = named.collect();
+    pids.sort_by_cached_key(|pid| {
+        let status = status(host, *pid).unwrap_or_default();
+        std::cmp::Reverse(status.resident_bytes.saturating_add(status.hugetlb_bytes))
+    });
+    pids
 }
 
 /// Whether the kernel calls a program of this name so: it keeps 15 bytes of it.

@@ -10,7 +10,7 @@ mod limits;
 
 use std::collections::BTreeMap;
 
-use planish_host::Host;
+use planish_host::{Host, ReadError};
 use planish_model::{
     FactValue, NodeBytes, Observation, SeenService, ServiceCpus, ServiceFaults, ServiceMemory, ServiceView,
 };
@@ -43,24 +43,36 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
     };
     let read = |pid: &u32| Some((*pid, status_text(host, &pid.to_string()).ok()?));
     let texts: Vec<(u32, String)> = pids.iter().filter_map(read).collect();
-    let resident = |text: &str| {
-        let status = parse_status(text);
-        status.resident_bytes.saturating_add(status.hugetlb_bytes)
-    };
-    let (pid, text) = texts.iter().max_by_key(|(_, text)| resident(text))?;
+    let (pid, text) = texts.first()?;
     let status = parse_status(text);
     let mut unread = Vec::new();
     let cpus = cpus(host, &status, &texts);
     let memory = memory(host, *pid, &status, &cpus, &mut unread);
     // What a first thread that has ended has no more, the others have.
     let shown = shown_as(host, *pid);
-    let allocator = allocator(host, shown, &mut unread);
+    let (allocator, allocator_unread) = match allocator(host, shown) {
+        Ok(allocator) => (allocator, false),
+        Err(error) => {
+            // Of a recording one file that it lacks is told.
+            let (told, is_denied) = (error.to_string(), matches!(error, ReadError::Denied { .. }));
+            if unread.is_empty() || (is_denied && !unread.iter().any(|known| known.contains(&told))) {
+                unread.push(told);
+            }
+            (None, true)
+        }
+    };
+    let exe = format!("/proc/{shown}/exe");
+    let version = host.read_link(&exe).and_then(|path| versions::of_path(&path));
+    // Who may not see its memory may not follow that link either (ptrace(2)).
+    if allocator_unread && host.is_live() && host.read_link(&exe).is_none() {
+        unread.push(format!("no permission to follow {exe}, whose path may tell the version"));
+    }
     let groups = groups::of(host, shown);
     let devices = devices::of(host, shown, &cpus.nodes, &mut unread);
     let view = ServiceView {
         name: status.name.clone(),
         program: versions::program(host, shown, &status.name),
-        version: host.read_link(&format!("/proc/{shown}/exe")).and_then(|path| versions::of_path(&path)),
+        version,
         pid: *pid,
         processes: u32::try_from(texts.len()).unwrap_or(u32::MAX),
         threads: status.threads,
@@ -68,6 +80,7 @@ pub fn service(host: &Host, observation: &Observation, name: ServiceName<'_>) ->
         memory,
         limits: limits::of(&host.read(&format!("/proc/{shown}/limits")).unwrap_or_default()),
         allocator,
+        allocator_unread,
         thp_allowed: thp_allowed(text),
         faults: faults(host, &texts),
         devices,
@@ -188,7 +201,7 @@ fn memory(
 }
 
 /// The library that answers `malloc`: one that is loaded for it goes before that of the C library.
-fn allocator(host: &Host, pid: u32, unread: &mut Vec<String>) -> Option<String> {
+fn allocator(host: &Host, pid: u32) -> Result<Option<String>, ReadError> {
     const KNOWN: [(&str, &str); 6] = [
         ("libjemalloc", "jemalloc"),
         ("libtcmalloc", "tcmalloc"),
@@ -198,23 +211,16 @@ fn allocator(host: &Host, pid: u32, unread: &mut Vec<String>) -> Option<String> 
         ("ld-musl-", "musl"),
     ];
     // Maps that may be read are a part of smaps, which a recording has.
-    let text =
-        host.read_lossy(&format!("/proc/{pid}/maps")).or_else(|_| host.read(&format!("/proc/{pid}/smaps")));
-    let text = match text {
-        Ok(text) => text,
-        Err(error) => {
-            if unread.is_empty() {
-                unread.push(error.to_string());
-            }
-            return None;
-        }
-    };
+    let text = host.read_lossy(&format!("/proc/{pid}/maps")).or_else(|error| match error {
+        ReadError::Denied { .. } => Err(error),
+        _ => host.read(&format!("/proc/{pid}/smaps")),
+    })?;
     let files = text.lines().filter_map(|line| line.rsplit_once('/').map(|(_, name)| name));
     let found: Vec<&str> = files
         .filter_map(|file| KNOWN.iter().find(|(start, _)| file.starts_with(start)))
         .map(|(_, name)| *name)
         .collect();
-    KNOWN.iter().find(|(_, name)| found.contains(name)).map(|(_, name)| (*name).to_owned())
+    Ok(KNOWN.iter().find(|(_, name)| found.contains(name)).map(|(_, name)| (*name).to_owned()))
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ fn what_may_not_be_read_is_told_and_left_out() {
         [planish_skip::MACHINE, "name = \"box\"\n[unreadable]\n\"/proc/77/smaps\" = \"EACCES\"\n"].concat(),
     );
     let seen = seen(root, ServiceName::Pid(77)).expect("its status is for everybody");
-    assert!(seen.view.memory.is_none() && seen.view.allocator.is_none());
+    assert!(seen.view.memory.is_none() && seen.view.allocator.is_none() && seen.view.allocator_unread);
     assert_eq!(seen.view.unread.len(), 1, "{:?}", seen.view.unread);
     assert_eq!(number(&seen, "service.remote_percent"), None);
     assert_eq!(number(&seen, "service.throttled_percent"), Some(25.0));

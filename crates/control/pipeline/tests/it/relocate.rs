@@ -419,6 +419,10 @@ fn a_child_that_was_given_our_cpus_by_its_parent_is_told() {
     assert_eq!((undone.exit, model.cpus.borrow().clone()), (Exit::Findings, cpus("0-1")));
     assert!(undone.hints.iter().any(|hint| hint.contains("keep it: 78")), "{:?}", undone.hints);
     assert!(!tree.entries()[0].is_open());
+    // All that was recorded is back, and force has nothing to write: to propose it would be a loop.
+    assert_eq!((undone.entries[0].1[0].outcome, undone.kept), (OutcomeKind::Done, None));
+    let again = undo(&session(&tree, &model), Target::Entry(tree.entries()[0].id), true).expect("told");
+    assert_eq!((again.exit, again.entries.len(), again.kept), (Exit::Done, 0, None));
     model.child.replace(Some(cpus("0-1")));
     moved(&tree, &model);
     assert_eq!(undo(&session(&tree, &model), Target::Newest, false).expect("undone").exit, Exit::Done);

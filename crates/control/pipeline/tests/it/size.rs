@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use planish_model::Exit;
-use planish_pipeline::{PlanOptions, Service, SizeRequest, Source, plan, size};
+use planish_pipeline::{PlanOptions, Service, SizeRequest, Source, doctor, plan, size};
 
 use crate::tree::Tree;
 
@@ -31,6 +31,26 @@ fn pages(shared_memory_size_in_huge_pages: &str, huge_page_size: &str) -> Vec<(u
 fn a_server_is_sized_in_the_pages_that_it_was_told_to_use() {
     // 4 GB of shared buffers, as PostgreSQL 15 answers.
     assert_eq!(pages("5\n", "1048576\n"), [(2 << 20, 2560), (1 << 30, 5)]);
+}
+
+/// As the launcher of PostgreSQL, which maps one segment more than the postmaster.
+#[test]
+fn one_process_stands_for_a_name_in_doctor_and_in_size() {
+    let tree = Tree::copy_of("metal-2s");
+    let more = "7ffd00000000-7ffd40000000 rw-s 00000000 00:01 9 /dev/shm/more\nSize: 1048576 kB\nKernelPageSize: 4 kB\n\
+                MMUPageSize: 4 kB\nRss: 0 kB\nVmFlags: rd wr sh\n";
+    for (pid, resident) in [("2190", "1214663 kB"), ("2290", "1214664 kB")] {
+        let of_first = |file: &str| tree.get(&format!("/proc/2201/{file}"));
+        let put = |file: &str, text: &str| tree.put(&format!("/proc/{pid}/{file}"), text);
+        put("stat", &of_first("stat").replacen("2201", pid, 1));
+        put("status", &of_first("status").replace("1214664 kB", resident).replace("2201", pid));
+        put("smaps", &(of_first("smaps") + more));
+    }
+    let (session, service) = (tree.session(), Service::Name("postgres".to_owned()));
+    let sized = size(&session, &SizeRequest::Service(service.clone()), None).expect("it is seen");
+    let seen =
+        doctor(&session, None, Some(&service), &[]).expect("it is seen").service.expect("it was named");
+    assert_eq!((seen.pid, seen.processes, sized.subject.as_str()), (2201, 3, "postgres (pid 2201)"));
 }
 
 #[test]

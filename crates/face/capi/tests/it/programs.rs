@@ -101,6 +101,27 @@ fn the_examples_run_with_the_shared_and_the_static_library() {
     }
 }
 
+/// The line of `docs/c.md` as it stands there, with the archive that these tests have.
+#[test]
+fn the_line_for_a_checkout_links_without_pkg_config() {
+    if !has_or_skips("the_line_for_a_checkout_links_without_pkg_config", &["cc"]) {
+        return;
+    }
+    let page = fs::read_to_string(checkout().join("docs/c.md")).unwrap();
+    let archive = "target/release/libplanish.a";
+    let line =
+        page.lines().find(|line| line.starts_with("cc ") && line.contains(archive)).expect("it is told");
+    let folder = tempfile::tempdir().unwrap();
+    let (built, program) = (crate::install::built("libplanish.a"), folder.path().join("arena"));
+    let words = line.split(' ').skip(1).map(|word| match word {
+        "arena" => program.as_path(),
+        word if word == archive => built.as_path(),
+        word => Path::new(word),
+    });
+    run(Command::new("cc").args(words).current_dir(checkout()));
+    C.check(&mut Command::new(&program));
+}
+
 #[test]
 fn the_examples_are_clean_under_sanitizers() {
     let test = "the_examples_are_clean_under_sanitizers";

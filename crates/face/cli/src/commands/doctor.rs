@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Access, Exit, Reading, Severity, VerdictKind, quoted};
-use planish_pipeline::{self as pipeline, KnobStatus};
+use planish_model::{Access, Exit, Reading, ServiceView, Severity, VerdictKind, quoted};
+use planish_pipeline::{self as pipeline, KnobStatus, Session};
 use planish_report::{DoctorReport, KnobCounts, units};
 use planish_trial::Proofs;
 
@@ -22,7 +22,8 @@ pub(crate) struct Args {
     /// Also compare with this profile; with a slash, a profile in a file that ends in .toml
     #[arg(value_name = "PROFILE")]
     profile: Option<String>,
-    /// Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name
+    /// Look through the eyes of this service too, and size the pools of the profile for it: a process id or a name, of
+    /// which the process with most resident memory is looked at
     #[arg(long, value_name = "NAME|PID")]
     service: Option<String>,
 }
@@ -48,18 +49,30 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     let lost = report.findings.iter().any(|finding| finding.severity > Severity::Note);
     let answer = context.answer(&report, session.catalogue());
+    let unread = report.service.as_ref().filter(|service| !service.unread.is_empty());
+    let seen = unread.map(|service| format!(" in what could be read (not all of {})", service.name));
+    let seen = seen.unwrap_or_default();
     let mut answer = match (lost, report.findings.len()) {
         (true, _) => answer.exit(Exit::Findings),
         // No profile gains anything either, where nothing of it can be set.
-        (false, 0) if out_of_reach.is_some() => answer.note("no fault was seen"),
-        (false, 0) => {
-            answer.note("no fault was seen; what a profile would gain is measured by: planish prove")
-        }
-        (false, notes) => answer.note(format!("{}, and nothing graver", units::count(notes, "note"))),
+        (false, 0) if out_of_reach.is_some() => answer.note(format!("no fault was seen{seen}")),
+        (false, 0) => answer.note(format!(
+            "no fault was seen{seen}; what a profile would gain is measured by: planish prove"
+        )),
+        (false, notes) => answer.note(format!("{}, and nothing graver{seen}", units::count(notes, "note"))),
     };
     if report.profile.is_none() {
         let names: Vec<&str> = session.catalogue().profile_names().collect();
         answer = answer.note(format!("profiles: {}", names.join(", ")));
+    }
+    let hidden = report.service.as_ref().filter(|service| service.memory.is_none());
+    if let Some(profile) =
+        hidden.filter(|_| report.profile.is_none()).and_then(|service| made_for(service, &session))
+    {
+        answer = answer.note(format!(
+            "{profile}, the profile that is made for it, was not compared: its pools are sized by mappings that could \
+             not be read"
+        ));
     }
     let is_postgres = report.service.as_ref().is_some_and(|service| service.name == "postgres");
     let is_of_pools = |id: &str| id.starts_with("hugetlb.") || id == "service.base_pages";
@@ -72,9 +85,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Some(told) = out_of_reach {
         return Ok(answer.note(told).next(context.line("knobs")));
     }
+    // Root sees what is hidden; of a recording nobody does.
+    let as_root = context.again_as_root("");
+    if hidden.is_some() && as_root.starts_with("sudo ") {
+        return Ok(answer.next(as_root));
+    }
     let profile = report.profile.as_deref().map_or("PROFILE".to_owned(), quoted);
     let service = args.service.as_ref().map(|service| format!(" --service {}", quoted(service)));
     Ok(answer.next(context.line(&format!("plan {profile}{}", service.unwrap_or_default()))))
+}
+
+/// The profile that is made for a service.
+fn made_for<'a>(service: &ServiceView, session: &'a Session) -> Option<&'a str> {
+    let version = service.version.as_ref().map(|found| found.version.as_str());
+    session.catalogue().profile_for(&service.program, version)
 }
 
 /// What keeps most of what could be set here from being set by anybody: a plan would come to nothing, and say so only

@@ -73,7 +73,8 @@ fn look(args: &Args, named: Option<Who>, host: &Host, context: &Context) -> Resu
         (named, None) => named.expect("clap requires it without --postgres"),
     };
     let tree = args.tree || layout.is_some();
-    let map = Map::read(host, &who, tree).map_err(|error| failure(error, &who, host, context))?;
+    let map = Map::read(host, &who, tree)
+        .map_err(|error| failure(error, &who, host, &again(args, context), context))?;
     Ok(match &layout {
         Some(layout) => MapReport::of_postgres(&map, layout),
         None => MapReport::from(&map),
@@ -114,13 +115,29 @@ fn is_parent(host: &Host, pid: u32) -> bool {
     children.is_ok_and(|children| !children.trim().is_empty())
 }
 
-/// What still works where the memory may not be seen: the cheap facts, which any user may know.
-pub(super) fn failure(error: ResidencyError, who: &Who, host: &Host, context: &Context) -> Failure {
+/// The same line for root. A connection string that may hold a password is not repeated.
+fn again(args: &Args, context: &Context) -> String {
+    let is_secret = |conn: &str| conn.contains("password") || conn.contains('@');
+    context.as_root(match &args.postgres {
+        Some(conn) if is_secret(conn) => context.again_without(&[], &["--postgres"], "--postgres CONN"),
+        _ => context.again(""),
+    })
+}
+
+/// What still works where the memory may not be seen: the cheap facts, which any user may know, and `again` as root.
+pub(super) fn failure(
+    error: ResidencyError,
+    who: &Who,
+    host: &Host,
+    again: &str,
+    context: &Context,
+) -> Failure {
     let exit = match error {
         ResidencyError::NoProcess { .. }
         | ResidencyError::Several { .. }
         | ResidencyError::Thread { .. }
-        | ResidencyError::Ended { .. } => Exit::Usage,
+        | ResidencyError::Ended { .. }
+        | ResidencyError::EndedMeanwhile { .. } => Exit::Usage,
         _ => Exit::Refused,
     };
     let denied = matches!(error, ResidencyError::Denied { .. });
@@ -138,19 +155,18 @@ pub(super) fn failure(error: ResidencyError, who: &Who, host: &Host, context: &C
     if let Some(cure) = cure {
         failure = failure.hint(cure);
     }
-    if let (true, Who::Pid(pid)) = (denied, who) {
-        if let Ok(status) = status(host, *pid) {
-            let mib = |bytes: u64| planish_report::units::bytes(bytes);
-            failure = failure.hint(format!(
-                "what any user may know of {}: {} resident, {} on hugetlb pages, {} of page tables, {} in swap",
-                status.name,
-                mib(status.resident_bytes + status.hugetlb_bytes),
-                mib(status.hugetlb_bytes),
-                mib(status.page_table_bytes),
-                mib(status.swap_bytes)
-            ));
-        }
-        failure = failure.hint(context.root_line(&format!("map {pid}")));
+    if let (true, Who::Pid(pid)) = (denied, who)
+        && let Ok(status) = status(host, *pid)
+    {
+        let mib = |bytes: u64| planish_report::units::bytes(bytes);
+        failure = failure.hint(format!(
+            "what any user may know of {}: {} resident, {} on hugetlb pages, {} of page tables, {} in swap",
+            status.name,
+            mib(status.resident_bytes + status.hugetlb_bytes),
+            mib(status.hugetlb_bytes),
+            mib(status.page_table_bytes),
+            mib(status.swap_bytes)
+        ));
     }
-    failure
+    if denied { failure.hint(again) } else { failure }
 }

@@ -97,12 +97,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.warning("it was stopped: the same command again goes on where it stopped");
     }
     let pid = report.processes.first().map_or(0, |process| process.pid);
+    let map = context.line(&format!("map {pid}{}", if request.tree { " --tree" } else { "" }));
     Ok(match relocated.entry {
         _ if request.dry_run => answer.next(context.again_without(&["--dry-run"], &[], "")),
-        Some(entry) => answer
-            .note(format!("planish undo {entry} takes it back"))
-            .next(context.line(&format!("map {pid}"))),
-        None => answer.note("nothing was moved").next(context.line(&format!("map {pid}"))),
+        Some(entry) => answer.note(format!("planish undo {entry} takes it back")).next(map),
+        None => answer.note("nothing was moved").next(map),
     })
 }
 

@@ -20,7 +20,8 @@ const HEADROOM_MAX: u32 = 400;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true))]
 pub(crate) struct Args {
-    /// A running service: its shared segments are read from its maps
+    /// A running service: its shared segments are read from its maps, of several processes of a name those of the one
+    /// with most resident memory
     #[arg(value_name = "NAME|PID", group = "subject")]
     service: Option<String>,
     /// So many bytes, such as 24G
@@ -109,8 +110,8 @@ fn unnamed(
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
     let answer = answer.note(format!(
-        "no plan takes bytes: a profile of your own wants {}, headroom included (docs/profiles.md); or name the \
-         service once it runs",
+        "no plan takes bytes: a profile of your own wants {}, headroom included (docs/profiles.md), as --output FILE \
+         writes it; or name the service once it runs",
         pool.want.toml_line(pool.knob)
     ));
     // A plan of what the host cannot give would be refused: less, or more memory, is for the user to decide.

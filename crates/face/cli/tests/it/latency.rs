@@ -114,3 +114,15 @@ fn what_belongs_to_jitter_alone_is_refused_without_it() {
     assert_eq!((missing.exit, missing.envelope()["schema"].as_str()), (2, Some("planish.latency-jitter/1")));
     assert_eq!(run(["--root", ".", "latency", "--jitter"]).exit, 2);
 }
+
+/// The bounds of an option were learnt from its error alone.
+#[test]
+fn the_bounds_of_rounds_are_told_before_the_error() {
+    let help = run(["latency", "--help"]).stdout;
+    let page = include_str!("../../../../../docs/latency.md");
+    assert!(help.contains("from 6 to 1000"), "{help}");
+    assert!(page.contains("from 6,") && page.contains("to 1000"), "docs/latency.md");
+    for (rounds, exit) in [("5", 2), ("1001", 2)] {
+        assert_eq!(run(["latency", "--rounds", rounds]).exit, exit, "{rounds}");
+    }
+}

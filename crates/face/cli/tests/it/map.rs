@@ -126,6 +126,11 @@ fn a_real_postgres_is_told_from_outside() {
     assert_eq!(again["result"]["postgres"]["segment"], told["segment"]);
     let other = run(["map", "2", "--postgres", &server.conn()]);
     assert_eq!(other.exit, 2, "{}", other.stderr);
+    let nobody = run(["map", "--postgres", &format!("{} user=no_such_role", server.conn())]);
+    assert_eq!(nobody.exit, 3, "{}", nobody.stderr);
+    assert!(nobody.stderr.contains("error: the cluster refuses: role \"no_such_role\""), "{}", nobody.stderr);
+    let down = run(["map", "--postgres", "host=/nonexistent user=postgres"]);
+    assert!(down.exit == 3 && down.stderr.contains("the cluster does not answer: "), "{}", down.stderr);
 }
 
 /// What a list of changes says of one thing, over all nodes: bytes before and after.

@@ -124,6 +124,70 @@ fn the_line_for_root_names_the_file_of_a_users_own_profile() {
     assert_eq!(next, format!("sudo planish apply {}", mine.display()));
 }
 
+/// What was typed is in the line for root.
+#[test]
+fn the_line_for_root_keeps_what_a_map_was_asked_for() {
+    const NAME: &str = "the_line_for_root_keeps_what_a_map_was_asked_for";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+    let run = as_nobody(NAME, home.path(), &format!("map {} --tree", other.id()));
+    other.kill().expect("it is ours");
+    other.wait().expect("it ends");
+    let line = format!("hint: sudo planish map {} --tree\n", other.id());
+    let Some(run) = run else { return };
+    assert!(run.exit == 3 && run.stderr.contains(&line), "{}", run.stderr);
+}
+
+/// What may not be read of a service is no answer about it, and no fault is denied of what nobody looked at.
+#[test]
+fn what_doctor_may_not_read_of_a_service_is_named() {
+    const NAME: &str = "what_doctor_may_not_read_of_a_service_is_named";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+    let pid = other.id();
+    let told = as_nobody(NAME, home.path(), &format!("doctor --service {pid}"));
+    let run = as_nobody(NAME, home.path(), &format!("--json doctor --service {pid}"));
+    other.kill().expect("it is ours");
+    other.wait().expect("it ends");
+    let (Some(told), Some(run)) = (told, run) else { return };
+    assert!(told.stdout.contains("not known: its mappings could not be read"), "{}", told.stdout);
+    assert!(!told.stdout.contains("a static program"), "{}", told.stdout);
+    let view = &run.envelope()["result"]["service"];
+    assert_eq!((&view["allocator"], &view["allocator_unread"]), (&serde_json::Value::Null, &true.into()));
+    let unread = view["unread"].to_string();
+    for file in ["smaps", "maps", "exe", "fd"] {
+        assert!(unread.contains(&format!("/proc/{pid}/{file}")), "{file}: {unread}");
+    }
+    if run.exit == 0 {
+        assert!(run.stdout.contains(" in what could be read (not all of sleep)"), "{}", run.stdout);
+    }
+    let next = message(&run, "next");
+    let is_out_of_reach = run.stdout.contains("can be set by nobody from here");
+    assert!(is_out_of_reach || next == format!("sudo planish --json doctor --service {pid}"), "{next}");
+}
+
+/// `setpriv` and `su` without a dash keep root's HOME, and root is not what is missing.
+#[test]
+fn a_home_of_another_user_is_named_where_it_is_in_the_way() {
+    const NAME: &str = "a_home_of_another_user_is_named_where_it_is_in_the_way";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(NAME, "only root can run a command as another user");
+    }
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let mut sleeper = std::process::Command::new("sleep");
+    let mut sleeper = sleeper.arg("60").uid(65534).gid(65534).spawn().expect("sleep starts");
+    let run = as_nobody(NAME, home.path(), &format!("move {} --cpus 0", sleeper.id()));
+    sleeper.kill().expect("it is ours");
+    sleeper.wait().expect("it ends");
+    let Some(run) = run.filter(|run| run.exit != 0) else { return planish_skip::skip(NAME, "one CPU") };
+    let named = format!(
+        "hint: HOME is {}, which is not yours: name your own, HOME=DIR planish move",
+        home.path().display()
+    );
+    assert!(run.exit == 3 && run.stderr.contains(&named), "{}", run.stderr);
+}
+
 /// Page tables and faults of others are anybody's to know; what a walk of their memory would tell is not, and is no
 /// zero.
 #[test]
@@ -144,4 +208,13 @@ fn what_top_may_not_see_of_others_is_said() {
     let unseen = result["unseen"].to_string();
     assert!(unseen.contains("another user's") && unseen.contains("CAP_SYS_PTRACE"), "{unseen}");
     assert!(unseen.contains("they started this command"), "{unseen}");
+    // Nor is a map proposed that he may not have: the largest of them all is root's.
+    let next = message(&run, "next");
+    let pid = next.strip_prefix("planish map ").map(|pid| pid.parse::<u32>().expect("a number"));
+    let is_his = |pid: u32| {
+        result["rows"]
+            .as_array()
+            .is_some_and(|rows| rows.iter().any(|row| row["pid"] == pid && row["user"] == 65534))
+    };
+    assert!(next == "planish doctor" || pid.is_some_and(is_his), "{next}");
 }

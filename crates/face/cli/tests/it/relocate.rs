@@ -68,7 +68,8 @@ fn threads_are_pinned_and_given_their_cpus_back() {
     assert_eq!(sleeper.cpus(), first);
     let folder = state.path().join("var/moved");
     assert_eq!(folder.read_dir().expect("records").count(), 1);
-    let again = with_state(state.path(), &["move", &sleeper.pid(), "--cpus", &first]);
+    let again = with_state(state.path(), &["move", &sleeper.pid(), "--cpus", &first, "--tree"]);
+    assert!(again.stdout.contains(&format!(" map {} --tree\"", sleeper.pid())), "{}", again.stdout);
     assert_eq!((again.exit, &again.envelope()["result"]["entry"]), (0, &serde_json::Value::Null));
     let undone = with_state(state.path(), &["undo"]);
     assert_eq!(undone.exit, 0, "{undone:?}");

@@ -9,7 +9,7 @@ mod query;
 mod text;
 
 use planish_residency as residency;
-use planish_residency::{AreaPages, Backing, Kind, Map, Member, Part};
+use planish_residency::{AreaPages, Backing, Kind, Map, Member, Part, Unseen};
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -191,17 +191,6 @@ pub struct MapJit {
     pub huge_bytes: u64,
 }
 
-/// Something that could not be seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct MapUnseen {
-    /// What is missing or less exact.
-    pub what: String,
-    /// The reason.
-    pub why: String,
-    /// What would help; empty where nothing does.
-    pub cure: String,
-}
-
 /// Where the memory of a process or service lies.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MapReport {
@@ -228,7 +217,7 @@ pub struct MapReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<MapQuery>,
     /// What could not be seen.
-    pub unseen: Vec<MapUnseen>,
+    pub unseen: Vec<Unseen>,
 }
 
 impl MapReport {
@@ -298,11 +287,6 @@ impl MapBacking {
 impl From<&Map> for MapReport {
     fn from(map: &Map) -> Self {
         let rows: Vec<MapRow> = map.rows().into_iter().map(MapRow::from).collect();
-        let unseen = map.unseen.iter().map(|unseen| MapUnseen {
-            what: unseen.what.clone(),
-            why: unseen.why.clone(),
-            cure: unseen.cure.clone(),
-        });
         Self {
             subject: subject(&map.members),
             totals: totals(map, &rows),
@@ -313,7 +297,7 @@ impl From<&Map> for MapReport {
             picture: MapPicture::of(map),
             postgres: None,
             query: None,
-            unseen: unseen.collect(),
+            unseen: map.unseen.clone(),
             rows,
         }
     }

@@ -56,7 +56,6 @@ pub use log::LogReport;
 pub use map::{
     MapArea, MapBackend, MapBacking, MapChange, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece,
     MapPostgres, MapPrivate, MapProcess, MapQuery, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals,
-    MapUnseen,
 };
 pub use profiles::{ProfileRow, ProfileWant, ProfilesReport};
 pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};

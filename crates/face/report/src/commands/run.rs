@@ -101,7 +101,7 @@ pub struct RunInstance {
     pub thp_bytes: u64,
     /// The program's code, with `--huge text`; null where it was not seen.
     pub text: Option<RunText>,
-    /// What could not be seen.
+    /// What could not be seen, with what would help.
     pub unseen: Vec<String>,
     /// The same as a drop-in of systemd.
     pub drop_in: String,

@@ -42,10 +42,12 @@ pub(super) fn text(view: &ServiceView, page: &mut Page<'_>) {
     let faults = format!("{} without a disk, {} with one", view.faults.minor, view.faults.major);
     page.fact("faults", &faults);
     page.fact("limits", &view.limits.iter().map(limit).collect::<Vec<_>>().join(", "));
-    page.fact(
-        "malloc",
-        view.allocator.as_deref().unwrap_or("none that is known: a static program, or its own"),
-    );
+    let none = if view.allocator_unread {
+        "not known: its mappings could not be read"
+    } else {
+        "none that is known: a static program, or its own"
+    };
+    page.fact("malloc", view.allocator.as_deref().unwrap_or(none));
     let thp =
         view.thp_allowed.map(|allowed| if allowed { "not forbidden by prctl" } else { "forbidden by prctl" });
     page.fact("thp", thp.unwrap_or_default());

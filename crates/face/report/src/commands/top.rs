@@ -333,7 +333,7 @@ impl Report for TopReport {
         if !self.unseen.is_empty() {
             page.heading("Not seen");
             for unseen in &self.unseen {
-                page.line(format!("{}: {}; {}", unseen.what, unseen.why, unseen.cure));
+                page.line(unseen.to_string());
             }
         }
     }

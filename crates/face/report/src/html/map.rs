@@ -323,7 +323,7 @@ fn pieces(report: &MapReport) -> Vec<(&'static str, Vec<[Html; 3]>)> {
 }
 
 fn unseen(report: &MapReport) -> Vec<[Quote; 3]> {
-    let quotes = |(index, unseen): (usize, &crate::commands::MapUnseen)| {
+    let quotes = |(index, unseen): (usize, &planish_residency::Unseen)| {
         let quote = |name: &str, text: &str| Quote::new(format!("/unseen/{index}/{name}"), text);
         [quote("what", &unseen.what), quote("why", &unseen.why), quote("cure", &unseen.cure)]
     };

@@ -86,10 +86,11 @@ pub(super) fn connect(conn: &str) -> Result<Client, TrialError> {
     Ok(client)
 }
 
-/// Why a cluster does not answer.
+/// Why a cluster does not answer, or what it refuses with: a role or database that it does not have is an answer.
 pub(super) fn no_answer(error: postgres::Error) -> TrialError {
+    let what = if error.as_db_error().is_some() { "refuses" } else { "does not answer" };
     TrialError::Refused {
-        what: format!("the cluster does not answer: {}", sql_error(&error)),
+        what: format!("the cluster {what}: {}", sql_error(&error)),
         cure: "try the same string with psql".to_owned(),
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Measure these CPUs only, such as 0-3,8; isolated ones may be named
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     cpus: Option<CpuSet>,
-    /// Rounds of each figure; more of them make intervals shorter
+    /// Rounds of each figure, from 6 to 1000; more of them make intervals shorter
     #[arg(long, value_name = "N", default_value = "15", value_parser = clap::value_parser!(u16).range(6..=1000))]
     rounds: u16,
     /// Also draw it into this HTML file, which needs nothing else

@@ -208,7 +208,11 @@ impl Watch<'_> {
                 return is_new;
             }
             // It has ended, which the next event tells.
-            Err(ResidencyError::NoProcess { .. } | ResidencyError::Ended { .. }) => {}
+            Err(
+                ResidencyError::NoProcess { .. }
+                | ResidencyError::Ended { .. }
+                | ResidencyError::EndedMeanwhile { .. },
+            ) => {}
             Err(error) => {
                 let chain = crate::failure::chain(&error);
                 self.tell(warning(format!("its memory cannot be looked at: {chain}")));

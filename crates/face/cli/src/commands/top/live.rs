@@ -245,8 +245,9 @@ impl Loop<'_> {
                 page.into_text()
             }
             Err(error) => {
+                let again = self.context.root_line(&format!("map {pid}"));
                 let message =
-                    map::failure(error, &who, &host, self.context).message("", "planish map --help");
+                    map::failure(error, &who, &host, &again, self.context).message("", "planish map --help");
                 format!("{}\n{}", message.text, message.hint.unwrap_or_default())
             }
         };

@@ -17,6 +17,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use planish_model::Catalogue;
 use planish_report::{TopReport, TopSort, units};
 use planish_residency::top::{Budget, Reader, Sample};
+use planish_residency::{Who, members, shown_as};
 
 use crate::answer::Answer;
 use crate::context::Context;
@@ -170,12 +171,25 @@ fn shown(report: &TopReport) -> Vec<u32> {
 fn ended(args: &Args, context: &Context, sample: &Sample, before: Option<&Sample>) -> Answer {
     let report = TopReport::of(sample, before, args.sort, &args.filter);
     let answer = context.answer(&report, &Catalogue::default());
-    let next = match (&args.record, report.rows.first()) {
-        (Some(path), _) => format!("top --replay {}", planish_model::quoted(&path.to_string_lossy())),
-        (None, Some(first)) if args.replay.is_none() => format!("map {}", first.pid),
-        _ => "doctor".to_owned(),
+    let next = match &args.record {
+        Some(path) => format!("top --replay {}", planish_model::quoted(&path.to_string_lossy())),
+        None => {
+            let first = mappable(&report, context).filter(|_| args.replay.is_none());
+            first.map_or_else(|| "doctor".to_owned(), |pid| format!("map {pid}"))
+        }
     };
     answer.next(context.line(&next))
+}
+
+/// The first process of a table that this user can have a map of: not one of others, nor one that started this command.
+/// Who may follow the link to its program may see its memory (ptrace(2): both are reads of the same class).
+fn mappable(report: &TopReport, context: &Context) -> Option<u32> {
+    let host = context.host().ok()?;
+    let can_be = |pid: &u32| {
+        let is_seen = || host.read_link(&format!("/proc/{}/exe", shown_as(&host, *pid))).is_some();
+        !host.is_live() || (members(&host, &Who::Pid(*pid), false).is_ok() && is_seen())
+    };
+    shown(report).into_iter().find(can_be)
 }
 
 /// From a tenth of a second: each look reads a file of every process.

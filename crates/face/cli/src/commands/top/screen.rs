@@ -93,10 +93,7 @@ fn table(view: &mut View, lines: &mut Vec<Line>, height: usize) {
     lines.push(line(styles::DIM, view.report.cost()));
     lines.extend(view.report.missing().into_iter().map(|text| line(styles::DIM, text)));
     for unseen in &view.report.unseen {
-        lines.push(line(
-            styles::WARNING,
-            format!("not seen: {}: {}; {}", unseen.what, unseen.why, unseen.cure),
-        ));
+        lines.push(line(styles::WARNING, format!("not seen: {unseen}")));
     }
     let row = |cells: &[String], widths: &[usize]| -> String {
         let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));

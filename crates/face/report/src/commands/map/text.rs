@@ -48,8 +48,7 @@ impl Report for MapReport {
         if !self.unseen.is_empty() {
             page.heading("Not seen");
             for unseen in &self.unseen {
-                let cure = if unseen.cure.is_empty() { String::new() } else { format!("; {}", unseen.cure) };
-                page.line(format!("{}: {}{cure}", unseen.what, unseen.why));
+                page.line(unseen.to_string());
             }
         }
     }
@@ -276,13 +275,13 @@ impl MapPostgres {
 
 /// Named pieces with what of them is where.
 fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
-    let mut table = Table::new(&[title, ">bytes", ">in memory", "where"]);
+    let mut table = Table::new(&[title, ">bytes", ">resident", "where"]);
     let shown = if page.is_detailed() { pieces.len() } else { PIECES_MAX };
     for piece in pieces.iter().take(shown) {
         let resident: u64 = piece.parts.iter().map(|part| part.resident_bytes).sum();
         let unwritten = (piece.unwritten_bytes > 0).then(|| {
             format!(
-                "{} allocated and not written yet, on a node that is not told",
+                "besides {} allocated and not written yet, on a node that is not told",
                 units::bytes(piece.unwritten_bytes)
             )
         });
@@ -297,7 +296,7 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
         table.row([
             piece.name.as_str().into(),
             units::bytes(piece.bytes).into(),
-            units::bytes(resident + piece.unwritten_bytes).into(),
+            units::bytes(resident).into(),
             each.chain(unwritten).collect::<Vec<_>>().join("; ").into(),
         ]);
     }
@@ -354,7 +353,30 @@ fn share(part: u64, whole: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use planish_model::Catalogue;
+
+    use super::{MapBacking, MapPiece, piece_table, share};
+    use crate::commands::MapPart;
+    use crate::page::{Page, PageOptions};
+
+    #[test]
+    fn memory_that_nobody_wrote_is_told_beside_what_is_resident() {
+        let part =
+            MapPart { node: Some(0), backing: MapBacking::Base, page_bytes: 4096, resident_bytes: 4096 };
+        let segment = MapPiece {
+            name: "/dev/shm/PostgreSQL.1".to_owned(),
+            bytes: 26_976,
+            parts: vec![part],
+            unwritten_bytes: 24_576,
+        };
+        let catalogue = Catalogue::default();
+        let mut page = Page::new(PageOptions { width: 160, detailed: true }, &catalogue);
+        piece_table(&mut page, "segment", &[segment]);
+        let text = page.into_text();
+        let line = text.lines().last().expect("a row");
+        let told = "4 KiB  100 % of it on node 0, base 4 KiB; besides 24 KiB allocated and not written yet";
+        assert!(line.contains(told) && !line.contains("28 KiB"), "{text}");
+    }
 
     #[test]
     fn shares_hide_nothing() {
