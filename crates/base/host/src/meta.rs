@@ -60,7 +60,7 @@ pub struct Meta {
     /// Identity of the machine, hashed; absent in hand-made ones, which are known by their facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_id: Option<String>,
-    /// Whether the observer was root.
+    /// Whether the observer was root, or is to be it: of a copy that may be written.
     #[serde(default = "yes")]
     pub root: bool,
     /// Folders that are mounted read-only, as in many containers.

@@ -81,7 +81,8 @@ pub fn record(
         kernel: host.kernel(),
         page_bytes: host.page_bytes(),
         host_id: Some(host.host_id()),
-        root: rustix::process::geteuid().is_root(),
+        // Who rehearses on a copy is its root, whoever made it.
+        root: meta.writable || rustix::process::geteuid().is_root(),
         read_only: read_only.into_iter().collect(),
         modes: modes.into_iter().map(|(mode, places)| (format!("{mode:04o}"), places)).collect(),
         unreadable,

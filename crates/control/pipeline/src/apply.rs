@@ -238,21 +238,35 @@ pub(crate) fn due(
     gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<EntryStep>, PipelineError> {
-    if step.undo == Undo::Edit {
-        intent::refuse_folder(session, &step.place)?;
-    }
-    if step.undo != Undo::File {
-        return Ok(Some(step));
-    }
-    let contents = Contents::of(EntryId(0), &step, entries);
-    contents.refuse_foreign(&step.place, sink)?;
-    let stay = without(entries, gone);
-    if Contents::of(EntryId(0), &step, &stay).has(&step, session.sound_catalogue()?, sink) {
+    if !is_due(session, &step, entries, gone, sink)? {
         return Ok(None);
     }
-    intent::refuse_folder(session, &step.place)?;
-    let folders = contents.folders(&step.place, session);
-    Ok(Some(EntryStep { folders, ..step }))
+    if matches!(step.undo, Undo::Edit | Undo::File) {
+        intent::refuse_folder(session, &step.place)?;
+    }
+    Ok(Some(match step.undo {
+        Undo::File => {
+            let folders = Contents::of(EntryId(0), &step, entries).folders(&step.place, session);
+            EntryStep { folders, ..step }
+        }
+        _ => step,
+    }))
+}
+
+/// Whether a step is to be written, by whoever may: the same without a look at the folder of its file.
+pub(crate) fn is_due(
+    session: &Session,
+    step: &EntryStep,
+    entries: &[Entry],
+    gone: Option<EntryId>,
+    sink: &dyn Sink,
+) -> Result<bool, PipelineError> {
+    if step.undo != Undo::File {
+        return Ok(true);
+    }
+    Contents::of(EntryId(0), step, entries).refuse_foreign(&step.place, sink)?;
+    let stay = without(entries, gone);
+    Ok(!Contents::of(EntryId(0), step, &stay).has(step, session.sound_catalogue()?, sink))
 }
 
 /// The entries without one that goes.

@@ -74,7 +74,12 @@ pub(crate) fn prepare(
     refusals.extend(transition::refuse_moved(session, entries, plan, sink).err());
     for step in &persistence.steps {
         match preview::due_file(session, step, entries, goes(plan), sink) {
-            Ok(file) => files.extend(file),
+            // It is shown also to who may not write it.
+            Ok(Some(file)) => {
+                refusals.extend(intent::refuse_folder(session, &step.place).err());
+                files.push(file);
+            }
+            Ok(None) => {}
             Err(error) => refusals.push(error),
         }
     }

@@ -5,7 +5,7 @@ use planish_act::{Sink, boot::format_of};
 use planish_host::Access;
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
-use crate::apply::{ApplyOptions, due, without};
+use crate::apply::{ApplyOptions, is_due, without};
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -89,8 +89,8 @@ pub(crate) fn due_file(
     gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<PersistFile>, PipelineError> {
-    let due = due(session, step.clone(), entries, gone, sink)?;
-    let file = due.map(|step| file(&step, &without(entries, gone), sink)).transpose()?;
+    let is_due = is_due(session, step, entries, gone, sink)?;
+    let file = is_due.then(|| file(step, &without(entries, gone), sink)).transpose()?;
     // Lines that another entry has from here on are no change.
     Ok(file.filter(|file| gone.is_none() || file.new || !file.added.is_empty() || !file.removed.is_empty()))
 }

@@ -124,6 +124,41 @@ fn the_line_for_root_names_the_file_of_a_users_own_profile() {
     assert_eq!(next, format!("sudo planish apply {}", mine.display()));
 }
 
+/// What root's apply would write at the next boot is shown to any user, and on a copy of the own machine anybody may
+/// rehearse it.
+#[test]
+fn the_files_of_the_next_boot_are_shown_to_any_user_who_rehearses_them_on_a_copy() {
+    const NAME: &str = "the_files_of_the_next_boot_are_shown_to_any_user_who_rehearses_them_on_a_copy";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    std::os::unix::fs::chown(home.path(), Some(65534), Some(65534)).expect("ours");
+    let now = std::fs::read_to_string("/proc/sys/vm/swappiness").expect("it is there");
+    let other = if now.trim() == "7" { 8 } else { 7 };
+    let mine = home.path().join("mine.toml");
+    let text = format!("name = \"mine\"\nsummary = \"s\"\n[want]\n\"vm.swappiness\" = {other}\n");
+    std::fs::write(&mine, text).expect("a profile");
+    let line = format!("--json plan {} --persist", mine.display());
+    let Some(run) = as_nobody(NAME, home.path(), &line) else { return };
+    if !message(&run, "next").contains("apply") {
+        return planish_skip::skip(NAME, "vm.swappiness cannot be set here");
+    }
+    let plan: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let files = plan["result"]["persist"]["files"].as_array().expect("files");
+    assert!(files.iter().any(|file| file["path"] == "/etc/sysctl.d/90-planish.conf"), "{}", run.stdout);
+
+    let (copy, state) = (home.path().join("copy"), home.path().join("state"));
+    let copied = as_nobody(NAME, home.path(), &format!("host record {} --writable", copy.display()));
+    assert_eq!(copied.expect("a run").exit, 0);
+    let here = format!("--root {} --state {}", copy.display(), state.display());
+    let line = format!("--json {here} apply {} --persist --yes", mine.display());
+    let applied = as_nobody(NAME, home.path(), &line).expect("a run");
+    assert!([0, 1].contains(&applied.exit), "{}", applied.stdout);
+    let written = std::fs::read_to_string(copy.join("proc/sys/vm/swappiness")).expect("it is there");
+    assert_eq!(written.trim(), other.to_string());
+    let undone = as_nobody(NAME, home.path(), &format!("--json {here} undo")).expect("a run");
+    assert_eq!(undone.exit, 0, "{}", undone.stdout);
+}
+
 /// What was typed is in the line for root.
 #[test]
 fn the_line_for_root_keeps_what_a_map_was_asked_for() {
