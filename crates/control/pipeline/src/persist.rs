@@ -418,7 +418,8 @@ fn pool_line(
     // A profile that wants pages for itself by now wants no size in all any more.
     let in_all = step.map_or(of_steps, |step| step.in_all);
     let place = place.to_owned();
-    (pages > 0 || persisted > 0).then(|| PoolLine { place, pages, others, in_all, before: None })
+    let line = PoolLine { place, pages, others, in_all, before: None };
+    (pages > 0 || persisted > 0).then_some(line)
 }
 
 /// Pages that a pool is short of, which a plan wants of it and does not ask for again.

@@ -289,6 +289,7 @@ fn a_line_of_others_takes_nothing_of_what_a_boot_brought_before_it() {
 #[test]
 fn a_line_of_others_holds_ours_only_where_it_was_written_for_them() {
     const OF_NODE: &str = "/etc/tmpfiles.d/50-db.conf";
+    type Way<'a> = (u64, &'a dyn Fn(&Tree, u64));
     let of_all = |tree: &Tree, pages: u64| write_line(tree, pages);
     let of_node = |tree: &Tree, pages: u64| tree.put(OF_NODE, &format!("w {} - - - - {pages}\n", pool(0)));
     let state = |before: Option<(u64, [u64; 2])>, source: &Source, now: u64, write: &dyn Fn(&Tree, u64)| {
@@ -305,7 +306,7 @@ fn a_line_of_others_holds_ours_only_where_it_was_written_for_them() {
         (row.state, row.because.unwrap_or_default())
     };
     let (ours, all) = (of_pool("a", 0, 16), in_all("all", 32));
-    let ways: [(u64, &dyn Fn(&Tree, u64)); 2] = [(2, &of_all), (1, &of_node)];
+    let ways: [Way<'_>; 2] = [(2, &of_all), (1, &of_node)];
     for (nodes, write) in ways {
         // By node 0: 20 of others, of which none or all are there; as before, for more, and for all that is there.
         let unloaded = Some((20 * nodes, [0, 0]));

@@ -87,7 +87,7 @@ fn lines(tree: &Tree, folder: &str, is_all: bool) -> Vec<String> {
 /// What sysctl.d gives: its last line, over all nodes.
 fn shares(tree: &Tree) -> [u64; 2] {
     let lines = lines(tree, "/etc/sysctl.d/", true);
-    let pages = lines.iter().filter_map(|line| line.strip_prefix("vm.nr_hugepages = ")).last();
+    let pages = lines.iter().filter_map(|line| line.strip_prefix("vm.nr_hugepages = ")).next_back();
     pages.map_or([0, 0], |pages| spread(pages.parse().expect("pages")))
 }
 
@@ -324,7 +324,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// How many cases are drawn: `./x soak` asks for more than the suite of every day has time for.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|asked| asked.parse().ok()).unwrap_or(60)
+    std::env::var("PROPTEST_CASES").ok().and_then(|asked| asked.parse().ok()).unwrap_or(24)
 }
 
 proptest! {
