@@ -155,8 +155,8 @@ impl Ledger {
     }
 
     /// Has what files of others give pools, as the newest line of ours saw it, be what all lines of ours know: once
-    /// that line is undone, the older ones would give the pools what was so before. What this boot has loaded stays what
-    /// it was.
+    /// that line is undone, the older ones would give the pools what was so before. What this boot has loaded stays
+    /// what it was.
     fn see_others(&mut self, seen: &[PoolLine], boot: &str) {
         // Nearly every outcome: a journal of thousands of entries is not gone through once for each.
         if seen.is_empty() {

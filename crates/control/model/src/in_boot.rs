@@ -122,8 +122,8 @@ fn leave(
 }
 
 /// What our file gives a pool at boot: the pages of files of others and those of each entry that is in it, or the size
-/// in all that an entry wants, where that is more. `None` for a pool of which it has no line, as where none of the pages
-/// would be ours.
+/// in all that an entry wants, where that is more. `None` for a pool of which it has no line, as where none of the
+/// pages would be ours.
 #[must_use]
 pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
     let files = entries.iter().flat_map(|entry| &entry.steps);

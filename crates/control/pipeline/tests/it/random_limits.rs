@@ -1,6 +1,6 @@
-//! Random lives of drop-ins of units: limits of several profiles over each other, while others edit, remove and mask the
-//! files of ours, and write files of their own before and behind them. What a unit has of all its files is worked out
-//! here by the rules of systemd, and by none of the code that is under test.
+//! Random lives of drop-ins of units: limits of several profiles over each other, while others edit, remove and mask
+//! the files of ours, and write files of their own before and behind them. What a unit has of all its files is worked
+//! out here by the rules of systemd, and by none of the code that is under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;

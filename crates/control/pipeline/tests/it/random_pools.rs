@@ -91,8 +91,8 @@ fn shares(tree: &Tree) -> [u64; 2] {
     pages.map_or([0, 0], |pages| spread(pages.parse().expect("pages")))
 }
 
-/// What the lines of all files make of the pools of a boot, or those of others alone: sysctl.d, and behind it tmpfiles.d,
-/// where of each path the first line counts.
+/// What the lines of all files make of the pools of a boot, or those of others alone: sysctl.d, and behind it
+/// tmpfiles.d, where of each path the first line counts.
 fn boot(tree: &Tree, is_all: bool) -> [u64; 2] {
     let lines = lines(tree, "/etc/tmpfiles.d/", is_all);
     let mut pools = shares(tree);

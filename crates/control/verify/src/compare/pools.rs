@@ -151,8 +151,8 @@ impl Bench<'_> {
         }
     }
 
-    /// The size that a pool would have by all that entries of this boot hold in it, with files and without, where others
-    /// give it so many pages.
+    /// The size that a pool would have by all that entries of this boot hold in it, with files and without, where
+    /// others give it so many pages.
     fn size_of_steps(&self, reading: &Reading, given: u64) -> u64 {
         let steps = self.own_steps(reading).map(|(_, step)| (step.pages_in_force(), step.in_all));
         let held = steps.filter(|(pages, _)| *pages > 0);
