@@ -271,7 +271,7 @@ fn count_pages(seen: &mut [Entry], entries: &[Entry], boot_id: &str, place: &str
         files.flat_map(|(_, file)| &file.pools).filter(|line| line.place == place)
     };
     let others = lines(None).last().map_or(0, |line| line.others_at(boot_id));
-    let in_pool = there.unwrap_or(u64::MAX);
+    let (in_pool, mut size) = (there.unwrap_or(u64::MAX), others);
     let mut there = there.map_or(u64::MAX, |pages| pages.saturating_sub(others).saturating_sub(elsewhere));
     let mut spare: u64 = lines(None).map(|line| line.pages).sum();
     for with_line in [true, false] {
@@ -287,7 +287,12 @@ fn count_pages(seen: &mut [Entry], entries: &[Entry], boot_id: &str, place: &str
             for step in entry.steps.iter_mut().filter(of_line) {
                 // A line for pages that the kernel had granted in part asked for all of them once more.
                 let asked = if step.undone.is_some() { step.pages_held() } else { step.pages_asked() };
-                let due = if with_line { own.min(step.pages_asked()) } else { asked };
+                let mut due = if with_line { own.min(step.pages_asked()) } else { asked };
+                // As the size of the line came about: a size in all is for what was missing of it then.
+                if with_line && let Some(in_all) = step.in_all {
+                    due = due.min(in_all.saturating_sub(size));
+                }
+                size = size.saturating_add(due);
                 let pages = due.min(spare).min(there);
                 spare -= pages;
                 there -= pages;

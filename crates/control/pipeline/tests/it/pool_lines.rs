@@ -268,6 +268,22 @@ fn a_size_in_all_is_no_sum_with_a_line_that_waits_for_the_boot() {
     }
 }
 
+/// What a boot brings a size in all is what was missing of it, and the rest of the line is for whoever came behind it.
+#[test]
+fn a_need_behind_a_size_in_all_has_all_of_its_own_after_a_boot() {
+    let tree = bare();
+    let start = tree.snapshot();
+    keep(&tree, &in_all("all", 41));
+    write_line(&tree, 8);
+    keep(&tree, &of_pool("a", 0, 16));
+    assert_eq!((sizes(&tree), lines_of_ours(&tree)), ([37, 20], vec![20, 37]));
+    tree.reboot(&start);
+    set(&tree, [37, 20]);
+    let checked = check(&tree.session(), None).expect("checked");
+    let rows = checked.drift.knobs.iter().filter(|row| [pool(0), pool(1)].contains(&row.place));
+    assert!(rows.clone().all(|row| row.state == DriftState::Ok), "{:#?}", rows.collect::<Vec<_>>());
+}
+
 /// What others wrote in this boot, and an apply saw, was not there when the boot loaded our line.
 #[test]
 fn a_line_of_others_takes_nothing_of_what_a_boot_brought_before_it() {
