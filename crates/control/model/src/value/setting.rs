@@ -8,7 +8,7 @@ pub(super) const CPUS: &str = "AllowedCPUs";
 /// The value in normal form: of a file of ours what its line gives; `None` for a file that gives nothing.
 pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
     let given = raw.lines().rev().find_map(|line| {
-        let (name, value) = line.split_once(" = ")?;
+        let (name, value) = line.split_once('=')?;
         (name.trim() == directive).then(|| value.trim())
     });
     let value = match given {

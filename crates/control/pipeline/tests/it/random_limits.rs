@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;
 
-use planish_model::{Case, Class, Conditions, EntryId, Exit, Want};
+use planish_model::{Case, Class, Conditions, DriftState, EntryId, Exit, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Source, Target, apply, check, plan, undo};
 use proptest::prelude::*;
 
@@ -55,7 +55,6 @@ enum Event {
     Remove(usize),
     /// A package brings the unit with another limit.
     Package(u32),
-    Reboot,
 }
 
 fn source(number: usize) -> Source {
@@ -66,7 +65,7 @@ fn source(number: usize) -> Source {
     let wants: &[(&str, Want)] = match number {
         0 => &[("unit.nofile", of_redis("65536")), ("unit.oom_score_adjust", of_redis("-900"))],
         1 => &[("unit.nofile", of_redis("100000"))],
-        2 => &[("unit.oom_score_adjust", of_redis("-500")), ("vm.swappiness", Want::Int(10))],
+        2 => &[("unit.oom_score_adjust", of_redis("-500"))],
         _ => &[("unit.nofile", of_redis("2048")), ("unit.oom_score_adjust", of_redis("-900"))],
     };
     profile(&format!("profile-{number}"), wants)
@@ -74,6 +73,12 @@ fn source(number: usize) -> Source {
 
 fn unit(limit: u32) -> String {
     format!("[Unit]\nDescription=x\n\n[Service]\nExecStart=/bin/x\nLimitNOFILE={limit}\n")
+}
+
+fn host() -> Tree {
+    let tree = Tree::copy_of("metal-2s");
+    tree.put(UNIT, &unit(1024));
+    tree
 }
 
 fn at(tree: &Tree, path: &str) -> std::path::PathBuf {
@@ -99,7 +104,10 @@ fn assigned(tree: &Tree, directive: &str) -> Option<String> {
 fn wanted(tree: &Tree, path: &str) -> Option<String> {
     let entries = tree.entries();
     let mut open = entries.iter().filter(|entry| entry.is_open()).flat_map(|entry| &entry.steps);
-    open.rfind(|step| step.place == path && !step.is_undone()).map(|step| step.wanted.clone())
+    open.rfind(|step| step.place == path && !step.is_undone()).map(|step| {
+        let (_, value) = step.wanted.rsplit_once('=').expect("an assignment");
+        value.trim().to_owned()
+    })
 }
 
 fn change(tree: &Tree, (path, directive): (&str, &str), change: Change) {
@@ -151,7 +159,7 @@ fn apply_in(
     }
 }
 
-fn run(tree: &Tree, start: &BTreeMap<String, String>, event: Event) -> Result<(), TestCaseError> {
+fn run(tree: &Tree, event: Event) -> Result<(), TestCaseError> {
     match event {
         Event::Apply(number, persist) => {
             if apply_in(tree, number, None, persist)? {
@@ -168,7 +176,6 @@ fn run(tree: &Tree, start: &BTreeMap<String, String>, event: Event) -> Result<()
         Event::Write(file) => tree.put(THEIRS[file].0, &format!("[Service]\n{}\n", THEIRS[file].1)),
         Event::Remove(file) => tree.remove_if_there(THEIRS[file].0),
         Event::Package(limit) => tree.put(UNIT, &unit(limit)),
-        Event::Reboot => tree.reboot(start),
     }
     Ok(())
 }
@@ -181,8 +188,9 @@ fn look(tree: &Tree, event: Event, is_alone: bool) -> Result<(), TestCaseError> 
         let is_lost = wanted.is_some() && wanted != has;
         let rows: Vec<_> = checked.drift.knobs.iter().filter(|row| row.place == path).collect();
         let told = format!("after {event:?}: {path} is to give {wanted:?}, the unit has {has:?}: {rows:#?}");
-        prop_assert!(!is_lost || checked.exit != Exit::Done, "{}", told);
-        prop_assert!(!is_alone || checked.exit == Exit::Done, "{}", told);
+        let is_well = rows.iter().all(|row| row.state == DriftState::Ok);
+        prop_assert!(!is_lost || (checked.exit != Exit::Done && !is_well), "{}", told);
+        prop_assert!(!is_alone || (checked.exit == Exit::Done && is_well), "{}", told);
     }
     Ok(())
 }
@@ -196,16 +204,13 @@ fn content(tree: &Tree, path: &str) -> Option<String> {
 }
 
 fn live(events: &[Event]) -> Result<(), TestCaseError> {
-    let tree = Tree::new();
-    tree.put(UNIT, &unit(1024));
+    let tree = host();
     let start = tree.snapshot();
     let mut written = BTreeSet::new();
-    let is_ours = |event: &Event| {
-        matches!(event, Event::Apply(..) | Event::Instead(..) | Event::Undo(_) | Event::Reboot)
-    };
+    let is_ours = |event: &Event| matches!(event, Event::Apply(..) | Event::Instead(..) | Event::Undo(_));
     for (number, event) in events.iter().enumerate() {
         let before = OURS.map(|(path, _)| content(&tree, path));
-        run(&tree, &start, *event)?;
+        run(&tree, *event)?;
         let now = OURS.map(|(path, _)| content(&tree, path));
         if is_ours(event) {
             written.extend(
@@ -247,24 +252,21 @@ fn event() -> impl Strategy<Value = Event> {
         1 => (0..THEIRS.len()).prop_map(Event::Write),
         1 => (0..THEIRS.len()).prop_map(Event::Remove),
         1 => proptest::sample::select(vec![512u32, 80_000]).prop_map(Event::Package),
-        1 => Just(Event::Reboot),
     ]
 }
 
 /// The lives below would be well if nothing were written, or nothing were lost.
 #[test]
 fn a_life_writes_files_and_others_take_values_away() {
-    let tree = Tree::new();
-    tree.put(UNIT, &unit(1024));
-    let start = tree.snapshot();
+    let tree = host();
     let (path, directive) = OURS[0];
-    run(&tree, &start, Event::Apply(0, true)).expect("applied");
+    run(&tree, Event::Apply(0, true)).expect("applied");
     assert_eq!(
         (wanted(&tree, path), assigned(&tree, directive)),
         (Some("65536".into()), Some("65536".into()))
     );
     for (how, left) in [(Change::Value, "512"), (Change::Behind, "600"), (Change::Mask, "1024")] {
-        run(&tree, &start, Event::Change(0, how)).expect("changed");
+        run(&tree, Event::Change(0, how)).expect("changed");
         assert_eq!(assigned(&tree, directive).as_deref(), Some(left), "{how:?}");
         assert_eq!(wanted(&tree, path).as_deref(), Some("65536"), "{how:?}");
     }
@@ -272,7 +274,7 @@ fn a_life_writes_files_and_others_take_values_away() {
 
 /// How many cases are drawn: `./x soak` asks for more than the suite of every day has time for.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|asked| asked.parse().ok()).unwrap_or(24)
+    std::env::var("PROPTEST_CASES").ok().and_then(|asked| asked.parse().ok()).unwrap_or(16)
 }
 
 proptest! {
