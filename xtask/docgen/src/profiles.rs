@@ -49,7 +49,8 @@ wanted.
   `{ need_bytes = [536870912, 268435456], nodes = [0, 1] }`, puts so much on each.
 - `total_bytes` in the place of `need_bytes` is the size of the pool in all, with what others have in it: it is raised
   by what is missing, and lowered for nobody. With `--persist` the next boot has as much, also where a line of others
-  that gave part of it is gone by then. `import` says so of `vm.nr_hugepages` and its like, which set whole pools.
+  that gave part of it is gone by then, and no more where one has yet to be loaded. `import` says so of
+  `vm.nr_hugepages` and its like, which set whole pools.
 - What lies idle in a pool, free and claimed by nobody, is counted for no `need_bytes` and no service: it may be meant
   for another. `plan` and `doctor` tell how many pages that is. A service that is started on them has them, and they are
   not asked for again; `total_bytes` counts them; `--exclude` leaves the pool as it is.

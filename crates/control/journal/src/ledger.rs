@@ -116,7 +116,7 @@ impl Ledger {
                 // Also said of a pool that a kill left in the middle of an undo: then this is newer.
                 step.undone = None;
                 let seen = if step.is_in_file() { step.pools.clone() } else { Vec::new() };
-                self.see_others(&seen);
+                self.see_others(&seen, &line.boot);
             }
             Event::Undone { entry, step, outcome, handed } => {
                 let step = self.step(entry, step, &line.boot)?;
@@ -155,17 +155,21 @@ impl Ledger {
     }
 
     /// Has what files of others give pools, as the newest line of ours saw it, be what all lines of ours know: once
-    /// that line is undone, the older ones would give the pools what was so before.
-    fn see_others(&mut self, seen: &[PoolLine]) {
+    /// that line is undone, the older ones would give the pools what was so before. What this boot has loaded stays
+    /// what it was.
+    fn see_others(&mut self, seen: &[PoolLine], boot: &str) {
         // Nearly every outcome: a journal of thousands of entries is not gone through once for each.
         if seen.is_empty() {
             return;
         }
-        let lines =
-            self.entries.iter_mut().flat_map(|entry| &mut entry.steps).flat_map(|step| &mut step.pools);
-        for line in lines {
-            if let Some(newest) = seen.iter().find(|newest| newest.place == line.place) {
-                line.others = newest.others;
+        for entry in &mut self.entries {
+            for step in &mut entry.steps {
+                let is_older = step.written_in(&entry.boot_id) != boot;
+                for line in &mut step.pools {
+                    if let Some(newest) = seen.iter().find(|newest| newest.place == line.place) {
+                        line.see_others(newest.others, boot, is_older);
+                    }
+                }
             }
         }
     }

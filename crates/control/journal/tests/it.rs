@@ -469,7 +469,7 @@ fn a_line_of_a_pool_from_an_older_planish_is_its_entrys_own_share() {
     journal.begin(Intent { steps, ..intent(None) }).expect("room");
     let file = &journal.ledger().entries[0].steps[1];
     assert_eq!(file.wanted, thp);
-    let line = |node, pages| planish_model::PoolLine { place: pool(node), pages, others: 0, in_all: None };
+    let line = |node, pages| planish_model::PoolLine { place: pool(node), pages, ..Default::default() };
     assert_eq!(
         file.pools,
         [line(0, 10), line(1, 7)],

@@ -221,7 +221,7 @@ pub struct Holder {
 }
 
 /// What an entry has a file of ours give a pool at boot. The file has one line a pool, with the sum of all entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolLine {
     /// The pool.
     pub place: String,
@@ -235,6 +235,37 @@ pub struct PoolLine {
     /// line has nevertheless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_all: Option<u64>,
+    /// Where another line of ours has seen other pages of others since: those of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<OthersBefore>,
+}
+
+/// Pages of others that lines of ours went by when a boot began, of which one has learnt better in that boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OthersBefore {
+    /// The boot.
+    pub boot_id: String,
+    /// See [`PoolLine::others`].
+    pub pages: u64,
+}
+
+impl PoolLine {
+    /// Takes in what a newer line has seen of others in a boot; `is_older` tells that this line was there when that
+    /// boot began, which has loaded it as it was.
+    pub fn see_others(&mut self, pages: u64, boot_id: &str, is_older: bool) {
+        let is_first = self.before.as_ref().is_none_or(|before| before.boot_id != boot_id);
+        if is_older && is_first && pages != self.others {
+            self.before = Some(OthersBefore { boot_id: boot_id.to_owned(), pages: self.others });
+        }
+        self.others = pages;
+    }
+
+    /// The pages of others that were in it when a boot began.
+    #[must_use]
+    pub fn others_at(&self, boot_id: &str) -> u64 {
+        let before = self.before.as_ref().filter(|before| before.boot_id == boot_id);
+        before.map_or(self.others, |before| before.pages)
+    }
 }
 
 /// What a rule of udev in a file of ours gives a place whenever its device appears. The rule tells the device by what
@@ -416,7 +447,7 @@ impl EntryStep {
                 Some((place, value)) => {
                     let own = raised.iter().find(|(raised, _)| *raised == place).map(|(_, pages)| *pages);
                     let pages = own.or_else(|| value.parse().ok()).unwrap_or(0);
-                    self.pools.push(PoolLine { place, pages, others: 0, in_all: None });
+                    self.pools.push(PoolLine { place, pages, ..PoolLine::default() });
                 }
                 None => lines = lines + line + "\n",
             }

@@ -121,8 +121,8 @@ fn leave(
     }
 }
 
-/// What our file gives a pool at boot: the pages of each entry that is in it, and those of files of others; or the size
-/// in all that one of them wants, where that is more. `None` for a pool of which it has no line, as where none of the
+/// What our file gives a pool at boot: the pages of files of others and those of each entry that is in it, or the size
+/// in all that an entry wants, where that is more. `None` for a pool of which it has no line, as where none of the
 /// pages would be ours.
 #[must_use]
 pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
@@ -133,13 +133,19 @@ pub fn pages_in_file(entries: &[Entry], place: &str) -> Option<u64> {
 
 /// The same of what entries have in one line, oldest first.
 pub fn size_of_line<'a>(lines: impl Iterator<Item = &'a PoolLine>) -> Option<u64> {
-    let (mut ours, mut others, mut in_all) = (0_u64, 0, 0);
-    for line in lines {
-        ours = ours.saturating_add(line.pages);
-        others = line.others;
-        in_all = in_all.max(line.in_all.unwrap_or(0));
-    }
-    (ours > 0).then(|| ours.saturating_add(others).max(in_all))
+    let lines: Vec<&PoolLine> = lines.collect();
+    let others = lines.last()?.others;
+    let is_ours = lines.iter().any(|line| line.pages > 0);
+    is_ours.then(|| size_beside(lines.iter().copied(), others))
+}
+
+/// The size that a pool is to have by the lines of entries, oldest first, where others give it so many pages: as if the
+/// entries were applied to it one behind the other. A size in all counts what is there by then, and is no sum with it.
+pub fn size_beside<'a>(lines: impl Iterator<Item = &'a PoolLine>, others: u64) -> u64 {
+    lines.fold(others, |size, line| match line.in_all {
+        Some(in_all) => size.max(in_all),
+        None => size.saturating_add(line.pages),
+    })
 }
 
 /// Pages that lines of our files brought a pool when this boot began, and that no step has to take back: the entry that
@@ -264,7 +270,8 @@ fn count_pages(seen: &mut [Entry], entries: &[Entry], boot_id: &str, place: &str
             files_of_boot(entries, boot_id).filter(move |(entry, _)| id.is_none_or(|id| entry.id == id));
         files.flat_map(|(_, file)| &file.pools).filter(|line| line.place == place)
     };
-    let others = lines(None).last().map_or(0, |line| line.others);
+    let others = lines(None).last().map_or(0, |line| line.others_at(boot_id));
+    let (in_pool, mut size) = (there.unwrap_or(u64::MAX), others);
     let mut there = there.map_or(u64::MAX, |pages| pages.saturating_sub(others).saturating_sub(elsewhere));
     let mut spare: u64 = lines(None).map(|line| line.pages).sum();
     for with_line in [true, false] {
@@ -280,10 +287,21 @@ fn count_pages(seen: &mut [Entry], entries: &[Entry], boot_id: &str, place: &str
             for step in entry.steps.iter_mut().filter(of_line) {
                 // A line for pages that the kernel had granted in part asked for all of them once more.
                 let asked = if step.undone.is_some() { step.pages_held() } else { step.pages_asked() };
-                let due = if with_line { own.min(step.pages_asked()) } else { asked };
+                let mut due = if with_line { own.min(step.pages_asked()) } else { asked };
+                // As the size of the line came about: a size in all is for what was missing of it then.
+                if with_line && let Some(in_all) = step.in_all {
+                    due = due.min(in_all.saturating_sub(size));
+                }
+                size = size.saturating_add(due);
                 let pages = due.min(spare).min(there);
                 spare -= pages;
                 there -= pages;
+                // Of a size in all the line was to give what others leave missing of it, be that more or less than was
+                // missing when the pool was raised.
+                if let Some(in_all) = step.in_all {
+                    step.raise_pages = Some(pages.saturating_add(in_all.saturating_sub(in_pool)));
+                    step.takes_pages = None;
+                }
                 give(step, pages);
             }
         }
@@ -327,7 +345,7 @@ mod tests {
     /// A file with a line for the value, where there is one, and one for the pool.
     fn file(value: &str, pages: u64, others: u64) -> EntryStep {
         let wanted = if value.is_empty() { String::new() } else { format!("vm.swappiness = {value}\n") };
-        let pools = vec![PoolLine { place: POOL.to_owned(), pages, others, in_all: None }];
+        let pools = vec![PoolLine { place: POOL.to_owned(), pages, others, ..PoolLine::default() }];
         EntryStep { pools, ..done(step("/etc/x.conf", &wanted, Undo::File), None) }
     }
 
@@ -557,5 +575,34 @@ mod tests {
             let entries = [entry(1, vec![step]), entry(2, vec![file("", 4, 3)])];
             assert_eq!(pages_of_nobody(&entries, "second", POOL), pages);
         }
+    }
+
+    #[test]
+    fn a_size_in_all_counts_what_is_there_and_is_there_for_what_comes_behind() {
+        let need = |pages| PoolLine { pages, ..PoolLine::default() };
+        let all = |in_all| PoolLine { pages: 1, in_all: Some(in_all), ..PoolLine::default() };
+        for (lines, others, size) in [
+            (vec![need(16), need(4)], 8, 28),
+            (vec![all(20)], 8, 20),
+            (vec![all(20)], 24, 24),
+            (vec![all(20), all(40), all(30)], 8, 40),
+            (vec![need(10), all(20)], 8, 20),
+            (vec![all(20), need(10)], 8, 30),
+        ] {
+            assert_eq!(size_beside(lines.iter(), others), size, "{lines:?} beside {others}");
+        }
+    }
+
+    #[test]
+    fn a_line_keeps_what_a_boot_had_loaded_beside_what_is_seen_since() {
+        let mut line = PoolLine { pages: 16, others: 4, ..PoolLine::default() };
+        line.see_others(8, "one", false);
+        assert_eq!((line.others, line.others_at("one")), (8, 8), "it was written in that boot");
+        for others in [10, 12] {
+            line.see_others(others, "two", true);
+            assert_eq!((line.others, line.others_at("two"), line.others_at("three")), (others, 8, others));
+        }
+        line.see_others(0, "three", true);
+        assert_eq!((line.others, line.others_at("three")), (0, 12));
     }
 }

@@ -59,8 +59,8 @@ pub use cpus::Cpus;
 pub use device::DeviceId;
 pub use drift::{BootValue, Drift, DriftState, KnobCheck, Overwriter};
 pub use entry::{
-    Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, LineClaim, Original, Outcome,
-    OutcomeKind, PoolLine, PoolWrite, RuleLine, ShortGrant, WaitEnd,
+    Caused, Closure, Entry, EntryId, EntryState, EntryStep, Holder, LineClaim, Original, OthersBefore,
+    Outcome, OutcomeKind, PoolLine, PoolWrite, RuleLine, ShortGrant, WaitEnd,
 };
 pub use exit::Exit;
 pub use finding::{
@@ -68,7 +68,7 @@ pub use finding::{
     Severity,
 };
 pub use granted::pages_at_boot;
-pub use in_boot::{in_boot, pages_in_file, pages_of_nobody, size_of_line};
+pub use in_boot::{in_boot, pages_in_file, pages_of_nobody, size_beside, size_of_line};
 pub use knob::{
     Class, Conditions, Enforces, Knob, KnobId, NOT_GIVEN, Pin, Several, Undo, Vendor, When, given_in_vain,
     is_by_size, not_taken,

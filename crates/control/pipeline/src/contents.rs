@@ -330,7 +330,7 @@ mod tests {
     fn the_line_of_a_pool_is_the_sum_of_those_who_want_pages() {
         let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
         let step = |pages, others| {
-            let pools = vec![PoolLine { place: pool.to_owned(), pages, others, in_all: None }];
+            let pools = vec![PoolLine { place: pool.to_owned(), pages, others, ..PoolLine::default() }];
             EntryStep { pools, ..file_step("persist.tmpfiles", SYSCTL_FILE, String::new()) }
         };
         let text = |steps: &[EntryStep]| content(steps.iter()).expect("lines");

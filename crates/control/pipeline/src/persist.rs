@@ -415,8 +415,11 @@ fn pool_line(
     let persisted: u64 = lines.filter(|line| line.place == place).map(|line| line.pages).sum();
     let pages = raise.or(lacking).unwrap_or(0).saturating_add(held).saturating_sub(persisted);
     let others = observation.pool_by_others(place).map_or(0, |(pages, _)| pages);
-    let in_all = step.and_then(|step| step.in_all).or(of_steps);
-    (pages > 0 || persisted > 0).then(|| PoolLine { place: place.to_owned(), pages, others, in_all })
+    // A profile that wants pages for itself by now wants no size in all any more.
+    let in_all = step.map_or(of_steps, |step| step.in_all);
+    let place = place.to_owned();
+    let line = PoolLine { place, pages, others, in_all, before: None };
+    (pages > 0 || persisted > 0).then_some(line)
 }
 
 /// Pages that a pool is short of, which a plan wants of it and does not ask for again.

@@ -64,11 +64,12 @@ fn limits_come_and_go_to_the_byte() {
 #[test]
 fn a_drop_in_that_is_not_as_it_was_written_is_a_finding() {
     type Way<'a> = (&'static str, &'a dyn Fn(&Tree));
-    let ways: [Way<'_>; 4] = [
+    let ways: [Way<'_>; 5] = [
         ("gone", &|tree| tree.remove(NOFILE)),
         ("empty", &|tree| tree.put(NOFILE, "")),
         ("without its line", &|tree| tree.put(NOFILE, "[Service]\n")),
         ("edited", &|tree| tree.put(NOFILE, &tree.get(NOFILE).replace("65536", "2048"))),
+        ("assigned anew", &|tree| tree.put(NOFILE, &(tree.get(NOFILE) + "LimitNOFILE=2048\n"))),
     ];
     for (name, change) in ways {
         let tree = tree("1024:524288");

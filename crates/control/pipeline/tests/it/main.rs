@@ -42,6 +42,8 @@ mod pool_lines;
 mod pools;
 mod program;
 mod random;
+mod random_limits;
+mod random_pools;
 mod read_only;
 mod reboot;
 mod refusals;

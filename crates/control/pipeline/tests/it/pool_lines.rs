@@ -171,9 +171,9 @@ fn a_size_in_all_stays_where_a_line_of_others_goes() {
     keep();
     assert_eq!(line(), "30");
     is_well();
-    // An entry of another profile takes nothing of it.
+    // An entry of another profile takes nothing of it, and has its own beside it.
     apply(&tree.session(), &plan_of(&tree.session(), &of_pool("more", 0, 4)), &PERSIST).expect("applied");
-    assert_eq!((line().as_str(), sizes(&tree)), ("30", [34, 20]));
+    assert_eq!((line().as_str(), sizes(&tree)), ("34", [34, 20]));
     undo(&tree.session(), Target::Entry(EntryId(2)), false).expect("undone");
     assert_eq!((line().as_str(), sizes(&tree)), ("30", [30, 20]));
     // The next boot has nothing of others, and the undo says what stays of theirs.
@@ -192,10 +192,6 @@ fn a_size_in_all_stays_where_a_line_of_others_goes() {
 /// Lines of other profiles are in the file already, and count as pages of others do: none of them comes twice.
 #[test]
 fn sizes_in_all_of_two_profiles_are_no_sum() {
-    let in_all = |name: &str, pages: u64| {
-        let (total_bytes, nodes) = (pages << 21, Nodes::Spread);
-        profile(name, &[("hugepages.2m", Want::Total { total_bytes, nodes })])
-    };
     let line = |tree: &Tree| tree.get(TMPFILES_FILE).trim().rsplit(' ').next().map(str::to_owned);
     for first in [in_all("first", 20), of_pool("first", 0, 10)] {
         for is_kept in [true, false] {
@@ -216,6 +212,137 @@ fn sizes_in_all_of_two_profiles_are_no_sum() {
             undo_all(&tree);
             assert_eq!(tree.get(TMPFILES_FILE), start.get(TMPFILES_FILE).cloned().unwrap_or_default());
             assert_eq!(sizes(&tree), [0, 0]);
+        }
+    }
+}
+
+fn in_all(name: &str, pages: u64) -> Source {
+    let (total_bytes, nodes) = (pages << 21, Nodes::Spread);
+    profile(name, &[("hugepages.2m", Want::Total { total_bytes, nodes })])
+}
+
+/// A host on which nothing gives pages at a boot.
+fn bare() -> Tree {
+    let tree = Tree::new();
+    tree.put(CMDLINE, "quiet\n");
+    set(&tree, [0, 0]);
+    tree
+}
+
+fn keep(tree: &Tree, source: &Source) {
+    apply(&tree.session(), &plan_of(&tree.session(), source), &PERSIST).expect("applied");
+}
+
+fn lines_of_ours(tree: &Tree) -> Vec<u64> {
+    let text = tree.get(TMPFILES_FILE);
+    let lines = text.lines().filter(|line| line.starts_with("w! "));
+    lines.map(|line| line.rsplit(' ').next().and_then(|pages| pages.parse().ok()).expect("pages")).collect()
+}
+
+/// The lines of `others` are there, and nobody has loaded them: what they give is part of the size, and comes with the
+/// next boot. Where it is more than the size, nothing comes on top of it.
+#[test]
+fn a_size_in_all_is_no_sum_with_a_line_that_waits_for_the_boot() {
+    for (others, lines, left) in [(8, [10, 10], [4, 4]), (24, [12, 12], [12, 12])] {
+        let tree = bare();
+        let start = tree.snapshot();
+        write_line(&tree, others);
+        let source = in_all("all", 20);
+        keep(&tree, &source);
+        assert_eq!((sizes(&tree), lines_of_ours(&tree)), ([10, 10], lines.to_vec()), "{others}");
+        let is_well = || {
+            for of in [None, Some(&source)] {
+                let checked = check(&tree.session(), of).expect("checked");
+                assert_eq!(checked.exit, Exit::Done, "{others}: {:#?}", checked.drift.knobs);
+            }
+        };
+        is_well();
+        tree.reboot(&start);
+        set(&tree, lines);
+        is_well();
+        keep(&tree, &source);
+        assert_eq!((sizes(&tree), lines_of_ours(&tree), tree.entries().len()), (lines, lines.to_vec(), 1));
+        // The pages of others are not taken back.
+        undo_all(&tree);
+        assert_eq!(sizes(&tree), left, "{others}");
+    }
+}
+
+/// What a boot brings a size in all is what was missing of it, and the rest of the line is for whoever came behind it.
+#[test]
+fn a_need_behind_a_size_in_all_has_all_of_its_own_after_a_boot() {
+    let tree = bare();
+    let start = tree.snapshot();
+    keep(&tree, &in_all("all", 41));
+    write_line(&tree, 8);
+    keep(&tree, &of_pool("a", 0, 16));
+    assert_eq!((sizes(&tree), lines_of_ours(&tree)), ([37, 20], vec![20, 37]));
+    tree.reboot(&start);
+    set(&tree, [37, 20]);
+    let checked = check(&tree.session(), None).expect("checked");
+    let rows = checked.drift.knobs.iter().filter(|row| [pool(0), pool(1)].contains(&row.place));
+    assert!(rows.clone().all(|row| row.state == DriftState::Ok), "{:#?}", rows.collect::<Vec<_>>());
+}
+
+/// What others wrote in this boot, and an apply saw, was not there when the boot loaded our line.
+#[test]
+fn a_line_of_others_takes_nothing_of_what_a_boot_brought_before_it() {
+    let tree = bare();
+    let start = tree.snapshot();
+    keep(&tree, &of_pool("a", 0, 16));
+    tree.reboot(&start);
+    write_line(&tree, 8);
+    keep(&tree, &of_pool("b", 0, 4));
+    assert_eq!((sizes(&tree), lines_of_ours(&tree)), ([20, 0], vec![24]));
+    let checked = check(&tree.session(), None).expect("checked");
+    assert_eq!(checked.exit, Exit::Done, "{:#?}", checked.drift.knobs);
+    keep(&tree, &of_pool("a", 0, 16));
+    assert_eq!((sizes(&tree), tree.entries().len()), ([20, 0], 2));
+}
+
+/// Pages that were raised for this boot alone are in no line that was there before them, loaded or not. Whoever writes
+/// one for all that is there has made them last; and a size in all is there, whosever pages they are.
+#[test]
+fn a_line_of_others_holds_ours_only_where_it_was_written_for_them() {
+    const OF_NODE: &str = "/etc/tmpfiles.d/50-db.conf";
+    type Way<'a> = (u64, &'a dyn Fn(&Tree, u64));
+    let of_all = |tree: &Tree, pages: u64| write_line(tree, pages);
+    let of_node = |tree: &Tree, pages: u64| tree.put(OF_NODE, &format!("w {} - - - - {pages}\n", pool(0)));
+    let state = |before: Option<(u64, [u64; 2])>, source: &Source, now: u64, write: &dyn Fn(&Tree, u64)| {
+        let tree = bare();
+        if let Some((pages, loaded)) = before {
+            write(&tree, pages);
+            set(&tree, loaded);
+        }
+        let plan = plan_of(&tree.session(), source);
+        apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+        write(&tree, now);
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.into_iter().find(|row| row.place == pool(0)).expect("a row");
+        (row.state, row.because.unwrap_or_default())
+    };
+    let (ours, all) = (of_pool("a", 0, 16), in_all("all", 32));
+    let ways: [Way<'_>; 2] = [(2, &of_all), (1, &of_node)];
+    for (nodes, write) in ways {
+        // By node 0: 20 of others, of which none or all are there; as before, for more, and for all that is there.
+        let unloaded = Some((20 * nodes, [0, 0]));
+        let loaded = Some((20 * nodes, [20, 20]));
+        for (before, now, expected) in [
+            (unloaded, 20, DriftState::LostAtBoot),
+            (loaded, 20, DriftState::LostAtBoot),
+            (loaded, 35, DriftState::LostAtBoot),
+            (loaded, 36, DriftState::Ok),
+            (None, 16, DriftState::Ok),
+            (None, 15, DriftState::LostAtBoot),
+        ] {
+            let (seen, because) = state(before, &ours, now * nodes, write);
+            assert_eq!(seen, expected, "{before:?} {now}: {because}");
+            let is_told = because.contains("as it did before entry 1 raised the pool");
+            assert_eq!(is_told, before == unloaded, "{because}");
+        }
+        for (now, expected) in [(16, DriftState::Ok), (15, DriftState::LostAtBoot)] {
+            let (seen, because) = state(unloaded, &all, now * nodes, write);
+            assert_eq!(seen, expected, "{now}: {because}");
         }
     }
 }
