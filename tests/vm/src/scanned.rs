@@ -56,8 +56,19 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
     }
 }
 
-/// Starts the workload, and reads of the kernel where each piece of its memory lies.
+/// The same where the kernel moves nothing by itself between the words of the workload and the look: on a busy machine
+/// that takes long enough for it.
 fn placed(place: &str, tables: Spread, heaps: Spread) -> Result<Outcome> {
+    const BALANCING: &str = "/proc/sys/kernel/numa_balancing";
+    let before = settings::read(BALANCING)?;
+    fs::write(BALANCING, "0").with_context(|| format!("write {BALANCING}"))?;
+    let outcome = seen(place, tables, heaps);
+    fs::write(BALANCING, before).with_context(|| format!("restore {BALANCING}"))?;
+    outcome
+}
+
+/// Starts the workload, and reads of the kernel where each piece of its memory lies.
+fn seen(place: &str, tables: Spread, heaps: Spread) -> Result<Outcome> {
     let mut command = planish::command(&["workload", "scan", "--serve", "--bytes", "16M", "--place", place]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("start the workload")?;

@@ -17,7 +17,7 @@ const MPOL_F_ADDR: usize = 2;
 /// Bits of a mask, and the one that the kernel takes away (get_nodes in mm/mempolicy.c).
 pub const MASK_BITS: usize = NODES_MAX + 1;
 
-/// Of so many bytes the launcher is told before they are filled, so that it waits: some tenths of a second.
+/// Of so many bytes the launcher is told before they are filled, so that it waits with its look: some tenths of a second.
 const LONG: usize = 64 << 20;
 
 /// What was mapped.
@@ -150,7 +150,8 @@ pub fn place(segment: &Segment, settings: &Settings) {
     }
     if prefaults {
         let moves = is_filled && !segment.is_pool && settings.weights_count > 1;
-        if segment.filled_bytes >= LONG {
+        // Pages that somebody else has mapped do not move, and a look at shared memory maps it.
+        if is_filled || segment.filled_bytes >= LONG {
             notice.skipped = wire::SKIP_YET;
             tell(&raw const notice, settings);
             notice.skipped = wire::SKIP_NOT;
