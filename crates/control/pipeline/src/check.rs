@@ -10,9 +10,9 @@ use planish_model::{
 
 use crate::apply::held_against;
 use crate::boot::lost::{self, LostRun};
+use crate::changed::{self, ChangedFile};
 use crate::copied;
 use crate::error::PipelineError;
-use crate::install::{self, ChangedUnit};
 use crate::interrupted::{self, Interrupted};
 use crate::once;
 use crate::persist;
@@ -57,8 +57,8 @@ pub struct Checked {
     pub unfinished: Vec<Unfinished>,
     /// Entries that are half way on the host, oldest first.
     pub interrupted: Vec<Interrupted>,
-    /// Files of systemd that an open entry installed, and that are no longer as it wrote them.
-    pub changed_units: Vec<ChangedUnit>,
+    /// Files that an open entry wrote as a whole, and that are no longer as it wrote them.
+    pub changed_files: Vec<ChangedFile>,
     /// Files of the boot loader that lack what an open entry put into them.
     pub lost_runs: Vec<LostRun>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
@@ -117,13 +117,13 @@ pub fn check_without(
     carried_over.extend(copied::in_check(session, &observation.boot, &entries));
     let unfinished = transition::unfinished(&entries);
     let interrupted = interrupted::all(session, &entries);
-    let changed_units = install::changed(session, &entries);
+    let changed_files = changed::changed(session, &entries);
     let lost_runs = lost::lost(session, &entries);
     let unconfirmed = unconfirmed::all(session, &entries);
     let texts = texts::held(session, &entries);
     let is_clean = drift.is_clean()
         && !texts.iter().any(HeldText::is_overtaken)
-        && changed_units.is_empty()
+        && changed_files.is_empty()
         && lost_runs.is_empty()
         && carried_over.is_empty()
         && unfinished.is_empty()
@@ -145,7 +145,7 @@ pub fn check_without(
         unconfirmed,
         unfinished,
         interrupted,
-        changed_units,
+        changed_files,
         lost_runs,
         trial_boots,
         carried_over,

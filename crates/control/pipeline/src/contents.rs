@@ -79,6 +79,23 @@ fn place_of(line: &str) -> Option<String> {
     place::of_line(line).map(|(place, _)| place)
 }
 
+/// The place that a line sets, or the pattern of places, however somebody has written it (sysctl.d(5), tmpfiles.d(5)).
+fn place_in_any_form(line: &str) -> Option<String> {
+    let line = line.trim();
+    if line.starts_with(['#', ';']) {
+        return None;
+    }
+    let mut words = line.split_whitespace();
+    if let (Some(kind), Some(path)) = (words.next(), words.next())
+        && kind.starts_with('w')
+        && path.starts_with('/')
+    {
+        return place_of(&format!("w {path} - - - - 0"));
+    }
+    let (key, _) = line.split_once('=')?;
+    Some(place::of_sysctl(key.trim().trim_start_matches('-')))
+}
+
 /// The place that loses its value when this one is set.
 fn twin_of(place: &str, catalogue: &Catalogue) -> Option<String> {
     catalogue.knobs().find_map(|knob| {
@@ -131,8 +148,16 @@ impl Contents {
             let rest = held().filter(|(holder, _)| *holder != entry.id).map(|(_, step)| step);
             [content(rest.clone()), content(rest.clone().chain(maybe())), content(rest.chain([step]))]
         });
-        let holds = all.clone().filter(|(_, step)| !step.is_undone()).map(|(_, step)| &step.folders);
-        let folders = holds.chain([&step.folders]).max_by_key(|folders| folders.len()).cloned();
+        // A folder that was made for another file goes with the last of them.
+        let there = entries.iter().flat_map(|entry| &entry.steps).filter(|other| !other.is_undone());
+        let is_above = |folder: &&String| {
+            step.place.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let folders = there.chain([step]).map(|other| {
+            let above = other.folders.iter().filter(is_above);
+            above.cloned().collect::<Vec<_>>()
+        });
+        let folders = folders.max_by_key(Vec::len);
         let texts = all.clone().flat_map(|(_, step)| [&step.outcome, &step.undone]);
         let written = texts.filter_map(|outcome| outcome.as_ref()?.read_back.clone());
         Self {
@@ -173,6 +198,17 @@ impl Contents {
         // Files of others may give a pool more by now than when its line was written.
         let is_of_now = || of_pools(&self.with) == of_pools(&self.without);
         has_lines && (step.pools.is_empty() || (is_of_now() && is_as_known()))
+    }
+
+    /// Whether each line of the file that a step writes stands for itself.
+    pub fn is_by_lines(step: &EntryStep) -> bool {
+        BY_LINES.contains(&step.knob.as_str())
+    }
+
+    /// Whether a file that shows this is as it was written, by this planish or, of one entry alone, by an older one.
+    pub fn is_as_written(&self, step: &EntryStep, now: Option<&str>) -> bool {
+        let left = step.outcome.as_ref().and_then(|outcome| outcome.read_back.as_deref());
+        now == self.with.as_deref() || (self.holders.is_empty() && now.is_some() && now == left)
     }
 
     /// Whether a file that shows this has the lines of the entry: what it comes to when its outcome was lost.
@@ -263,7 +299,7 @@ impl Contents {
     /// A file that others wrote into, with what it is without the lines of the entry. Lines of a unit mean nothing
     /// one by one: such a file is theirs as a whole.
     fn edited(&self, step: &EntryStep, sink: &dyn Sink) -> Option<(String, Merged)> {
-        if !BY_LINES.contains(&step.knob.as_str()) {
+        if !Self::is_by_lines(step) {
             return None;
         }
         if sink.link(&step.place).ok()?.is_some() {
@@ -274,7 +310,9 @@ impl Contents {
             return None;
         }
         let is_same = |own: &str, line: &str| {
-            key(own) == key(line) || (place_of(own).is_some() && place_of(own) == place_of(line))
+            let is_place =
+                |own: String| place_in_any_form(line).is_some_and(|theirs| place::matches(&theirs, &own));
+            key(own) == key(line) || place_of(own).is_some_and(is_place)
         };
         let merged = merge(&now, self.with_lines(), self.without.as_deref(), &is_same)?;
         Some((now, merged))

@@ -4,7 +4,6 @@
 //! started: what systemd reads at the next boot is written, and the command to type for now is told. The timer is
 //! pulled in by a drop-in of `timers.target` and not by a link, since files are what the journal keeps originals of.
 
-use std::fmt;
 use std::time::Duration;
 
 use planish_act::Sink;
@@ -26,7 +25,7 @@ const TIMER: &str = "/etc/systemd/system/planish-check.timer";
 const PULLED_IN: &str = "/etc/systemd/system/timers.target.d/90-planish.conf";
 
 /// What the entry is called in the log.
-const NAME: &str = "install-check";
+pub(crate) const NAME: &str = "install-check";
 
 /// What is to be installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,57 +210,6 @@ pub(crate) fn install(
     }
     let hints = journal.torn_note().into_iter().collect();
     Ok(Installed { entry: Some(entry), outcomes: written.outcomes, exit: Exit::Done, hints })
-}
-
-/// A file that an installation wrote, and that somebody changed or took away since: what it was to do may not be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangedUnit {
-    /// The entry.
-    pub entry: EntryId,
-    /// The file.
-    pub path: String,
-    /// Whether it is there.
-    pub is_there: bool,
-    /// Where the link leads that is there in its place.
-    pub link: Option<String>,
-}
-
-impl fmt::Display for ChangedUnit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { entry, path, is_there, link } = self;
-        let how = match link {
-            Some(target) => format!("was replaced by a link to {target}"),
-            None if *is_there => "was changed".to_owned(),
-            None => "was taken away".to_owned(),
-        };
-        write!(
-            f,
-            "{path} {how} since entry {entry} installed it: planish undo {entry} --force, then install it again"
-        )
-    }
-}
-
-/// The files of open installations that are no longer as they were written.
-pub(crate) fn changed(session: &Session, entries: &[Entry]) -> Vec<ChangedUnit> {
-    let is_installed = |entry: &&Entry| [NAME, warm::NAME].contains(&entry.profile.as_str());
-    let open = entries.iter().filter(|entry| entry.is_open()).filter(is_installed);
-    let steps = open.flat_map(|entry| entry.steps.iter().map(move |step| (entry.id, step)));
-    let installed = steps.filter(|(_, step)| step.is_in_file() && !step.is_undone());
-    let changed = installed.filter_map(|(entry, step)| {
-        let link = session.host().read_link(&step.place);
-        let now = match session.host().read(&step.place) {
-            // What a link leads to is no file of ours, also one with its text.
-            _ if link.is_some() => None,
-            Ok(text) => Some(text),
-            Err(error) if error.is_absent() => None,
-            // What may not be read may be as it was.
-            Err(_) => return None,
-        };
-        let is_there = now.is_some() || link.is_some();
-        let path = step.place.clone();
-        (now != contents::alone(step)).then_some(ChangedUnit { entry, path, is_there, link })
-    });
-    changed.collect()
 }
 
 /// What systemd has to be told after its files were taken out, where it may have read them.

@@ -48,7 +48,7 @@ fn an_installation_that_was_changed_is_never_green() {
     let checked = || {
         let checked = check(&tree.session(), None).expect("checked");
         let paths: Vec<(String, bool)> =
-            checked.changed_units.into_iter().map(|unit| (unit.path, unit.is_there)).collect();
+            checked.changed_files.into_iter().map(|unit| (unit.path, unit.is_there)).collect();
         (checked.exit, paths)
     };
     assert_eq!(checked(), (Exit::Done, Vec::new()));

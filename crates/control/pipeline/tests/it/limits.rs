@@ -89,6 +89,39 @@ fn a_drop_in_that_is_not_as_it_was_written_is_a_finding() {
     }
 }
 
+/// Whatever somebody did to it, and whether or not the value is the same by the words: undo takes it for theirs.
+#[test]
+fn a_drop_in_that_differs_by_one_byte_is_named() {
+    for change in [
+        &|text: &str| format!("{text}LimitNOFILE=\n"),
+        &|text| format!("{text}# ours\n"),
+        &|text| text.replace("[Service]", "[service]"),
+        &|text| text.replace("[Service]\n", ""),
+        &|text| text.replace("[Service]", "[Unit]"),
+        &|text| text.replace(" = ", "="),
+        &|text| format!("{text}[Unit]\nConditionPathExists=/x\n"),
+    ] as [&dyn Fn(&str) -> String; 7]
+    {
+        let tree = tree("1024:524288");
+        let start = tree.snapshot();
+        applied(&tree.session());
+        let text = change(&tree.get(NOFILE));
+        tree.put(NOFILE, &text);
+        let checked = check(&tree.session(), None).expect("checked");
+        let told: Vec<String> = checked.changed_files.iter().map(ToString::to_string).collect();
+        let wanted = format!(
+            "{NOFILE} was changed since entry 1 wrote it: planish undo 1 --force, then apply it again"
+        );
+        assert_eq!((checked.exit, told), (Exit::Findings, vec![wanted]), "{text}");
+        assert_eq!(
+            undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone").exit,
+            Exit::Findings
+        );
+        assert_eq!(undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{text}");
+    }
+}
+
 /// From one profile to another that wants the same of a unit: its file stays, and goes with the second. One that wants
 /// fewer than the first had given does not count on the file of that.
 #[test]

@@ -230,7 +230,7 @@ fn an_installation_that_is_masked_is_never_green() {
         timer(&tree.session()).expect("installed");
         put_link(&tree, timer_file, target);
         let checked = check(&tree.session(), None).expect("checked");
-        let told: Vec<String> = checked.changed_units.iter().map(ToString::to_string).collect();
+        let told: Vec<String> = checked.changed_files.iter().map(ToString::to_string).collect();
         assert_eq!((checked.exit, told.len()), (Exit::Findings, 1));
         assert!(told[0].contains(&format!("replaced by a link to {target}")), "{told:?}");
         let error = timer(&tree.session()).expect_err("a link");

@@ -121,6 +121,35 @@ fn own_two() -> Source {
     )
 }
 
+/// What somebody wrote otherwise sets the place at the next boot all the same: an undo that leaves it is not done.
+#[test]
+fn an_undo_that_leaves_a_line_of_ours_in_another_spelling_says_so() {
+    let source = own_two();
+    let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
+    let (sysctl, tmpfiles) = ("/etc/sysctl.d/90-planish.conf", "/etc/tmpfiles.d/90-planish.conf");
+    for (file, own, other) in [
+        (sysctl, "vm.swappiness = 1", "vm.swappiness=1"),
+        (sysctl, "vm.swappiness = 1", "-vm.swappiness = 1"),
+        (sysctl, "vm.swappiness = 1", "vm/swappiness = 1"),
+        (sysctl, "vm.swappiness = 1", "vm.swapp* = 1"),
+        (sysctl, "vm.swappiness = 1", "  vm.swappiness  =  1"),
+        (tmpfiles, "w /", "w  /"),
+        (tmpfiles, "w /", "w+ /"),
+        (tmpfiles, " - - - - ", "  - - -  - "),
+    ] {
+        let tree = Tree::new();
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
+        let text = tree.get(file).replace(own, other);
+        assert_ne!(text, tree.get(file), "{file} has no `{own}`");
+        tree.put(file, &text);
+        let undone = undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(undone.exit, Exit::Findings, "{other}: {:?}", undone.hints);
+        assert!(tree.get(file).contains(other), "{other}");
+        let forced = undo(&tree.session(), Target::Entry(EntryId(1)), true).expect("undone");
+        assert_eq!(forced.exit, Exit::Done, "{other}: {:?}", forced.hints);
+    }
+}
+
 #[test]
 fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
     type Way<'a> = (&'static str, &'a dyn Fn(&Tree));

@@ -84,7 +84,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             carried_over,
             pools,
             unfinished,
-            changed_units,
+            changed_files,
             lost_runs,
             interrupted,
             unconfirmed,
@@ -111,7 +111,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             Some(monitor::warning(&on_trial(waiting, context)))
         };
         let left = unfinished.first().map(monitor::unfinished);
-        let changed = || changed_units.first().map(|unit| monitor::warning(&unit.to_string()));
+        let changed = || changed_files.first().map(|unit| monitor::warning(&unit.to_string()));
         let lost = || lost_runs.first().map(|lost| monitor::warning(&lost.to_string()));
         let strange = || Some(monitor::warning(&of_no_entry(&strange_files).filter(|_| !hidden)?));
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
@@ -303,7 +303,7 @@ fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer
     for cut in checked.interrupted.iter().filter(|cut| !is_waited_for(cut.entry)) {
         answer = answer.note(format!("{cut}: {}", context.root_line(&cut.cure())));
     }
-    for unit in &checked.changed_units {
+    for unit in &checked.changed_files {
         answer = answer.note(unit.to_string());
     }
     for lost in &checked.lost_runs {
