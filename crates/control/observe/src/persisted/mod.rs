@@ -168,14 +168,16 @@ pub(crate) fn read(
     ToCome { persisted, undecided, taken_back, by_boot_line }
 }
 
-/// Makes numbers of lines for /proc/sys what the kernel makes of them, whichever program writes them. Arguments of the
-/// kernel have words of their own.
+/// Makes numbers of lines for /proc/sys what the kernel makes of them, whichever program writes them, and those of its
+/// own arguments (`sysctl.vm.swappiness=010`). Other arguments than numbers are words that it knows by themselves.
 fn as_read(found: &mut Persisted, knob: Option<&Knob>, place: &str) {
     let Some(knob) = knob.filter(|_| place.starts_with("/proc/sys/")) else { return };
     let lost = found.overridden.iter_mut().map(|lost| (&lost.source, &mut lost.value));
-    for (_, value) in
-        lost.chain([(&found.source, &mut found.value)]).filter(|(by, _)| Reader::of(by).is_some())
-    {
+    for (by, value) in lost.chain([(&found.source, &mut found.value)]) {
+        let is_number = value.starts_with(|first: char| first.is_ascii_digit());
+        if !is_number && Reader::of(by).is_none() {
+            continue;
+        }
         if let Some(read) = sysctl::as_read(&knob.r#type, value) {
             *value = read;
         }
@@ -577,6 +579,23 @@ mod tests {
         let found = winner(&settings, "/sys/block/vda/queue/scheduler").expect("set once");
         assert_eq!(found.value, "none");
         assert_eq!(winner(&settings, "/sys/block/vda/queue/nomerges"), None);
+    }
+
+    #[test]
+    fn numbers_of_arguments_are_what_the_kernel_reads_and_words_stay() {
+        let catalogue = Catalogue::embedded().expect("sound");
+        let read = |id: &str, value: &str| {
+            let knob = catalogue.knobs().find(|knob| knob.id.as_str() == id).expect("a row");
+            let source = "/etc/default/grub:3".to_owned();
+            let mut found =
+                Persisted { value: value.to_owned(), source, at_boot: None, overridden: Vec::new() };
+            as_read(&mut found, Some(knob), &knob.path);
+            found.value
+        };
+        assert_eq!(read("vm.swappiness", "010"), "8");
+        assert_eq!(read("vm.swappiness", "0xa"), "10");
+        assert_eq!(read("vm.swappiness", "8"), "8");
+        assert_eq!(read("vm.swappiness", "on"), "on");
     }
 
     #[test]
