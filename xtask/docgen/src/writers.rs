@@ -69,7 +69,9 @@ folder of /etc/systemd/system, and what such a unit, or a drop-in of any, pulls 
 specifier names, that links below /usr or a generator alone pull in, or that a script starts, nothing is told; one that
 is pulled in by a unit that itself is never started is told all the same. A mask in /etc or below /usr takes a unit away
 (a link to /dev/null or an empty file), one in /run does not, as it goes with this boot, nor does `systemd.mask=` of the
-command line.
+command line. Drop-ins of its template, of what its name begins with and of its kind (`service.d`) count with those of a
+unit. That a drop-in has systemd-sysctl.service or systemd-tmpfiles-setup.service start something else, or never, is not
+seen.
 
 Where a text tells which places of a setting it sets (`/sys/block/sda/queue/scheduler`, `ethtool -G eno1`, `devices=sda`
 of tuned), it is a writer of those and of no other; a pattern is one of what it fits. Where that cannot be told it

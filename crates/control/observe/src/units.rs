@@ -252,7 +252,7 @@ pub(crate) fn template(unit: &str) -> Option<String> {
 
 /// Folders of drop-ins that `systemctl set-property` writes, and that units have which were made without a file, before
 /// all others (`systemd.unit(5)`).
-const SET_PROPERTY: [&str; 3] =
+pub(crate) const SET_PROPERTY: [&str; 3] =
     ["/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient"];
 
 /// The files of a unit in the order in which they are read: its own, and its drop-ins.
@@ -270,7 +270,7 @@ fn own_file(host: &Host, unit: &str) -> Option<String> {
 }
 
 /// The folders in which drop-ins of a unit of some names lie, the first one first.
-fn drop_in_folders(names: &[String]) -> Vec<String> {
+pub(crate) fn drop_in_folders(names: &[String]) -> Vec<String> {
     let folders = || SET_PROPERTY.iter().chain(&FOLDERS);
     let mut all = Vec::new();
     for name in names {

@@ -1,11 +1,13 @@
 //! Units of systemd, as their files tell: whether one is enabled, and where its program takes arguments from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use planish_formats::unit::DECIDING;
 use planish_host::Host;
 use planish_model::WriterArguments;
+
+use crate::units::{SET_PROPERTY, drop_in_folders};
 
 /// Folders of units, the first one wins (`systemd.unit(5)`).
 pub(crate) const FOLDERS: [&str; 5] = [
@@ -21,6 +23,8 @@ pub(super) struct Units<'a> {
     host: &'a Host,
     /// Folders in which an enabled unit has a link.
     wants: Vec<String>,
+    /// Folders of drop-ins that there are.
+    drop_ins: BTreeSet<String>,
     /// Units that a drop-in of another one pulls in, each with that drop-in.
     pulled: BTreeMap<String, String>,
 }
@@ -33,7 +37,14 @@ impl<'a> Units<'a> {
         let pulls =
             |name: &String| [".wants", ".requires", ".upholds"].iter().any(|kind| name.ends_with(kind));
         let wants = names.into_iter().filter(pulls).map(|name| format!("{folder}/{name}")).collect();
-        Self { host, wants, pulled: if is_systemd { pulled(host) } else { BTreeMap::new() } }
+        let folders = SET_PROPERTY.iter().chain(&FOLDERS).filter(|_| is_systemd);
+        let drop_ins = folders.flat_map(|folder| {
+            let names = host.list(folder).into_iter().filter(|name| name.ends_with(".d"));
+            names.map(move |name| format!("{folder}/{name}"))
+        });
+        let drop_ins: BTreeSet<String> = drop_ins.collect();
+        let pulled = pulled(host, &drop_ins);
+        Self { host, wants, drop_ins, pulled }
     }
 
     /// The link by which a unit is enabled, unless it is masked.
@@ -103,7 +114,8 @@ impl<'a> Units<'a> {
     }
 
     /// The file of a unit and its drop-ins, in the order in which they count: of several folders the first has the file
-    /// and each drop-in, and drop-ins go by their names. An instance has those of its template, too.
+    /// and each drop-in, and drop-ins go by their names. An instance has those of its template, too, and each unit those
+    /// of what its name begins with, and of its kind.
     fn files(&self, unit: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
         let template = unit.split_once('@').map(|(name, _)| format!("{name}@.service"));
         let names: Vec<&str> = [Some(unit), template.as_deref()].into_iter().flatten().collect();
@@ -114,7 +126,8 @@ impl<'a> Units<'a> {
         });
         let Some(found) = found else { return Vec::new() };
         let mut drop_ins: BTreeMap<String, String> = BTreeMap::new();
-        for folder in names.iter().flat_map(|name| FOLDERS.map(|folder| format!("{folder}/{name}.d"))) {
+        let folders = drop_in_folders(&[unit.to_owned()]).into_iter();
+        for folder in folders.filter(|folder| self.drop_ins.contains(folder)) {
             for name in self.host.list(&folder).into_iter().filter(|name| name.ends_with(".conf")) {
                 let path = format!("{folder}/{name}");
                 drop_ins.entry(name).or_insert(path);
@@ -154,18 +167,15 @@ fn is_null(target: &str) -> bool {
 
 /// Units that drop-ins pull in, each with the drop-in. Whether the unit that has it is started itself is not asked:
 /// better one too many told. No recording is to keep the texts for it.
-fn pulled(host: &Host) -> BTreeMap<String, String> {
+fn pulled(host: &Host, drop_ins: &BTreeSet<String>) -> BTreeMap<String, String> {
     let mut pulled = BTreeMap::new();
-    for folder in FOLDERS.iter().take(3) {
-        for owner in host.list(folder).into_iter().filter(|name| name.ends_with(".d")) {
-            let names = host.list(&format!("{folder}/{owner}")).into_iter();
-            for path in
-                names.filter(|name| name.ends_with(".conf")).map(|name| format!("{folder}/{owner}/{name}"))
-            {
-                let text = super::unremembered(host, &path).unwrap_or_default();
-                for unit in pulled_by(owner.trim_end_matches(".d"), &text) {
-                    pulled.entry(unit).or_insert_with(|| path.clone());
-                }
+    for folder in drop_ins.iter().filter(|folder| FOLDERS[..3].iter().any(|of| folder.starts_with(of))) {
+        let owner = folder.rsplit('/').next().and_then(|name| name.strip_suffix(".d")).unwrap_or_default();
+        for name in host.list(folder).into_iter().filter(|name| name.ends_with(".conf")) {
+            let path = format!("{folder}/{name}");
+            let text = super::unremembered(host, &path).unwrap_or_default();
+            for unit in pulled_by(owner, &text) {
+                pulled.entry(unit).or_insert_with(|| path.clone());
             }
         }
     }
@@ -220,7 +230,8 @@ fn started<'t>(words: impl Iterator<Item = &'t str>) -> Vec<String> {
 }
 
 /// What has `systemctl` start a unit.
-const VERBS: [&str; 5] = ["start", "restart", "reload-or-restart", "isolate", "enable"];
+const VERBS: [&str; 7] =
+    ["start", "restart", "try-restart", "reload-or-restart", "try-reload-or-restart", "isolate", "enable"];
 
 /// Kinds of units that a name may end in; without one it is a service.
 const KINDS: [&str; 11] = [

@@ -69,6 +69,17 @@ fn an_enabled_unit_is_read_wherever_its_files_lie_and_no_text_of_it_is_remembere
         "[Service]\nExecStop=/sbin/sysctl -w vm.page-cluster=1\n",
     );
     assert_eq!(knobs(&seen_in(root)[0]), ["vm.dirty_ratio", "vm.stat_interval"]);
+    // Drop-ins for all services, and for those whose names begin so.
+    let of_all = "[Service]\nExecStartPost=/sbin/sysctl -w vm.page-cluster=1\n";
+    for (folder, name) in [("service.d", "own.service"), ("my-.service.d", "my-own.service")] {
+        let file = format!("etc/systemd/system/{folder}/x.conf");
+        write(root, &format!("/{file}"), of_all);
+        write(root, &format!("/usr/lib/systemd/system/{name}"), "[Service]\nExecStart=/bin/own\n");
+        write(root, &format!("/etc/systemd/system/multi-user.target.wants/{name}"), "");
+        let seen = seen_in(root);
+        assert!(knobs(&seen[0]).contains(&"vm.page-cluster"), "{folder}: {:?}", knobs(&seen[0]));
+        std::fs::remove_file(root.join(file)).expect("ours");
+    }
     symlink("/dev/null", root.join("etc/systemd/system/own.service")).expect("ours");
     assert_eq!(knobs(&seen_in(root)[0]), ["vm.dirty_ratio"]);
 }
