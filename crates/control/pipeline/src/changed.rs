@@ -1,6 +1,7 @@
-//! Files that are planish's as a whole, and that are no longer as an open entry wrote them: units, and drop-ins of units
-//! of others. One line more or less makes another unit of them, so that they are compared by the byte. Files in which
-//! each line stands for itself, those of sysctl.d and their like, are compared line by line, with the places they set.
+//! Files that are planish's as a whole, and that are no longer as an open entry wrote them: units, and drop-ins of
+//! units of others. One line more or less makes another unit of them, so that they are compared by the byte. Files in
+//! which each line stands for itself, those of sysctl.d and their like, are compared line by line, with the places that
+//! they set.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -17,7 +17,8 @@ const MPOL_F_ADDR: usize = 2;
 /// Bits of a mask, and the one that the kernel takes away (get_nodes in mm/mempolicy.c).
 pub const MASK_BITS: usize = NODES_MAX + 1;
 
-/// Of so many bytes the launcher is told before they are filled, so that it waits with its look: some tenths of a second.
+/// Of so many bytes the launcher is told before they are filled, so that it waits with its look: some tenths of a
+/// second.
 const LONG: usize = 64 << 20;
 
 /// What was mapped.

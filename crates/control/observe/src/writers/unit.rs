@@ -114,8 +114,8 @@ impl<'a> Units<'a> {
     }
 
     /// The file of a unit and its drop-ins, in the order in which they count: of several folders the first has the file
-    /// and each drop-in, and drop-ins go by their names. An instance has those of its template, too, and each unit those
-    /// of what its name begins with, and of its kind.
+    /// and each drop-in, and drop-ins go by their names. An instance has those of its template, too, and each unit
+    /// those of what its name begins with, and of its kind.
     fn files(&self, unit: &str, read: &dyn Fn(&str) -> Option<String>) -> Vec<(String, String)> {
         let template = unit.split_once('@').map(|(name, _)| format!("{name}@.service"));
         let names: Vec<&str> = [Some(unit), template.as_deref()].into_iter().flatten().collect();
