@@ -66,6 +66,7 @@ mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
 pub use boot::lost::LostRun;
+pub use boot::ungiven;
 pub use check::{Checked, Stranger, check, check_without};
 pub use confirm::{Confirmed, confirm};
 pub use deed::{deed_access, do_once};
@@ -93,7 +94,7 @@ pub use transition::Unfinished;
 pub use unborne::{Unborne, is_undo_refused};
 pub use unconfirmed::{Unconfirmed, all as unconfirmed};
 pub use undo::{Target, Undone, undo};
-pub use warm::{InstallWarm, install_warm, warm_units};
+pub use warm::{InstallWarm, has_unit, install_warm, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};
