@@ -351,7 +351,8 @@ fn strange_file(file: &str, whose: Stranger, is_there: &dyn Fn(&str) -> bool) ->
              take it out and keep what they wrote: mv {file} {file}.mine"
         ),
         Stranger::Elsewhere => format!(
-            "{file} is of planish and {OF_NO_ENTRY}; `log` and `undo` with that --state tell of it and take it back"
+            "{file} is of planish and {OF_NO_ENTRY}; `log` and `undo` with that --state tell of it and take it back; \
+             where there is none, to take it out: mv {file} {file}.mine"
         ),
     }
 }

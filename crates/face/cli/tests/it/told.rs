@@ -260,6 +260,23 @@ fn a_host_that_gives_no_boot_parameters_is_told_so_without_files_too() {
     }
 }
 
+/// The originals are lost, and nobody may take the host for clean.
+#[test]
+fn what_stays_of_an_entry_whose_beginning_is_lost_is_told_by_its_places() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    let journal = sandbox.path().join("state/var/journal.jsonl");
+    let text = std::fs::read_to_string(&journal).expect("a journal");
+    std::fs::write(&journal, text.replacen("\"kind\":\"intent\"", "\"kind\":\"intenT\"", 1)).expect("ours");
+    let undone = on(sandbox.path(), &["undo", "--all", "--force"]);
+    let told = messages(&undone);
+    assert_eq!((undone.exit, message(&undone, "note").as_str()), (1, "nothing was taken back"), "{told}");
+    for place in ["/proc/sys/vm/stat_interval (10)", "/proc/sys/vm/swappiness (5)"] {
+        assert!(told.contains(place), "{told}");
+    }
+    assert_eq!(told.matches("never begun").count(), 1, "{told}");
+}
+
 /// What a rehearsal takes, the machine must take as well.
 #[test]
 fn a_program_or_a_service_that_a_host_has_not_is_not_warmed() {
