@@ -260,6 +260,23 @@ fn a_host_that_gives_no_boot_parameters_is_told_so_without_files_too() {
     }
 }
 
+#[test]
+fn what_sets_nothing_becomes_no_profile_and_an_export_goes_below_a_folder() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("x.conf"), "kernel.no_such_name = 1\n").expect("ours");
+    let imported = on(sandbox.path(), &["import", "x.conf", "-o", "x.toml"]);
+    assert_eq!(
+        (imported.exit, message(&imported, "next")),
+        (1, format!("{HERE} knobs")),
+        "{}",
+        imported.stdout
+    );
+    assert!(messages(&imported).contains("x.toml is not written") && !sandbox.path().join("x.toml").exists());
+    let exported = on(sandbox.path(), &["export", "script", "two", "-o", "x.conf"]);
+    let told = "x.conf is a file, and the files of an export go below a folder";
+    assert_eq!((exported.exit, message(&exported, "error").as_str()), (2, told));
+}
+
 /// The originals are lost, and nobody may take the host for clean.
 #[test]
 fn what_stays_of_an_entry_whose_beginning_is_lost_is_told_by_its_places() {
