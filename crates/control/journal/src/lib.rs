@@ -36,6 +36,7 @@ mod journal;
 mod ledger;
 mod line;
 mod lock;
+mod orphans;
 mod records;
 mod salvage;
 mod storage;

@@ -4,11 +4,12 @@
 //! guessed. For a value that is no harm, since undo compares three texts: a lost outcome looks like a kill after the
 //! write, a lost `undone` like a value that is back already. The size of a pool tells nothing of the kind, so that a
 //! pool of an open entry is left alone and told. A lost intent takes its originals along: that is told, too, and what
-//! the entry set looks like someone else's.
+//! the entry set looks like someone else's. What its other lines tell of it is told ([`Orphans`]).
 
 use planish_model::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo};
 
 use crate::line::{Fault, Line, decode};
+use crate::orphans::Orphans;
 use crate::{Event, Ledger};
 
 /// What was read of a damaged journal.
@@ -26,7 +27,7 @@ pub(crate) struct Salvage {
 /// does not understand it must not leave out. A known entry stands in for one of which no intent was read.
 pub(crate) fn salvage(bytes: &[u8], known: &[Entry]) -> Result<Salvage, (usize, String)> {
     let (mut ledger, mut lost, mut named) = (Ledger::default(), Vec::new(), 0);
-    let (mut due, mut unread, mut archived) = (1, 0, 0);
+    let (mut due, mut unread, mut archived, mut orphans) = (1, 0, 0, Orphans::default());
     for (index, text) in bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, text)| !text.is_empty()) {
         let number = index + 1;
         let mut lose = |why: &str| lost.push(format!("line {number}: {why}"));
@@ -61,7 +62,10 @@ pub(crate) fn salvage(bytes: &[u8], known: &[Entry]) -> Result<Salvage, (usize, 
                 }
             });
         }
-        if let Err(why) = ledger.take(line) {
+        let is_begun = known.iter().any(|entry| entry.id == id) || ledger.entry(id).is_some();
+        if (is_begun || !orphans.take(number, &line.event))
+            && let Err(why) = ledger.take(line)
+        {
             lose(&why);
         }
         (due, unread) = (seq + 1, 0);
@@ -72,6 +76,7 @@ pub(crate) fn salvage(bytes: &[u8], known: &[Entry]) -> Result<Salvage, (usize, 
         ledger.entries.push(entry);
         ledger.entries.sort_by_key(|entry| entry.id);
     }
+    lost.extend(orphans.told());
     let last = EntryId(named.max(ledger.next_id().0 - 1) + lost.len() as u64);
     ledger.entries.iter_mut().filter(|entry| entry.is_open()).for_each(leave_pools);
     Ok(Salvage { entries: ledger.entries, last, lost })

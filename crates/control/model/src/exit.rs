@@ -21,6 +21,8 @@ pub enum Exit {
     FailedNotRestored = 5,
     /// A trial cannot tell: noise can explain what was seen.
     Inconclusive = 6,
+    /// Done, and stdout took nothing of the answer. A command that writes has written all the same.
+    Unprinted = 7,
     /// A broken invariant of planish itself.
     Bug = 70,
 }
@@ -47,6 +49,7 @@ mod tests {
             (Exit::FailedRestored, 4),
             (Exit::FailedNotRestored, 5),
             (Exit::Inconclusive, 6),
+            (Exit::Unprinted, 7),
             (Exit::Bug, 70),
         ];
         for (exit, code) in all {

@@ -64,4 +64,4 @@ pub use persisted::given::GivenPools;
 pub use service::{ServiceName, service};
 pub use units::{cpus_by_others, later, services, unit_settings};
 pub use versions::{installed, look_at_programs, program, running};
-pub use writers::is_systemd;
+pub use writers::{has_unit, is_systemd};

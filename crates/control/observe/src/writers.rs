@@ -80,7 +80,8 @@ pub(crate) fn read(host: &Host, catalogue: &Catalogue, default_page: Option<u64>
 }
 
 /// Whether a host has a unit: a file of systemd's folders, or the template that it is an instance of.
-pub(crate) fn has_unit(host: &Host, unit: &str) -> bool {
+#[must_use]
+pub fn has_unit(host: &Host, unit: &str) -> bool {
     let template = unit.split_once('@').map(|(name, _)| format!("{name}@.service"));
     let names = [Some(unit.to_owned()), template].into_iter().flatten();
     names

@@ -8,7 +8,7 @@ use planish_act::boot::{format_of, is_in};
 use planish_boot::{fields, order};
 use planish_host::Host;
 use planish_model::{
-    BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryId, EntryStep, Knob,
+    Astray, BootFile, BootFiles, BootFormat, BootLoader, CarriedOver, Class, Entry, EntryId, EntryStep, Knob,
     Observation, Original, Persisted, Undo, Unpersisted, ValueType,
 };
 
@@ -136,6 +136,21 @@ impl Wishes {
                 Err(PipelineError::BootLoader { arguments, reason, cure })
             }
         }
+    }
+}
+
+/// Why nothing of this host gives arguments to the next boot, and what does; `None` where its boot loader may.
+#[must_use]
+pub fn ungiven(session: &Session) -> Option<String> {
+    let told = |reason: String, cure: String| Some(format!("apply --persist is refused: {reason}; {cure}"));
+    match session.boot_loader() {
+        BootLoader::Known(files) => {
+            files.unproven.or(files.astray).and_then(|Astray { reason, cure }| told(reason, cure))
+        }
+        BootLoader::Outside { reason } => {
+            Some(format!("apply --persist keeps none: {reason}; give them to whatever starts this kernel"))
+        }
+        BootLoader::Unknown { reason, cure } => told(reason, cure),
     }
 }
 

@@ -67,6 +67,7 @@ mod watch;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
 pub use boot::lost::LostRun;
+pub use boot::ungiven;
 pub use changed::ChangedFile;
 pub use check::{Checked, Stranger, check, check_without};
 pub use confirm::{Confirmed, confirm};
@@ -95,7 +96,7 @@ pub use transition::Unfinished;
 pub use unborne::{Unborne, is_undo_refused};
 pub use unconfirmed::{Unconfirmed, all as unconfirmed};
 pub use undo::{Target, Undone, undo};
-pub use warm::{InstallWarm, install_warm, warm_units};
+pub use warm::{InstallWarm, has_unit, install_warm, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};

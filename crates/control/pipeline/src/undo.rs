@@ -706,13 +706,29 @@ fn pages_left(id: EntryId, outcome: &Outcome) -> Vec<String> {
     used.into_iter().chain(claimed).collect()
 }
 
+/// What takes a file back that an undo left to others, and what that costs: the last line of talk proposes force for
+/// values alone.
+fn by_force(entry: &Entry, place: &str) -> String {
+    let (id, is_here) = (entry.id, |step: &&EntryStep| step.place == place && step.undo.is_file());
+    let forced = entry.steps.iter().find(is_here).map(|_| {
+        format!(
+            "; to have it as it was before entry {id}, and lose all that others wrote into it since: \
+             planish undo {id} --force"
+        )
+    });
+    forced.unwrap_or_default()
+}
+
 pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<String> {
     let id = entry.id;
     let mut hints = Vec::new();
     for outcome in outcomes {
         let detail = outcome.detail.as_deref().unwrap_or("no reason is known");
         match outcome.outcome {
-            OutcomeKind::Theirs => hints.push(format!("{}: {detail}", outcome.place)),
+            OutcomeKind::Theirs => {
+                let forced = if force { String::new() } else { by_force(entry, &outcome.place) };
+                hints.push(format!("{}: {detail}{forced}", outcome.place));
+            }
             OutcomeKind::Vanished if lost_place(entry, outcome) => {
                 hints.push(not_there(entry, outcome, force));
             }

@@ -95,6 +95,14 @@ pub fn install_warm(session: &Session, wanted: &InstallWarm) -> Result<Installed
     install(session, Duration::ZERO, NAME, None, files(wanted)?)
 }
 
+/// Whether a host has a service of this name, or the template of it. Nothing speaks against one where process 1 is no
+/// systemd: an image may be made ready for another machine.
+#[must_use]
+pub fn has_unit(session: &Session, unit: &str) -> bool {
+    let host = session.host();
+    !planish_observe::is_systemd(host) || planish_observe::has_unit(host, unit)
+}
+
 /// A path as a part of a name of a unit: two paths never come to one name.
 fn escaped(path: &str) -> String {
     let one = |c: char| match c {

@@ -59,6 +59,7 @@ Exit codes:
   4   failed, the host was put back as it was
   5   failed, the host could NOT be put back: see `planish log`
   6   trial inconclusive: noise can explain what was seen
+  7   done, and stdout could not take the answer (a full disk): nobody has it
   70  a bug in planish";
 
 /// Options of every command; they may stand anywhere before `--`.

@@ -39,7 +39,7 @@ impl Output {
                 if !is_printed {
                     code = unprinted.or(code);
                 }
-                ended(command, is_printed, exit)
+                ended(is_printed, exit)
             }
         };
         code.unwrap_or(exit.code())
@@ -86,8 +86,7 @@ pub(crate) fn print_talk(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Commands that write the host. Their exit code tells what became of it, and nothing else: 2 would say that they were
-/// not even begun.
+/// Commands that write the host: what comes next goes by what they did, also where nobody could be shown that.
 const WRITERS: [&str; 9] = [
     "apply",
     "confirm",
@@ -100,13 +99,10 @@ const WRITERS: [&str; 9] = [
     "trial-stop",
 ];
 
-/// Prints what a command answers; where that cannot be, a command that only looks is at fault.
-fn print_answer(command: &str, text: &str, exit: Exit) -> Exit {
-    ended(command, printed(text), exit)
-}
-
-fn ended(command: &str, is_printed: bool, exit: Exit) -> Exit {
-    if !is_printed && !is_writer(command) && exit == Exit::Done { Exit::Usage } else { exit }
+/// How a command ends whose answer was printed or not. That nobody has it is no success, and says less than any other
+/// code does of what became of the host.
+fn ended(is_printed: bool, exit: Exit) -> Exit {
+    if !is_printed && exit == Exit::Done { Exit::Unprinted } else { exit }
 }
 
 fn is_writer(command: &str) -> bool {
@@ -115,7 +111,7 @@ fn is_writer(command: &str) -> bool {
 
 /// Prints text on stdout, and gives the exit code with that done.
 pub(crate) fn print(text: &str, exit: Exit) -> Exit {
-    if !printed(text) && exit == Exit::Done { Exit::Usage } else { exit }
+    ended(printed(text), exit)
 }
 
 /// Prints text on stdout, and tells whether it took it. A reader that has seen enough (`| head`) is no error; a full
@@ -135,7 +131,7 @@ fn envelope(command: &str, exit: Exit, result: Option<Value>, messages: Vec<Mess
     let envelope = Envelope::new(command, exit, result, messages);
     let mut json = serde_json::to_string_pretty(&envelope).expect("an envelope is plain data");
     json.push('\n');
-    print_answer(command, &json, exit)
+    print(&json, exit)
 }
 
 /// Characters in a line of stdout.

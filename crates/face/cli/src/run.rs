@@ -110,7 +110,7 @@ fn told(error: &clap::Error, typed: &[OsString]) -> String {
             command_for_errors().try_get_matches_from(program.chain(typed.iter().cloned())).err()
         }
     };
-    let Some(mut again) = again else { return error.render().ansi().to_string() };
+    let Some(mut again) = again else { return bounds_in_words(error.render().ansi().to_string()) };
     if lacks_profile(&again) {
         let tip = format!("{PROFILES} lists the profiles that there are");
         again.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -128,7 +128,20 @@ fn told(error: &clap::Error, typed: &[OsString]) -> String {
             again.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
         }
     }
-    again.render().ansi().to_string()
+    bounds_in_words(again.render().ansi().to_string())
+}
+
+/// The bounds of a number in words, which clap tells as Rust has them: `5 is not in 6..=1000`.
+fn bounds_in_words(text: String) -> String {
+    let Some((before, rest)) = text.split_once(" is not in ") else { return text };
+    let (range, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+    let Some((low, high)) = range.split_once("..") else { return text };
+    let told = match high.strip_prefix('=') {
+        Some(high) => format!("is no whole number from {low} to {high}"),
+        None if high.is_empty() => format!("is less than {low}"),
+        None => format!("is no whole number below {high}"),
+    };
+    format!("{before} {told}{after}")
 }
 
 /// What lists what a profile may be called.
@@ -163,7 +176,7 @@ fn result_of(name: &str) -> &str {
 
 /// What is wrong, in one line: the first line of clap's text, what it lists below it, and the nearest valid word.
 pub(crate) fn sentence(error: &clap::Error) -> String {
-    let text = error.render().to_string();
+    let text = bounds_in_words(error.render().to_string());
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
     let first = first.strip_prefix("error: ").unwrap_or(first);
@@ -331,6 +344,15 @@ mod tests {
     fn a_usage_error_is_told_in_one_line() {
         let error = parsed(&["version", "--jsn"].map(OsString::from)).expect_err("no such option");
         assert_eq!(sentence(&error), "unexpected argument '--jsn' found; did you mean `--json`?");
+    }
+
+    #[test]
+    fn bounds_of_a_number_are_told_in_words() {
+        let typed = ["move", "1", "--to", "0", "--rate", "0"].map(OsString::from);
+        let error = parsed(&typed).expect_err("out of bounds");
+        for text in [sentence(&error), told(&error, &typed)] {
+            assert!(text.contains("0 is no whole number from 1 to 1000000"), "{text}");
+        }
     }
 
     #[test]

@@ -215,7 +215,13 @@ impl<'a> Given<'a> {
             None => source.clone(),
         };
         let what = if isolated { "has to itself" } else { "is pinned to" };
-        let together = format!("place both by one profile, with a [[placement.service]] for {unit}, too");
+        // Systemd itself is no unit: a placement keeps it to housekeeping beside its services.
+        let named = match entry.filter(|_| is_manager).map(placed_of) {
+            Some(units) if !units.is_empty() => units.join(" and "),
+            _ if is_manager => "its service".to_owned(),
+            _ => unit.clone(),
+        };
+        let together = format!("place both by one profile, with a [[placement.service]] for {named}, too");
         let cure = match entry {
             // What the boot loader gives goes as a whole, and an entry of the same profile may have given it.
             Some(entry) => match self.gives_at_boot(entry) {
@@ -281,6 +287,12 @@ impl<'a> Given<'a> {
         }
         holders
     }
+}
+
+/// The services that an entry has placed.
+fn placed_of(entry: &Entry) -> Vec<String> {
+    let placed = |step: &EntryStep| step.knob.as_str() == PLACES && !step.is_undone();
+    entry.steps.iter().filter(|step| placed(step)).filter_map(placed_by).map(|own| own.unit).collect()
 }
 
 /// What a step of an entry pins, where its file is not there yet.

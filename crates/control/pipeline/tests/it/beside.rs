@@ -111,6 +111,20 @@ fn a_second_isolation_beside_one_of_others_would_take_its_cpus_from_the_slice() 
     all_named(&told, &["analytics.service would be isolated beside CPU 1,5", "--instead-of 1"]);
 }
 
+/// Systemd itself is no unit that a profile could place.
+#[test]
+fn cpus_that_an_entry_has_systemd_keep_to_are_refused_with_the_services_of_that_entry() {
+    let tree = Tree::copy_of("metal-2s");
+    let text = "name = \"pm\"\nsummary = \"x\"\n[placement]\nothers = \"housekeeping\"\n\
+                [[placement.service]]\nunit = \"realtime.service\"\nnode = 1\n";
+    let catalogue = planish_model::Catalogue::embedded().expect("sound");
+    let profile = catalogue.parse_profile("x.toml", text).expect("a sound profile");
+    applied(&tree, &Source::Inline(Box::new(profile)));
+    let told = refused(&tree, &analytics(ISOLATE));
+    all_named(&told, &["which systemd itself is pinned to (entry 1, pm", "for realtime.service, too"]);
+    assert!(!told.contains("for systemd itself"), "{told}");
+}
+
 #[test]
 fn cpus_that_others_have_keep_no_house() {
     for rest in [ISOLATE, "node = 0"] {

@@ -138,6 +138,10 @@ fn a_bad_byte_in_any_line_keeps_no_host_from_its_originals() {
         let left = differences(&start, &tree.snapshot());
         if is_intent {
             assert!(!left.is_empty(), "{when}: its originals are lost");
+            let told = |place: &&String| undone.hints.iter().any(|hint| hint.contains(&format!("{place} (")));
+            let lost = undone.hints.iter().find(|hint| hint.contains("no undo takes back what it has set: "));
+            assert!(lost.is_some() && left.iter().any(|place| told(&place)), "{when}: {:?}", undone.hints);
+            assert!(undone.hints.len() < 8, "{when}: one line for all of an entry: {:?}", undone.hints);
             continue;
         }
         assert!(left.iter().all(is_told), "{when}: {left:?}");

@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note("some steps take effect at the next boot");
     }
     if !args.persist && !report.plan.boot.is_empty() {
-        answer = answer.note(boot_parameters_wait(&report.plan));
+        answer = answer.note(boot_parameters_wait(&report.plan, &session));
     }
     if let Some(files) = unasked.map(|persist| persist.files.len()).filter(|files| *files > 0) {
         let files = units::count(files, "file");
@@ -343,10 +343,13 @@ pub(crate) fn told_of(applied: Applied, plan: Plan) -> ApplyReport {
     }
 }
 
-/// What only the boot loader can bring, and what has it do so.
-pub(crate) fn boot_parameters_wait(plan: &Plan) -> String {
+/// What only the boot loader can bring, and what has it do so, if anything here can.
+pub(crate) fn boot_parameters_wait(plan: &Plan, session: &Session) -> String {
     let count = units::count(plan.boot.len(), "boot parameter");
-    format!("{count} only at the next boot: apply --persist has the boot loader give them")
+    match pipeline::ungiven(session) {
+        None => format!("{count} only at the next boot: apply --persist has the boot loader give them"),
+        Some(why) => format!("{count} only at the next boot, and {why}"),
+    }
 }
 
 /// Why there was nothing to write.

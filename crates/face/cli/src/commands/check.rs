@@ -351,7 +351,8 @@ fn strange_file(file: &str, whose: Stranger, is_there: &dyn Fn(&str) -> bool) ->
              take it out and keep what they wrote: mv {file} {file}.mine"
         ),
         Stranger::Elsewhere => format!(
-            "{file} is of planish and {OF_NO_ENTRY}; `log` and `undo` with that --state tell of it and take it back"
+            "{file} is of planish and {OF_NO_ENTRY}; `log` and `undo` with that --state tell of it and take it back; \
+             where there is none, to take it out: mv {file} {file}.mine"
         ),
     }
 }
@@ -528,7 +529,13 @@ fn is_read_after_ours(knob: &KnobCheck) -> bool {
 /// Whether the line is one that planish wrote: an older entry has it there, and the journal holds it.
 pub(crate) fn is_brought_back(knob: &KnobCheck) -> bool {
     let is_ours = |found: &BootValue| Persisted::own_file(&found.source).is_some();
-    is_overwritten(knob) && knob.next_boot.as_ref().is_some_and(is_ours)
+    is_overwritten(knob) && knob.next_boot.as_ref().is_some_and(is_ours) && !is_of_older_menu(knob)
+}
+
+/// Whether the line is right, and the menu of the boot loader was made before it was written.
+fn is_of_older_menu(knob: &KnobCheck) -> bool {
+    let Some((line, boot)) = knob.persisted.as_ref().zip(knob.next_boot.as_ref()) else { return false };
+    line.source == boot.source && line.value != boot.value
 }
 
 /// Places that are named before the others are only counted.

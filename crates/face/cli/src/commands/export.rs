@@ -18,7 +18,7 @@ use crate::failure::Failure;
 /// Write a profile or a plan for another tool
 ///
 /// Conditions and computed values are settled by this host. What is written sets values and saves none: only
-/// `planish apply` can undo what it sets.
+/// `planish apply` can undo what it sets. Of a profile with nothing for a format there is no file, and exit code 1.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What to write
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 enum To {
     /// A shell script
     Script,
-    /// sysctl.d, tmpfiles.d and a unit
+    /// sysctl.d, tmpfiles.d, rules of udev, a unit and drop-ins of units
     Sysctl,
     /// A profile of tuned
     Tuned,
@@ -131,6 +131,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 
 /// Writes all files or none: half an export would mix two. Tells where they lie.
 fn save_all(report: &ExportReport, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if folder.exists() && !folder.is_dir() {
+        let told = format!("{} is a file, and the files of an export go below a folder", folder.display());
+        return Err(Failure::usage(told).hint("name a folder, one that is not there yet, too: --output DIR"));
+    }
     let places = report.files.iter().map(|file| {
         let path = place(folder, file);
         is_new(&path, &file.text).map(|is_new| (path, is_new))

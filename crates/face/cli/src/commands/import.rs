@@ -118,15 +118,20 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer
             .note(format!("{overridden} of {count} settings are overridden: the profile says by which"));
     }
-    if report.lines.len() == refused {
+    let has_none = report.lines.len() == refused;
+    if has_none {
         answer = answer.exit(Exit::Findings);
     }
-    if let Some(path) = &args.output {
+    // A profile without a setting would pass for one that is applied already.
+    if let Some(path) = args.output.as_ref().filter(|_| has_none) {
+        answer = answer.note(format!("{} is not written: nothing of it would be set", path.display()));
+    }
+    if let Some(path) = args.output.as_ref().filter(|_| !has_none) {
         write_new_file(path, &report.text)?;
         answer = answer.saved().note(format!("written: {}", path.display()));
         return Ok(answer.next(context.line(&format!("plan {}", quoted(&file_argument(path, "json"))))));
     }
-    if report.lines.len() == refused {
+    if has_none {
         return Ok(answer.next(context.line("knobs")));
     }
     let output = quoted(&format!("./{}.toml", report.profile));

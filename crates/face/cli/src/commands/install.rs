@@ -1,10 +1,11 @@
 //! `planish install`
 
 use std::env;
+use std::path::Path;
 
 use clap::Subcommand;
-use planish_hugify::Image;
-use planish_model::Exit;
+use planish_hugify::{HugifyError, Image};
+use planish_model::{Exit, quoted};
 use planish_pipeline::{self as pipeline, InstallCheck, InstallWarm, Installed, Session, Source, UnitFile};
 use planish_report::{InstallCheckReport, InstallFile, InstallWarmReport, Level, Message, units};
 
@@ -150,9 +151,10 @@ fn refuse_idle(session: &Session, wanted: &InstallCheck) -> Result<(), Failure> 
 
 fn warm(args: &Warm, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
+    refuse_unknown_unit(args.unit.as_deref(), &session)?;
     let wanted = InstallWarm {
         program: program(args.program.as_deref(), context)?,
-        binary: binary(&args.binary, context)?,
+        binary: binary(&args.binary, &session, context)?,
         unit: args.unit.clone(),
         every: args.every.clone(),
     };
@@ -168,21 +170,74 @@ fn warm(args: &Warm, context: &Context) -> Result<Answer, Failure> {
     Ok(told(context.answer(&report, session.catalogue()), &installed, &start, context))
 }
 
-/// The program that is warmed, as the host calls it once all links are followed: of this machine one whose file fits.
-fn binary(name: &str, context: &Context) -> Result<String, Failure> {
-    if context.globals.root.is_some() {
+/// The program that is warmed, as the host calls it once all links are followed: one whose file fits huge pages. Of a
+/// recorded host it is a file of the record.
+fn binary(name: &str, session: &Session, context: &Context) -> Result<String, Failure> {
+    let Some(root) = &context.globals.root else {
+        let path = std::fs::canonicalize(name)
+            .map_err(|source| Failure::usage(Unfound { path: name.to_owned(), source }))
+            .map_err(|failure| failure.hint("name a program of this machine, or a shared library"))?;
+        refuse_unfit(&path, &path.to_string_lossy(), "planish text huge")?;
+        return Ok(path.to_string_lossy().into_owned());
+    };
+    if !name.starts_with('/') {
+        // That is refused with the other words that no unit may have.
         return Ok(name.to_owned());
     }
-    let path = std::fs::canonicalize(name).map_err(Failure::usage)?;
-    let image = Image::parse(&read_file(&path)?).map_err(Failure::usage)?;
-    let path = path.to_string_lossy().into_owned();
-    if !image.is_ready(huge_bytes(None)?) {
-        let failed = Failure::refused(format!(
-            "{path} does not fit huge pages as it is, and reading it helps nothing"
-        ));
-        return Err(failed.hint(format!("planish text huge {path}")));
-    }
+    let host = session.host();
+    let path = host.canonical(name).filter(|path| host.exists(path));
+    let path = path.ok_or_else(|| {
+        let root = root.display();
+        Failure::refused(format!("{root} has no file {name}: nothing tells whether it fits huge pages")).hint(
+            format!(
+                "copy the program into it first: cp --parents {} {}",
+                quoted(name),
+                quoted(&root.to_string())
+            ),
+        )
+    })?;
+    let file = host.real_path(&path).map_err(Failure::usage)?;
+    refuse_unfit(&file, &path, "on that host: planish text huge")?;
     Ok(path)
+}
+
+/// Refuses a file whose text no huge page could hold as it is: reading it would help nothing.
+fn refuse_unfit(file: &Path, path: &str, cure: &str) -> Result<(), Failure> {
+    let image = Image::parse(&read_file(file)?).map_err(|source| {
+        Failure::usage(NoProgram { path: path.to_owned(), source })
+            .hint("name a program, or a shared library")
+    })?;
+    if image.is_ready(huge_bytes(None)?) {
+        return Ok(());
+    }
+    let told = format!("{path} does not fit huge pages as it is, and reading it helps nothing");
+    Err(Failure::refused(told).hint(format!("{cure} {path}")))
+}
+
+/// Refuses a unit that this host has not: the drop-in would belong to nothing.
+fn refuse_unknown_unit(unit: Option<&str>, session: &Session) -> Result<(), Failure> {
+    let Some(unit) = unit.filter(|unit| !pipeline::has_unit(session, unit)) else { return Ok(()) };
+    let stem = unit.strip_suffix(".service").unwrap_or(unit);
+    Err(Failure::refused(format!("this host has no unit {unit}: nothing would be read before it starts"))
+        .hint(format!(
+            "see what it is called: systemctl list-unit-files '*{stem}*'; or leave --unit out for a timer"
+        )))
+}
+
+/// Why no program is found.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot find {path}")]
+struct Unfound {
+    path: String,
+    source: std::io::Error,
+}
+
+/// Why a file is no program.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}")]
+struct NoProgram {
+    path: String,
+    source: HugifyError,
 }
 
 /// Shows what would be written, and asks. Half an installation helps nobody: a Ctrl-C that comes from here on waits for

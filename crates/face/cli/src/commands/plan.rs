@@ -350,7 +350,7 @@ fn with_notes(mut answer: Answer, plan: &Plan, session: &Session, persists: bool
         answer = answer.note("some steps take effect at the next boot");
     }
     if !plan.boot.is_empty() && !persists {
-        answer = answer.note(boot_parameters_wait(plan));
+        answer = answer.note(boot_parameters_wait(plan, session));
     }
     if plan.steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0)) {
         // It is no step: whether it is needed shows at the write only. But no write may come as a surprise.
@@ -383,10 +383,14 @@ fn huge_pages_of_postgres(plan: &Plan, context: &Context) -> Option<String> {
 
 /// The same, of any server of PostgreSQL.
 pub(crate) fn asks_for_huge_pages(context: &Context) -> String {
+    // A server of a recorded host runs elsewhere.
+    let told = match context.globals.root {
+        Some(_) => String::new(),
+        None => format!("; what yours says: {}", context.line("prove postgres --conn CONNECTION")),
+    };
     format!(
         "PostgreSQL takes a pool at its start, with huge_pages = try or on in postgresql.conf, and needs as many \
-         pages as SHOW shared_memory_size_in_huge_pages tells (from 15 on); what yours says: {}",
-        context.line("prove postgres --conn CONNECTION")
+         pages as SHOW shared_memory_size_in_huge_pages tells (from 15 on){told}"
     )
 }
 

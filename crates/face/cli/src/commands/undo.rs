@@ -1,6 +1,6 @@
 //! `planish undo`
 
-use planish_model::{Closure, Entry, EntryId, EntryState, Outcome};
+use planish_model::{Closure, Entry, EntryId, EntryState, Exit, Outcome};
 use planish_pipeline::{self as pipeline, Session, Target};
 use planish_report::{UndoReport, UndoneEntry};
 
@@ -54,6 +54,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
                 "no entry is open: what one left that is undone already is written only where it is named"
                     .to_owned()
             }
+            // Lines of the journal are lost: what they spoke of is on the host still.
+            _ if undone.exit != Exit::Done && args.entry.is_none() => "nothing was taken back".to_owned(),
             _ => nothing(args.entry, &session)?,
         };
         answer = answer.note(told);

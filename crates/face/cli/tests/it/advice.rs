@@ -490,13 +490,34 @@ fn a_file_that_an_undo_left_is_told_with_its_entry_and_what_takes_it_out() {
     assert!(told.contains("the undo of entry 1 left it"), "{told}");
     assert!(told.contains(&format!("mv {path} {path}.mine")), "{told}");
     assert!(!told.contains("another --state wrote it"), "{told}");
-    // Force takes all of it out, with what they wrote: nobody is sent there.
-    let again = on(sandbox.path(), &["undo"]);
-    let next = [&undone, &again].map(|run| message(run, "next"));
-    let all = [told, next.join(" "), undone.stdout, again.stdout].join("\n");
-    assert!(!all.contains("--force"), "{all}");
+    // Force takes all of it out, with what they wrote: it is told with that, and is not what the last line proposes.
+    let all = undone.envelope()["messages"].to_string();
+    assert!(
+        all.contains(&format!("lose all that others wrote into it since: {HERE} undo 1 --force")),
+        "{all}"
+    );
+    for run in [&undone, &on(sandbox.path(), &["undo"])] {
+        assert!(!message(run, "next").contains("--force"), "{}", run.stdout);
+    }
     assert_eq!(on(sandbox.path(), &["undo", "1", "--force"]).exit, 0);
     assert!(!file.exists(), "all of it is out");
+}
+
+/// As behind a trial boot that was kept: what runs is as wanted, the line is there, and the menu was not made of it.
+#[test]
+fn a_line_that_the_menu_lacks_is_no_line_of_an_older_entry() {
+    let sandbox = sandbox();
+    let want = "name = \"tick\"\nsummary = \"s\"\n[want]\n\"boot.skew_tick\" = 1\n";
+    std::fs::write(sandbox.path().join("tick.toml"), want).expect("a profile");
+    on(sandbox.path(), &["apply", "./tick.toml", "--persist", "--yes"]);
+    let cmdline = sandbox.path().join("host/proc/cmdline");
+    let given = std::fs::read_to_string(&cmdline).expect("a line");
+    std::fs::write(&cmdline, format!("{} skew_tick=1\n", given.trim())).expect("a line");
+    let check = on(sandbox.path(), &["check"]);
+    let told = check.envelope()["messages"].to_string();
+    assert_eq!(check.exit, 1, "{told}");
+    assert!(told.contains("boot.skew_tick (") && told.contains("update-grub"), "{told}");
+    assert!(!told.contains("older entries"), "{told}");
 }
 
 #[test]

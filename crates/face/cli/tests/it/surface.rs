@@ -76,7 +76,7 @@ fn a_full_disk_behind_stdout_is_told() {
     };
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = command(home.path(), ["version"]).stdout(full).output().expect("the binary starts");
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(7));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write to stdout"));
 }
 
@@ -91,7 +91,7 @@ fn an_answer_that_could_not_be_printed_is_none() {
     let home = tempfile::tempdir().expect("a folder");
     let host = crate::recorded::repository().join("hosts/metal-2s");
     let root = ["--root", host.to_str().expect("a path")];
-    for (words, code) in [(&["check", "--monitor"][..], 3), (&["plan", "series"], 2)] {
+    for (words, code) in [(&["check", "--monitor"][..], 3), (&["plan", "series"], 7)] {
         let output =
             command(home.path(), [&root, words].concat()).stdout(full().expect("it is there")).output();
         let output = output.expect("the binary starts");
@@ -101,7 +101,7 @@ fn an_answer_that_could_not_be_printed_is_none() {
     }
 }
 
-/// What the exit code of a command that writes tells is the host: 2 would be "nothing was begun".
+/// It is done and nobody has the answer: 0 would tell a program to read it, and 2 would be "nothing was begun".
 #[test]
 fn a_full_disk_behind_stdout_does_not_change_what_became_of_the_host() {
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full");
@@ -123,11 +123,15 @@ fn a_full_disk_behind_stdout_does_not_change_what_became_of_the_host() {
             let output = command(home.path(), args).stdout(full().expect("it is there")).output();
             let output = output.expect("the binary starts");
             let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(0), "{words:?}: {told}");
+            assert_eq!(output.status.code(), Some(7), "{words:?}: {told}");
             assert!(told.contains("cannot write to stdout"), "{told}");
             assert_eq!(swappiness() == before, words == ["undo"], "{words:?}");
         }
     }
+    // What went wrong before it goes before it.
+    let refused = ["--json", "--root", root, "apply", "elasticsearch"];
+    let refused = command(home.path(), refused).stdout(full().expect("it is there")).output();
+    assert_eq!(refused.expect("the binary starts").status.code(), Some(3));
 }
 
 /// The target is 5 ms for the release binary on an idle machine; this limit is for a debug binary on a busy one.

@@ -200,7 +200,7 @@ fn what_is_installed_warms_a_program_again_and_check_tells_until_then() {
     let test = "what_is_installed_warms_a_program_again_and_check_tells_until_then";
     let Some(here) = Here::new(test, &["-O1"]) else { return };
     let binary = env!("CARGO_BIN_EXE_planish");
-    let line = format!("install warm engine --unit engine.service --program {binary} --yes");
+    let line = format!("install warm engine --program {binary} --yes");
     let refused = here.planish(&line);
     assert_eq!(refused.exit, 3, "as it is linked it fits no huge page: {}", refused.stdout);
     if here.put_on_huge_pages(test, "engine").is_none() {
@@ -213,6 +213,13 @@ fn what_is_installed_warms_a_program_again_and_check_tells_until_then() {
         .expect("ours");
     let program = here.program();
     let (root_text, program_text) = (root.to_str().expect("text"), program.to_str().expect("text"));
+    // The record has the program and the service, too.
+    let copy = root.join(program_text.trim_start_matches('/'));
+    std::fs::create_dir_all(copy.parent().expect("a folder")).expect("ours");
+    std::fs::copy(&program, &copy).expect("ours");
+    let units = root.join("etc/systemd/system");
+    std::fs::create_dir_all(&units).expect("ours");
+    std::fs::write(units.join("engine.service"), "[Service]\nExecStart=/srv/engine\n").expect("ours");
     let line = format!("install warm {program_text} --unit engine.service --program {binary} --yes");
     let installed = here.planish(&format!("--root {root_text} {line}"));
     assert_eq!(installed.exit, 0, "{}", installed.stdout);

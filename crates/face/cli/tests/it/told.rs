@@ -232,16 +232,93 @@ fn size_writes_no_file_that_a_plan_refuses() {
     assert_eq!(on(sandbox.path(), &["size", "--bytes", "50G", "-o", "./big.toml"]).exit, 0);
 }
 
+/// Of a recorded host nothing can be measured: what would be refused is not proposed.
 #[test]
-fn the_way_to_what_postgres_itself_says_is_told_by_plan_size_and_doctor() {
+fn that_postgres_has_to_ask_for_a_pool_is_told_by_plan_size_and_doctor() {
     let sandbox = sandbox();
-    let way = format!("what yours says: {HERE} prove postgres --conn CONNECTION");
     for args in [&["plan", "postgres"][..], &["size", "postgres"], &["doctor", "--service", "postgres"]] {
-        assert!(messages(&on(sandbox.path(), args)).contains(&way), "{args:?}");
+        let told = messages(&on(sandbox.path(), args));
+        assert!(told.contains("as SHOW shared_memory_size_in_huge_pages tells"), "{args:?}: {told}");
+        assert!(!told.contains("prove postgres"), "{args:?}: {told}");
     }
-    assert!(!messages(&on(sandbox.path(), &["size", "--bytes", "1G"])).contains(&way));
+    assert!(!messages(&on(sandbox.path(), &["size", "--bytes", "1G"])).contains("SHOW shared_memory"));
     let low = page(sandbox.path(), &["doctor", "--service", "postgres"]);
     assert!(low.contains("unit.nofile"), "{low}");
+}
+
+#[test]
+fn a_host_that_gives_no_boot_parameters_is_told_so_without_files_too() {
+    let waits = "2 boot parameters only at the next boot";
+    for (host, told) in [
+        ("metal-2s", ": apply --persist has the boot loader give them"),
+        ("tiny-2c", ", and apply --persist is refused: extlinux starts this machine"),
+        ("container-ro", ", and apply --persist keeps none: a container boots with its host"),
+        ("guest-1n", ", and apply --persist keeps none: neither kernel nor boot loader is here"),
+    ] {
+        let planned = messages(&recorded(host, &["plan", "realtime", "--allow", "availability"]));
+        assert!(planned.contains(&format!("{waits}{told}")), "{host}: {planned}");
+    }
+}
+
+#[test]
+fn what_sets_nothing_becomes_no_profile_and_an_export_goes_below_a_folder() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("x.conf"), "kernel.no_such_name = 1\n").expect("ours");
+    let imported = on(sandbox.path(), &["import", "x.conf", "-o", "x.toml"]);
+    assert_eq!(
+        (imported.exit, message(&imported, "next")),
+        (1, format!("{HERE} knobs")),
+        "{}",
+        imported.stdout
+    );
+    assert!(messages(&imported).contains("x.toml is not written") && !sandbox.path().join("x.toml").exists());
+    let exported = on(sandbox.path(), &["export", "script", "two", "-o", "x.conf"]);
+    let told = "x.conf is a file, and the files of an export go below a folder";
+    assert_eq!((exported.exit, message(&exported, "error").as_str()), (2, told));
+}
+
+/// The originals are lost, and nobody may take the host for clean.
+#[test]
+fn what_stays_of_an_entry_whose_beginning_is_lost_is_told_by_its_places() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
+    let journal = sandbox.path().join("state/var/journal.jsonl");
+    let text = std::fs::read_to_string(&journal).expect("a journal");
+    std::fs::write(&journal, text.replacen("\"kind\":\"intent\"", "\"kind\":\"intenT\"", 1)).expect("ours");
+    let undone = on(sandbox.path(), &["undo", "--all", "--force"]);
+    let told = messages(&undone);
+    assert_eq!((undone.exit, message(&undone, "note").as_str()), (1, "nothing was taken back"), "{told}");
+    for place in ["/proc/sys/vm/stat_interval (10)", "/proc/sys/vm/swappiness (5)"] {
+        assert!(told.contains(place), "{told}");
+    }
+    assert_eq!(told.matches("never begun").count(), 1, "{told}");
+}
+
+/// What a rehearsal takes, the machine must take as well.
+#[test]
+fn a_program_or_a_service_that_a_host_has_not_is_not_warmed() {
+    let sandbox = sandbox();
+    let warm = |words: &[&str]| on(sandbox.path(), &[&["install", "warm"], words, &["--yes"]].concat());
+    let refused = warm(&["/srv/none"]);
+    assert_eq!((refused.exit, message(&refused, "error").contains("host has no file /srv/none")), (3, true));
+    assert!(refused.stdout.contains("cp --parents /srv/none host"), "{}", refused.stdout);
+    let folder = warm(&["/etc"]);
+    assert!(folder.exit == 2 && folder.stdout.contains("it is a folder"), "{}", folder.stdout);
+    let script = warm(&["/etc/sysctl.d/99-local.conf"]);
+    assert!(script.exit == 2 && script.stdout.contains("/etc/sysctl.d/99-local.conf: "), "{}", script.stdout);
+    let unit = warm(&["/srv/none", "--unit", "nosuch.service"]);
+    assert_eq!(
+        (unit.exit, message(&unit, "error").as_str()),
+        (3, "this host has no unit nosuch.service: nothing would be read before it starts")
+    );
+    assert!(warm(&["/srv/none", "--unit", "realtime.service"]).stdout.contains("has no file /srv/none"));
+    let live: Run = command(sandbox.path(), ["--json", "--state", "state", "install", "warm", "/srv/none"])
+        .output()
+        .expect("it starts")
+        .into();
+    let told = "cannot find /srv/none: No such file or directory (os error 2)";
+    assert_eq!((live.exit, message(&live, "error").as_str()), (2, told), "{}", live.stdout);
+    assert!(live.stdout.contains("name a program of this machine"), "{}", live.stdout);
 }
 
 /// A recording leaves out what could tell which machine it is.
