@@ -340,7 +340,11 @@ fn look<'a>(
             // Of a service a process may end while others are looked at.
             Err(PipelineError::Process(
                 RelocateError::Ended { .. }
-                | RelocateError::Residency(ResidencyError::NoProcess { .. } | ResidencyError::Ended { .. }),
+                | RelocateError::Residency(
+                    ResidencyError::NoProcess { .. }
+                    | ResidencyError::Ended { .. }
+                    | ResidencyError::EndedMeanwhile { .. },
+                ),
             )) if !is_first => looked.missed += 1,
             Err(error) => return Err(error),
         }

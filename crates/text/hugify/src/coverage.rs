@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use planish_host::Host;
-use planish_residency::{Process, Region, shown_as};
+use planish_residency::{Process, Region, ResidencyError, shown_as};
 use planish_sys::Errno;
 use planish_sys::pagemap::{Filled, Pagemap};
 
@@ -128,7 +128,9 @@ pub fn refuse_patched(
     bytes: &[u8],
 ) -> Result<(), HugifyError> {
     match compare(host, pid, path, image, bytes) {
-        Err(HugifyError::Process(planish_residency::ResidencyError::NoProcess { .. })) => Ok(()),
+        Err(HugifyError::Process(
+            ResidencyError::NoProcess { .. } | ResidencyError::EndedMeanwhile { .. },
+        )) => Ok(()),
         Err(HugifyError::System(error)) if matches!(error.errno(), Some(Errno::SRCH | Errno::NOENT)) => {
             Ok(())
         }

@@ -38,6 +38,7 @@ fn a_process_that_ends_meanwhile_is_gone_and_nothing_else() {
             Err(
                 ResidencyError::NoProcess { .. }
                 | ResidencyError::Ended { .. }
+                | ResidencyError::EndedMeanwhile { .. }
                 | ResidencyError::Restless { .. },
             ) => {}
             Err(error) => panic!("round {round}: {error:?}"),
