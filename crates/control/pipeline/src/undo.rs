@@ -726,7 +726,9 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
         let detail = outcome.detail.as_deref().unwrap_or("no reason is known");
         match outcome.outcome {
             OutcomeKind::Theirs => {
-                let forced = if force { String::new() } else { by_force(entry, &outcome.place) };
+                // One that tells a line to type has its cure.
+                let is_told = force || detail.contains(" by: ");
+                let forced = if is_told { String::new() } else { by_force(entry, &outcome.place) };
                 hints.push(format!("{}: {detail}{forced}", outcome.place));
             }
             OutcomeKind::Vanished if lost_place(entry, outcome) => {

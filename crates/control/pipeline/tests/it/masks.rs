@@ -167,7 +167,7 @@ fn a_link_that_came_later_is_kept_told_and_goes_by_force_alone() {
                 let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
                 assert_eq!(undone.exit, Exit::Findings, "{path} -> {target}: {:?}", undone.hints);
                 let told = format!("{path}: someone put a link to {target} there: theirs was kept");
-                assert!(undone.hints.contains(&told), "{:?}", undone.hints);
+                assert!(undone.hints.iter().any(|hint| hint.starts_with(&told)), "{:?}", undone.hints);
                 assert_eq!(link(&tree, &path).as_deref(), Some(target), "{path}");
                 let left = differences(&start, &tree.snapshot());
                 let folder = path.rsplit_once('/').expect("a folder").0;
