@@ -94,6 +94,12 @@ pub enum ResidencyError {
 }
 
 impl ResidencyError {
+    /// Whether there is no such process, or none any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::NoProcess { .. } | Self::Ended { .. } | Self::EndedMeanwhile { .. })
+    }
+
     /// What would help, where something would.
     pub fn cure(&self) -> Option<String> {
         match self {

@@ -238,19 +238,19 @@ pub(crate) fn due(
     gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<EntryStep>, PipelineError> {
-    if !is_due(session, &step, entries, gone, sink)? {
-        return Ok(None);
-    }
-    if matches!(step.undo, Undo::Edit | Undo::File) {
+    if step.undo == Undo::Edit {
         intent::refuse_folder(session, &step.place)?;
     }
-    Ok(Some(match step.undo {
-        Undo::File => {
-            let folders = Contents::of(EntryId(0), &step, entries).folders(&step.place, session);
-            EntryStep { folders, ..step }
-        }
-        _ => step,
-    }))
+    if step.undo != Undo::File {
+        return Ok(Some(step));
+    }
+    let contents = Contents::of(EntryId(0), &step, entries);
+    if !lacks_lines(session, &step, &contents, (entries, gone), sink)? {
+        return Ok(None);
+    }
+    intent::refuse_folder(session, &step.place)?;
+    let folders = contents.folders(&step.place, session);
+    Ok(Some(EntryStep { folders, ..step }))
 }
 
 /// Whether a step is to be written, by whoever may: the same without a look at the folder of its file.
@@ -264,7 +264,18 @@ pub(crate) fn is_due(
     if step.undo != Undo::File {
         return Ok(true);
     }
-    Contents::of(EntryId(0), step, entries).refuse_foreign(&step.place, sink)?;
+    lacks_lines(session, step, &Contents::of(EntryId(0), step, entries), (entries, gone), sink)
+}
+
+/// Whether the file of a step lacks lines of it, where those of an entry go.
+fn lacks_lines(
+    session: &Session,
+    step: &EntryStep,
+    contents: &Contents,
+    (entries, gone): (&[Entry], Option<EntryId>),
+    sink: &dyn Sink,
+) -> Result<bool, PipelineError> {
+    contents.refuse_foreign(&step.place, sink)?;
     let stay = without(entries, gone);
     Ok(!Contents::of(EntryId(0), step, &stay).has(step, session.sound_catalogue()?, sink))
 }

@@ -149,7 +149,8 @@ impl Contents {
             [content(rest.clone()), content(rest.clone().chain(maybe())), content(rest.chain([step]))]
         });
         // A folder that was made for another file goes with the last of them.
-        let there = entries.iter().flat_map(|entry| &entry.steps).filter(|other| !other.is_undone());
+        let steps = entries.iter().flat_map(|entry| &entry.steps);
+        let there = steps.filter(|other| !other.folders.is_empty() && !other.is_undone());
         let is_above = |folder: &&String| {
             step.place.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
         };

@@ -19,7 +19,7 @@ use planish_model::units::counted;
 use planish_model::{
     Class, Closure, Entry, EntryId, EntryStep, Exit, KnobId, Original, Outcome, OutcomeKind, Undo, ValueType,
 };
-use planish_residency::{Kind, ResidencyError, Who, members, status};
+use planish_residency::{Kind, Who, members, status};
 use planish_sys::sampling::{FileRoom, SamplingError};
 use planish_sys::{CpuSet, NodeSet, process};
 use tracing::info_span;
@@ -338,14 +338,10 @@ fn look<'a>(
         match mover(host, processes, request, wish, pid, name) {
             Ok(mover) => looked.movers.push(mover),
             // Of a service a process may end while others are looked at.
-            Err(PipelineError::Process(
-                RelocateError::Ended { .. }
-                | RelocateError::Residency(
-                    ResidencyError::NoProcess { .. }
-                    | ResidencyError::Ended { .. }
-                    | ResidencyError::EndedMeanwhile { .. },
-                ),
-            )) if !is_first => looked.missed += 1,
+            Err(PipelineError::Process(RelocateError::Ended { .. })) if !is_first => looked.missed += 1,
+            Err(PipelineError::Process(RelocateError::Residency(error))) if !is_first && error.is_gone() => {
+                looked.missed += 1;
+            }
             Err(error) => return Err(error),
         }
     }

@@ -1,7 +1,6 @@
 //! Units of systemd, as their files tell: whether one is enabled, and where its program takes arguments from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use planish_formats::unit::DECIDING;
 use planish_host::Host;
@@ -60,11 +59,8 @@ impl<'a> Units<'a> {
             let (folder, name) = path.rsplit_once('/')?;
             let path = self.host.real_path(folder).ok()?.join(name);
             let file = path.symlink_metadata().ok()?;
-            let is_null_link = |target: PathBuf| target.to_str().is_some_and(is_null);
-            Some(match std::fs::read_link(&path) {
-                Ok(target) => is_null_link(target),
-                Err(_) => file.is_file() && file.len() == 0,
-            })
+            let is_empty = file.is_file() && file.len() == 0;
+            Some(std::fs::read_link(&path).map_or(is_empty, |target| target.to_str().is_some_and(is_null)))
         })
         .is_some()
     }

@@ -10,7 +10,7 @@ use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Notices, Running, next_event};
 use planish_report::{Message, RunReport, RunText};
-use planish_residency::{Map, ResidencyError, Who, members};
+use planish_residency::{Map, Who, members};
 
 use super::looks::Looks;
 use super::text::OwnText;
@@ -208,11 +208,7 @@ impl Watch<'_> {
                 return is_new;
             }
             // It has ended, which the next event tells.
-            Err(
-                ResidencyError::NoProcess { .. }
-                | ResidencyError::Ended { .. }
-                | ResidencyError::EndedMeanwhile { .. },
-            ) => {}
+            Err(error) if error.is_gone() => {}
             Err(error) => {
                 let chain = crate::failure::chain(&error);
                 self.tell(warning(format!("its memory cannot be looked at: {chain}")));
