@@ -123,7 +123,8 @@ impl StoreError {
             Self::Other { handle, .. } => format!("take {handle} away there, and publish it again"),
             Self::ReadOnly { .. } => "publish to a folder or to s3://BUCKET/PREFIX".to_owned(),
             Self::NoHelper { program, .. } if program == SHIPPED => format!(
-                "put {SHIPPED} beside planish: cargo build --release --package {SHIPPED}; or name a folder"
+                "install the package {SHIPPED}, or put the program beside planish: cargo build --release --package \
+                 {SHIPPED}; or name a folder"
             ),
             Self::NoHelper { program, .. } => {
                 format!("install {program}; {SHIPPED} speaks {}", SHIPPED_SCHEMES.join(", "))
