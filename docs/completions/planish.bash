@@ -229,6 +229,9 @@ _planish() {
             planish__subcmd__help__subcmd__text,order)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__order"
                 ;;
+            planish__subcmd__help__subcmd__text,prune)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__prune"
+                ;;
             planish__subcmd__help__subcmd__text,publish)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__publish"
                 ;;
@@ -361,6 +364,9 @@ _planish() {
             planish__subcmd__text,order)
                 cmd="planish__subcmd__text__subcmd__order"
                 ;;
+            planish__subcmd__text,prune)
+                cmd="planish__subcmd__text__subcmd__prune"
+                ;;
             planish__subcmd__text,publish)
                 cmd="planish__subcmd__text__subcmd__publish"
                 ;;
@@ -405,6 +411,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,order)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__order"
+                ;;
+            planish__subcmd__text__subcmd__help,prune)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__prune"
                 ;;
             planish__subcmd__text__subcmd__help,publish)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__publish"
@@ -1126,7 +1135,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch"
+            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch prune"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1266,6 +1275,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__order)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__prune)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2520,7 +2543,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check bolt huge verify publish fetch help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check bolt huge verify publish fetch prune help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2746,7 +2769,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help)
-            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch help"
+            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch prune help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2900,6 +2923,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__order)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__prune)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3231,6 +3268,48 @@ _planish() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__prune)
+            opts="-q -v -h --store --pin --keep --min-age --delete --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-age)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

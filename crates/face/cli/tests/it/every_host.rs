@@ -89,6 +89,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("text verify", "reads files, not a machine"),
     ("text publish", "writes a store and a repository"),
     ("text fetch", "reads a store, not a machine"),
+    ("text prune", "reads a store, not a machine"),
 ];
 
 fn run_on(root: &str, args: &[String]) -> Run {

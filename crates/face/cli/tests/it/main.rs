@@ -34,6 +34,7 @@ mod text_bolt;
 mod text_cc;
 mod text_huge;
 mod text_package;
+mod text_prune;
 mod text_publish;
 mod text_publish_git;
 mod told;
