@@ -37,6 +37,7 @@ mod text_package;
 mod text_prune;
 mod text_publish;
 mod text_publish_git;
+mod text_recipes;
 mod told;
 mod top;
 mod trials;
