@@ -187,6 +187,9 @@ _planish() {
             planish__subcmd__help__subcmd__install,check)
                 cmd="planish__subcmd__help__subcmd__install__subcmd__check"
                 ;;
+            planish__subcmd__help__subcmd__install,publish)
+                cmd="planish__subcmd__help__subcmd__install__subcmd__publish"
+                ;;
             planish__subcmd__help__subcmd__install,warm)
                 cmd="planish__subcmd__help__subcmd__install__subcmd__warm"
                 ;;
@@ -295,6 +298,9 @@ _planish() {
             planish__subcmd__install,help)
                 cmd="planish__subcmd__install__subcmd__help"
                 ;;
+            planish__subcmd__install,publish)
+                cmd="planish__subcmd__install__subcmd__publish"
+                ;;
             planish__subcmd__install,warm)
                 cmd="planish__subcmd__install__subcmd__warm"
                 ;;
@@ -303,6 +309,9 @@ _planish() {
                 ;;
             planish__subcmd__install__subcmd__help,help)
                 cmd="planish__subcmd__install__subcmd__help__subcmd__help"
+                ;;
+            planish__subcmd__install__subcmd__help,publish)
+                cmd="planish__subcmd__install__subcmd__help__subcmd__publish"
                 ;;
             planish__subcmd__install__subcmd__help,warm)
                 cmd="planish__subcmd__install__subcmd__help__subcmd__warm"
@@ -911,7 +920,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__install)
-            opts="check warm"
+            opts="check warm publish"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -925,6 +934,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__install__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__install__subcmd__publish)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1749,7 +1772,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help check warm help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help check warm publish help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1813,7 +1836,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install__subcmd__help)
-            opts="check warm help"
+            opts="check warm publish help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1854,6 +1877,20 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__install__subcmd__help__subcmd__publish)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__install__subcmd__help__subcmd__warm)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1861,6 +1898,32 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__publish)
+            opts="-q -v -h --yes --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -2397,19 +2397,20 @@ complete -c planish -n "__fish_planish_using_subcommand diff" -s q -l quiet -d '
 complete -c planish -n "__fish_planish_using_subcommand diff" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand diff" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
-complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -f -a "publish" -d 'Put a publish of every week on a timer of systemd'
+complete -c planish -n "__fish_planish_using_subcommand install; and not __fish_seen_subcommand_from check warm publish help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from check" -l exclude -d 'Of PROFILE, do not compare this knob, or the places of another program that writes them: what an apply with the same left' -r -f -a "block.add_random\t''
 block.io_poll\t''
 block.iostats\t''
@@ -2734,8 +2735,20 @@ complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from warm" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -l yes -d 'Write without asking'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
+complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "publish" -d 'Put a publish of every week on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand install; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify publish fetch prune help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and not __fish_seen_subcommand_from record import merge show order link-flags cc ld check bolt huge verify publish fetch prune help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -3008,7 +3021,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l min-overlap -d 'So much of its weight must be where it was in the profile before, in percent' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l branch -d 'Commit the pin on this branch, which is made where it is not there; nothing else is committed' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l push -d 'Push that branch to this remote' -r
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l timer -d 'Write units of systemd to DIR that do the same every week' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l timer -d 'Write units of systemd to DIR that do the same every week, for `planish install publish`' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l record-unit -d 'In those units, record PROFILE of this service first' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from publish" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -3642,6 +3655,7 @@ complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from host" -f -a "diff" -d 'Tell in which facts, knobs and settings of the next boot two machines differ'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from install" -f -a "check" -d 'Put `planish check --monitor` on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from install" -f -a "warm" -d 'Have a program\'s text read into huge pages again, after each boot and when memory ran short'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from install" -f -a "publish" -d 'Put a publish of every week on a timer of systemd'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "record" -d 'Record samples of running code and turn them into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "import" -d 'Turn samples of any source into a call profile of one program'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from text" -f -a "merge" -d 'Make one call profile of many: hosts weighed alike, old ones faded, builds matched by name'

@@ -42,7 +42,7 @@ pub use confirm::ConfirmReport;
 pub use doctor::{DoctorReport, KnobCounts};
 pub use exchange::{ExportReport, ExportRow, ImportReport, ImportRow, LeftOutRow};
 pub use host::{Difference, HostDiffReport, HostRecordReport};
-pub use install::{InstallCheckReport, InstallFile, InstallWarmReport};
+pub use install::{InstallCheckReport, InstallFile, InstallPublishReport, InstallWarmReport};
 pub use jitter::{
     JitterBucket, JitterCpu, JitterGaps, JitterQuantile, JitterReport, JitterSource, JitterWake,
 };
