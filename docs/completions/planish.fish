@@ -2327,7 +2327,7 @@ complete -c planish -n "__fish_planish_using_subcommand latency" -s v -l verbose
 complete -c planish -n "__fish_planish_using_subcommand latency" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand latency" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand run" -l numa -d 'Where memory goes: [shm=|heap=]local|interleave|weighted|bind:NODES|prefer:NODES, separated by commas. A policy alone is about shared segments; interleave and weighted take NODES too' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l huge -d 'On which pages: heap, heap=hugetlb, shm, shm=hugetlb, shm=2m, shm=1g, separated by commas. Without a word transparent huge pages, which nothing has to be reserved for; with heap=hugetlb children of fork may end by SIGBUS. text: its code, on huge pages of the page cache' -r
+complete -c planish -n "__fish_planish_using_subcommand run" -l huge -d 'On which pages: heap, heap=hugetlb, shm, shm=hugetlb, shm=2m, shm=1g, separated by commas. Without a word transparent huge pages, which nothing has to be reserved for; with heap=hugetlb children of fork may end by SIGBUS. text: its code, on huge pages of the page cache; text=warm, text=copy, text=collapse: by this route alone' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l cpus -d 'Run on these CPUs only, such as 0-3,8' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l node -d 'Run on the CPUs of these nodes, and take all memory from them' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l malloc -d 'Another allocator, where the system has it: jemalloc, tcmalloc, mimalloc' -r
