@@ -1,6 +1,6 @@
-//! What it takes a program to be recorded: this one counts, is asked for the same work again and again, and tells the time
-//! for which it had a CPU. That is what lies between two clocks without what it waited for one: the interrupts that take
-//! a sample are in it, which a thread's own clock leaves out where the kernel accounts for them apart.
+//! What it takes a program to be recorded: this one counts, is asked for the same work again and again, and tells the
+//! time for which it had a CPU. That is what lies between two clocks without what it waited for one: the interrupts
+//! that take a sample are in it, which a thread's own clock leaves out where the kernel accounts for them apart.
 
 use crate::rounds::{Arm, Rounds};
 use crate::row::Figure;
@@ -154,8 +154,8 @@ impl Drop for Recorder {
     }
 }
 
-/// What a recording at its default rate adds to the CPU time of an operation, in percent: slices of one process with and
-/// without it, in pairs, whose order a coin chose. With it the time of an operation, to be told beside.
+/// What a recording at its default rate adds to the CPU time of an operation, in percent: slices of one process with
+/// and without it, in pairs, whose order a coin chose. With it the time of an operation, to be told beside.
 pub fn added_percent(planish: &Path) -> Result<(Figure, String)> {
     let folder = tempfile::Builder::new().prefix("planish-bench").tempdir()?;
     let busy = std::cell::RefCell::new(Busy::start()?);

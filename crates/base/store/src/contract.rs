@@ -8,8 +8,8 @@
 //! planish-store-s3 delete URL  the object is there no more, also where there was none
 //! ```
 //!
-//! `get` and `put` are all that publishing and fetching need. A helper without the other two ends with [`USAGE`], and its
-//! store cannot be pruned.
+//! `get` and `put` are all that publishing and fetching need. A helper without the other two ends with [`USAGE`], and
+//! its store cannot be pruned.
 //!
 //! How it ended is its exit code; why, in a line or two, is on stderr. It has the environment of `planish`, where keys
 //! are, asks nothing, and gives up by itself: where it does not, it is ended after [`PATIENCE`].

@@ -1,8 +1,9 @@
 //! Which blobs of a store nothing keeps any more.
 //!
 //! Nothing in a store says who builds by it: pins are files of repositories, and somebody has to name them. So a blob
-//! that no pin names is kept as well where it may be one of the next minute: a publish stores first and pins last, and a
-//! branch with a pin may wait for its review. `git gc` waits two weeks with what nothing reaches, for the same reason.
+//! that no pin names is kept as well where it may be one of the next minute: a publish stores first and pins last,
+//! and a branch with a pin may wait for its review. `git gc` waits two weeks with what nothing reaches, for the same
+//! reason.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;

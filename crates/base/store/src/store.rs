@@ -98,8 +98,8 @@ impl Store {
     }
 
     /// Stores bytes under their digest, and reads them back. What is there already and sound stays, and counts as put
-    /// now, so that nobody prunes it before a pin names it; what is there and is something else is replaced, since nobody
-    /// can be given it.
+    /// now, so that nobody prunes it before a pin names it; what is there and is something else is replaced, since
+    /// nobody can be given it.
     ///
     /// # Errors
     /// [`StoreError::ReadOnly`], [`StoreError::Other`] where something else is read back, and what a folder or helper
@@ -128,8 +128,8 @@ impl Store {
     /// All that the store holds.
     ///
     /// # Errors
-    /// [`StoreError::NotListed`] of a web server, [`StoreError::Line`], and what a folder or helper says: a part of a list
-    /// is never returned.
+    /// [`StoreError::NotListed`] of a web server, [`StoreError::Line`], and what a folder or helper says: a part of a
+    /// list is never returned.
     pub fn list(&self) -> Result<Listing, StoreError> {
         let objects = match &self.location {
             Location::Folder(folder) => folder::list(folder)?,
@@ -150,8 +150,8 @@ impl Store {
         Ok(listing)
     }
 
-    /// Takes a blob away that was listed, and says whether it is gone: one of a folder that was put anew since stays. Of
-    /// a store beyond this machine nobody can tell.
+    /// Takes a blob away that was listed, and says whether it is gone: one of a folder that was put anew since stays.
+    /// Of a store beyond this machine nobody can tell.
     ///
     /// # Errors
     /// [`StoreError::ReadOnly`], and what a folder or helper says.

@@ -1,9 +1,9 @@
-//! `planish install publish`: the service and the timer that `planish text publish --timer` wrote for its user, as files of
-//! systemd that `undo` takes out.
+//! `planish install publish`: the service and the timer that `planish text publish --timer` wrote for its user, as
+//! files of systemd that `undo` takes out.
 //!
-//! What they say is the user's who publishes: the folder of the repository, the keys, the words of the command line. So
-//! root installs the two files as they are, once each line of them is one that `text publish` writes: a file that lay in
-//! a user's folder must start nothing else as root.
+//! What they say is the user's who publishes: the folder of the repository, the keys, the words of the command line.
+//! So root installs the two files as they are, once each line of them is one that `text publish` writes: a file that
+//! lay in a user's folder must start nothing else as root.
 
 use std::time::Duration;
 
@@ -60,8 +60,8 @@ pub fn publish_units(wanted: &InstallPublish) -> Result<Vec<UnitFile>, PipelineE
 /// Writes the files, each with its beginning and its end in the journal. What is there already is not written again.
 ///
 /// # Errors
-/// As [`publish_units`]; another installation of this name that is to be undone first; files of somebody else; a journal
-/// that cannot be used.
+/// As [`publish_units`]; another installation of this name that is to be undone first; files of somebody else; a
+/// journal that cannot be used.
 pub fn install_publish(session: &Session, wanted: &InstallPublish) -> Result<Installed, PipelineError> {
     install(session, Duration::ZERO, NAME, None, files(wanted)?)
 }

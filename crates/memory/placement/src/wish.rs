@@ -249,8 +249,8 @@ pub fn parse_huge(text: &str, wish: &mut Wish) -> Result<(), String> {
     Ok(())
 }
 
-/// The route of `text` or `text=ROUTE`. What a program puts over its own code, nobody else can put there: by the time that
-/// another process could, threads run in it, and no call maps memory into another process.
+/// The route of `text` or `text=ROUTE`. What a program puts over its own code, nobody else can put there: by the time
+/// that another process could, threads run in it, and no call maps memory into another process.
 fn text_route(item: &str) -> Result<TextRoute, String> {
     match item.strip_prefix("text=") {
         None => Ok(TextRoute::First),

@@ -21,7 +21,7 @@ usage: planish-store-s3 get|put|list|delete URL
 
 Hands the object of URL to stdout, takes it from stdin, lists what is below URL, or deletes the object of URL:
 s3://BUCKET/PATH, and https://HOST/PATH to get.
-planish text publish, planish text fetch and planish text prune start it; what it is told and what it ends with: docs/text-publish.md
+planish text publish, text fetch and text prune start it; what it is told and what it ends with: docs/text-publish.md
 ";
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
-//! The recipes of docs/text-publish.md for CI, run as they stand: their lines are taken out of the page, and go to a shell
-//! in a clone of a repository beside this test, with a store in a folder. What needs a runner of GitHub or GitLab itself
-//! (its checkout, its cache, its secrets) is not asked here.
+//! The recipes of docs/text-publish.md for CI, run as they stand: their lines are taken out of the page, and go to a
+//! shell in a clone of a repository beside this test, with a store in a folder. What needs a runner of GitHub or
+//! GitLab itself (its checkout, its cache, its secrets) is not asked here.
 
 #![expect(clippy::disallowed_methods, reason = "files of these tests")]
 

@@ -18,8 +18,8 @@ pub struct TextPruneRow {
     pub put_at: u64,
     /// Days since then.
     pub age_days: f64,
-    /// Why it stays: pinned (a pin names it, now or as what was pinned before), newest (one of the newest), young (stored
-    /// not long ago); unkept where nothing keeps it.
+    /// Why it stays: pinned (a pin names it, now or as what was pinned before), newest (one of the newest), young
+    /// (stored not long ago); unkept where nothing keeps it.
     pub fate: String,
     /// Whether it was taken away.
     pub deleted: bool,

@@ -14,10 +14,10 @@ use crate::failure::Failure;
 
 /// Put a publish of every week on a timer of systemd
 ///
-/// The service and the timer that `planish text publish --timer DIR` wrote, and a drop-in that has each boot start the
-/// timer: three files below /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes them out
-/// again. Refused is a line that `planish text publish` does not write, and a service of another user that would run as
-/// root. Nothing is started: the last line says what to type for now.
+/// The service and the timer that `planish text publish --timer DIR` wrote, and a drop-in that has each boot start
+/// the timer: three files below /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes
+/// them out again. Refused is a line that `planish text publish` does not write, and a service of another user that
+/// would run as root. Nothing is started: the last line says what to type for now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The timer, as it was written to DIR; its service lies beside it

@@ -44,7 +44,8 @@ pub(crate) struct Args {
     numa: Vec<String>,
     /// On which pages: heap, heap=hugetlb, shm, shm=hugetlb, shm=2m, shm=1g, separated by commas. Without a word
     /// transparent huge pages, which nothing has to be reserved for; with heap=hugetlb children of fork may end by
-    /// SIGBUS. text: its code, on huge pages of the page cache; text=warm, text=copy, text=collapse: by this route alone
+    /// SIGBUS. text: its code, on huge pages of the page cache; text=warm, text=copy, text=collapse: by this route
+    /// alone
     #[arg(long, value_name = "WHAT", action = clap::ArgAction::Append)]
     huge: Vec<String>,
     /// Run on these CPUs only, such as 0-3,8

@@ -6,9 +6,9 @@
 //! store ──> list ───┘
 //! ```
 //!
-//! A store does not know who builds by it. So nothing goes without a pin that shows what builds follow, nothing goes while
-//! a pin names what the store has not, since then it is another pin or another store that was meant, and what is young
-//! stays for the pin that is to come.
+//! A store does not know who builds by it. So nothing goes without a pin that shows what builds follow, nothing goes
+//! while a pin names what the store has not, since then it is another pin or another store that was meant, and what
+//! is young stays for the pin that is to come.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,9 @@ const DAY_SECONDS: f64 = 86_400.0;
 
 /// Tell what a store holds, and take away what nothing keeps
 ///
-/// Kept is what a pin names, now or as what was pinned before it, what is among the newest, and what was stored not long
-/// ago. Nothing is taken away without --delete. Name the pin of every repository that builds by this store: a store does
-/// not know them. A web server tells no names: prune the store that it hands out.
+/// Kept is what a pin names, now or as what was pinned before it, what is among the newest, and what was stored not
+/// long ago. Nothing is taken away without --delete. Name the pin of every repository that builds by this store: a
+/// store does not know them. A web server tells no names: prune the store that it hands out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The store; without it, the one that the first pin names
