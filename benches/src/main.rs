@@ -14,6 +14,7 @@ mod memory;
 mod own_text;
 mod process;
 mod recorded;
+mod recording;
 mod rounds;
 mod row;
 mod series;
@@ -70,7 +71,7 @@ enum Name {
     /// A process that is measured, or that holds pages for one
     #[value(hide = true)]
     Server,
-    /// Orders of a large program, import of a large recording; the own text on huge pages
+    /// Orders of a large program, import of a large recording; what a recording costs; the own text on huge pages
     Text,
 }
 
@@ -91,6 +92,7 @@ fn main() -> Result<ExitCode> {
         Name::Server => {
             match arguments.role.as_deref().context("server wants --role WORD")? {
                 "text" => own_text::serve()?,
+                "busy" => recording::serve()?,
                 role => memory::serve(role)?,
             }
             return Ok(ExitCode::SUCCESS);

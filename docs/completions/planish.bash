@@ -187,6 +187,9 @@ _planish() {
             planish__subcmd__help__subcmd__install,check)
                 cmd="planish__subcmd__help__subcmd__install__subcmd__check"
                 ;;
+            planish__subcmd__help__subcmd__install,publish)
+                cmd="planish__subcmd__help__subcmd__install__subcmd__publish"
+                ;;
             planish__subcmd__help__subcmd__install,warm)
                 cmd="planish__subcmd__help__subcmd__install__subcmd__warm"
                 ;;
@@ -228,6 +231,9 @@ _planish() {
                 ;;
             planish__subcmd__help__subcmd__text,order)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__order"
+                ;;
+            planish__subcmd__help__subcmd__text,prune)
+                cmd="planish__subcmd__help__subcmd__text__subcmd__prune"
                 ;;
             planish__subcmd__help__subcmd__text,publish)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__publish"
@@ -292,6 +298,9 @@ _planish() {
             planish__subcmd__install,help)
                 cmd="planish__subcmd__install__subcmd__help"
                 ;;
+            planish__subcmd__install,publish)
+                cmd="planish__subcmd__install__subcmd__publish"
+                ;;
             planish__subcmd__install,warm)
                 cmd="planish__subcmd__install__subcmd__warm"
                 ;;
@@ -300,6 +309,9 @@ _planish() {
                 ;;
             planish__subcmd__install__subcmd__help,help)
                 cmd="planish__subcmd__install__subcmd__help__subcmd__help"
+                ;;
+            planish__subcmd__install__subcmd__help,publish)
+                cmd="planish__subcmd__install__subcmd__help__subcmd__publish"
                 ;;
             planish__subcmd__install__subcmd__help,warm)
                 cmd="planish__subcmd__install__subcmd__help__subcmd__warm"
@@ -361,6 +373,9 @@ _planish() {
             planish__subcmd__text,order)
                 cmd="planish__subcmd__text__subcmd__order"
                 ;;
+            planish__subcmd__text,prune)
+                cmd="planish__subcmd__text__subcmd__prune"
+                ;;
             planish__subcmd__text,publish)
                 cmd="planish__subcmd__text__subcmd__publish"
                 ;;
@@ -405,6 +420,9 @@ _planish() {
                 ;;
             planish__subcmd__text__subcmd__help,order)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__order"
+                ;;
+            planish__subcmd__text__subcmd__help,prune)
+                cmd="planish__subcmd__text__subcmd__help__subcmd__prune"
                 ;;
             planish__subcmd__text__subcmd__help,publish)
                 cmd="planish__subcmd__text__subcmd__help__subcmd__publish"
@@ -902,7 +920,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__install)
-            opts="check warm"
+            opts="check warm publish"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -916,6 +934,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__install__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__install__subcmd__publish)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1126,7 +1158,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text)
-            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch"
+            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch prune"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1266,6 +1298,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__text__subcmd__order)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__text__subcmd__prune)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1726,7 +1772,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help check warm help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help check warm publish help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1790,7 +1836,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__install__subcmd__help)
-            opts="check warm help"
+            opts="check warm publish help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1831,6 +1877,20 @@ _planish() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        planish__subcmd__install__subcmd__help__subcmd__publish)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         planish__subcmd__install__subcmd__help__subcmd__warm)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1838,6 +1898,32 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__install__subcmd__publish)
+            opts="-q -v -h --yes --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2520,7 +2606,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text)
-            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check bolt huge verify publish fetch help"
+            opts="-q -v -h --json --root --state --color --quiet --verbose --timings --help record import merge show order link-flags cc ld check bolt huge verify publish fetch prune help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2746,7 +2832,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help)
-            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch help"
+            opts="record import merge show order link-flags cc ld check bolt huge verify publish fetch prune help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2900,6 +2986,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__help__subcmd__order)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__help__subcmd__prune)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3231,6 +3331,48 @@ _planish() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__text__subcmd__prune)
+            opts="-q -v -h --store --pin --keep --min-age --delete --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --store)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --min-age)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -1,7 +1,10 @@
-//! `./x dist`: what a release consists of: a tar, two Debian packages (the program, libplanish), and their checksums.
+//! `./x dist`: what a release consists of: a tar, three Debian packages (the program, its helper for stores on S3,
+//! libplanish), and their checksums.
 //!
 //! The program is static. libplanish is built for the C library of this machine, since it is linked into programs of
-//! it: it runs where that version or a later one is.
+//! it, and so is planish-store-s3: its TLS is C, which needs a C compiler of the target, and it asks for addresses of
+//! hosts, which a static program of glibc cannot. Both run where that version or a later one is, which their packages
+//! ask for.
 //!
 //! Same sources, same bytes, whoever packs them and wherever: times in both archives come from the commit, members
 //! are root's and in order, modes are ours and not those of an umask, and the binary names no folder of this machine.
@@ -62,23 +65,40 @@ const LIBRARY_FILES: &str = include_str!("../../crates/face/capi/package/files")
 struct Package {
     name: &'static str,
     section: &'static str,
-    depends: &'static str,
+    relations: Relations,
     description: &'static str,
+}
+
+/// What else it wants installed.
+enum Relations {
+    /// Nothing; it can use these.
+    Suggests(&'static str),
+    /// The C library that it was linked with.
+    NeedsLibc,
 }
 
 const PROGRAM: Package = Package {
     name: "planish",
     section: "admin",
-    depends: "",
+    relations: Relations::Suggests(STORE.name),
     description: "measured, reversible tuning of memory-bound services\n \
                   Takes a machine and the service on it from stock to bare-metal speed, measures every\n \
                   step on the real workload, keeps only what pays, and can undo all of it.\n",
 };
 
+const STORE: Package = Package {
+    name: "planish-store-s3",
+    section: "admin",
+    relations: Relations::NeedsLibc,
+    description: "text profiles of planish on S3 and by HTTPS\n \
+                  The program that planish text publish and planish text fetch start for a store beyond\n \
+                  this machine.\n",
+};
+
 const LIBRARY: Package = Package {
     name: "libplanish-dev",
     section: "libdevel",
-    depends: "Depends: libc6, libgcc-s1\n",
+    relations: Relations::NeedsLibc,
     description: "arenas on huge pages, NUMA nodes and pinned threads, for C and C++\n \
                   Header, shared and static library, pkg-config and CMake files, examples.\n",
 };
@@ -89,7 +109,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let tar = release.tar()?;
     let mut archives = vec![tar];
     match shell::which("dpkg-deb") {
-        Some(_) => archives.extend([release.deb()?, release.library_deb()?]),
+        Some(_) => archives.extend([release.deb()?, release.store_deb()?, release.library_deb()?]),
         None => eprintln!("x: no dpkg-deb here: no Debian package"),
     }
     let sums = release.sums(&archives)?;
@@ -101,6 +121,8 @@ struct Release {
     version: String,
     checkout: PathBuf,
     binary: PathBuf,
+    /// The program planish-store-s3.
+    store: PathBuf,
     /// The folder of the built libraries.
     libraries: PathBuf,
     out: PathBuf,
@@ -114,7 +136,9 @@ impl Release {
         let binary = target::pick()?.planish()?;
         // Without the kind for Rust programs, for which cargo would leave out optimisation across crates.
         let kinds = ["--package", "planish-capi", "--lib", "--crate-type", "staticlib,cdylib"];
-        let libraries = Target::of_this_machine()?.compile("rustc", "release", &kinds)?;
+        let own = Target::of_this_machine()?;
+        let libraries = own.compile("rustc", "release", &kinds)?;
+        let store = own.build("release", &["--package", STORE.name])?.join(STORE.name);
         let version = shell::output(Command::new(&binary).arg("--version"))?;
         let version =
             version.split_whitespace().nth(1).context("planish --version says no version")?.to_owned();
@@ -126,6 +150,7 @@ impl Release {
             version,
             checkout: ground::root()?,
             binary,
+            store,
             libraries,
             out: out.canonicalize().with_context(|| format!("find {}", out.display()))?,
             work,
@@ -138,6 +163,8 @@ impl Release {
         let name = format!("planish-{}-{}-linux", self.version, std::env::consts::ARCH);
         let folder = self.work.join(&name);
         copy(&self.binary, &folder.join("planish"))?;
+        // Beside it, where it is looked for.
+        copy(&self.store, &folder.join(STORE.name))?;
         FILES.iter().try_for_each(|(from, to, _)| copy(&self.checkout.join(from), &folder.join(to)))?;
         for page in self.man_pages()? {
             copy(&page, &folder.join("man").join(file_name(&page)?))?;
@@ -178,6 +205,16 @@ impl Release {
         self.pack_deb(&root, &PROGRAM)
     }
 
+    fn store_deb(&self) -> Result<PathBuf> {
+        let root = self.work.join("deb-store");
+        copy(&self.store, &root.join("usr/bin").join(STORE.name))?;
+        for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let folder = root.join("usr/share/doc").join(STORE.name);
+            copy(&self.checkout.join(license), &folder.join(license))?;
+        }
+        self.pack_deb(&root, &STORE)
+    }
+
     fn library_deb(&self) -> Result<PathBuf> {
         let root = self.work.join("deb-library");
         self.library(&root.join("usr"))?;
@@ -210,10 +247,14 @@ impl Release {
             "aarch64" => "arm64",
             other => other,
         };
-        let Package { name, section, depends, description } = package;
+        let Package { name, section, relations, description } = package;
+        let relations = match relations {
+            Relations::Suggests(other) => format!("Suggests: {other}"),
+            Relations::NeedsLibc => format!("Depends: libc6 (>= {}), libgcc-s1", libc()?),
+        };
         let control = format!(
             "Package: {name}\nVersion: {}\nArchitecture: {architecture}\nSection: {section}\nPriority: optional\n\
-             {depends}Maintainer: The planish authors <planish@localhost>\nDescription: {description}",
+             {relations}\nMaintainer: The planish authors <planish@localhost>\nDescription: {description}",
             self.version
         );
         fs::create_dir_all(root.join("DEBIAN"))?;
@@ -251,6 +292,12 @@ impl Release {
         fs::write(&file, sums).with_context(|| format!("write {}", file.display()))?;
         Ok(file)
     }
+}
+
+/// The version of the C library of this machine.
+fn libc() -> Result<String> {
+    let told = shell::output(Command::new("getconf").arg("GNU_LIBC_VERSION"))?;
+    Ok(told.split_whitespace().nth(1).context("getconf tells no version of the C library")?.to_owned())
 }
 
 /// What a folder has, in order.
@@ -334,13 +381,15 @@ mod tests {
         }
         let binary = folder.join("planish");
         write(&binary, "binary", runs);
+        let store = folder.join("planish-store-s3");
+        write(&store, "helper", runs);
         let libraries = folder.join("built");
         write(&libraries.join("libplanish.a"), "archive", other);
         write(&libraries.join("libplanish.so"), "library", runs);
         let (out, work) = (folder.join("out"), folder.join("work"));
         fs::create_dir_all(&out).unwrap();
         let (version, time) = ("0.7.1".into(), "1700000000".into());
-        Release { version, checkout, binary, libraries, out, work, time }
+        Release { version, checkout, binary, store, libraries, out, work, time }
     }
 
     #[test]
@@ -366,9 +415,10 @@ mod tests {
         let list = shell::output(Command::new("tar").arg("-tvf").arg(&tar)).unwrap();
         let modes = ["drwxr-xr-x", "-rwxr-xr-x", "-rw-r--r--", "lrwxrwxrwx"];
         assert!(list.lines().all(|line| modes.iter().any(|mode| line.starts_with(mode))), "{list}");
-        assert_eq!(list.matches("-rwxr-xr-x").count(), 1, "the program alone: {list}");
+        assert_eq!(list.matches("-rwxr-xr-x").count(), 2, "the program and its helper alone: {list}");
         // README's links hold, and a shipped trial can be copied.
         for file in [
+            "/planish-store-s3",
             "/README.md",
             "/docs/one.md",
             "/docs/schema/one.json",
@@ -383,6 +433,17 @@ mod tests {
         if shell::which("dpkg-deb").is_some() {
             assert!(bytes(one.deb().unwrap()) == bytes(other.deb().unwrap()), "the packages differ");
             assert!(one.work.join("deb").join(DOC).join("docs/one.md").is_file());
+            let store = one.store_deb().unwrap();
+            let list = shell::output(Command::new("dpkg-deb").arg("-c").arg(&store)).unwrap();
+            assert!(
+                list.lines().any(|line| {
+                    line.starts_with("-rwxr-xr-x") && line.ends_with("./usr/bin/planish-store-s3")
+                }),
+                "{list}"
+            );
+            let needs = shell::output(Command::new("dpkg-deb").arg("-f").arg(&store).arg("Depends")).unwrap();
+            assert!(needs.starts_with("libc6 (>= 2.") && needs.ends_with("), libgcc-s1\n"), "{needs}");
+            assert!(bytes(store) == bytes(other.store_deb().unwrap()), "the packages of the helper differ");
             let library = one.library_deb().unwrap();
             let list = shell::output(Command::new("dpkg-deb").arg("-c").arg(&library)).unwrap();
             for file in ["./usr/include/planish.h", "./usr/lib/libplanish.so.0.7", "./usr/lib/libplanish.a"] {

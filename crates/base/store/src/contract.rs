@@ -3,7 +3,13 @@
 //! ```text
 //! planish-store-s3 get URL     the object's bytes on stdout
 //! planish-store-s3 put URL     the object's bytes from stdin, whole under its name or not at all
+//! planish-store-s3 list URL    a line an object below URL/: BYTES SECONDS NAME, where SECONDS are those since 1970 at
+//!                              which it was last put, and NAME stands behind URL/
+//! planish-store-s3 delete URL  the object is there no more, also where there was none
 //! ```
+//!
+//! `get` and `put` are all that publishing and fetching need. A helper without the other two ends with [`USAGE`], and
+//! its store cannot be pruned.
 //!
 //! How it ended is its exit code; why, in a line or two, is on stderr. It has the environment of `planish`, where keys
 //! are, asks nothing, and gives up by itself: where it does not, it is ended after [`PATIENCE`].
@@ -21,6 +27,11 @@ pub const SHIPPED_SCHEMES: [&str; 3] = ["s3", "https", "http"];
 pub const GET: &str = "get";
 /// Take an object.
 pub const PUT: &str = "put";
+
+/// Tell what there is.
+pub const LIST: &str = "list";
+/// Take an object away.
+pub const DELETE: &str = "delete";
 
 /// It is done.
 pub const DONE: u8 = 0;

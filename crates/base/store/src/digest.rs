@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+/// Below this every blob lies.
+pub(crate) const FOLDER: &str = "sha256";
+
 /// The SHA-256 of some bytes; written as 64 hexadecimal digits in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
@@ -21,7 +24,14 @@ impl Digest {
     pub fn handle(&self) -> String {
         let hex = self.to_string();
         // A folder of some hundred thousand files is slow on many file systems.
-        format!("sha256/{}/{hex}", &hex[..2])
+        format!("{FOLDER}/{}/{hex}", &hex[..2])
+    }
+
+    /// The digest whose [`handle`](Self::handle) this name is.
+    #[must_use]
+    pub fn of_handle(handle: &str) -> Option<Self> {
+        let digest: Self = handle.rsplit('/').next()?.parse().ok()?;
+        (digest.handle() == handle).then_some(digest)
     }
 
     /// Its first digits, for people.
@@ -68,6 +78,10 @@ mod tests {
         assert_eq!(Digest::of(b"").to_string(), empty);
         assert_eq!(empty.parse(), Ok(Digest::of(b"")));
         assert_eq!(Digest::of(b"").handle(), format!("sha256/e3/{empty}"));
+        assert_eq!(Digest::of_handle(&format!("sha256/e3/{empty}")), Some(Digest::of(b"")));
+        for other in [empty.to_owned(), format!("sha256/e4/{empty}"), format!("x/sha256/e3/{empty}")] {
+            assert_eq!(Digest::of_handle(&other), None, "{other}");
+        }
         for wrong in ["", &empty[1..], &empty.to_uppercase(), &empty.replace('e', "g"), &"é".repeat(32)] {
             assert_eq!(wrong.parse::<Digest>(), Err(NotADigest), "{wrong}");
         }

@@ -33,7 +33,7 @@ pub enum StoreError {
     /// A file of a store in a folder.
     #[error("cannot {what} {}", path.display())]
     File {
-        /// `read` or `write`.
+        /// `read`, `write`, `list` or `delete`.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -65,6 +65,20 @@ pub enum StoreError {
     ReadOnly {
         /// The store.
         store: String,
+    },
+    /// The store hands out what is asked for by name, and does not tell what there is.
+    #[error("{store} cannot be listed: a web server tells no names")]
+    NotListed {
+        /// The store.
+        store: String,
+    },
+    /// What a helper says of an object is no line of the contract.
+    #[error("{program} lists `{line}`, which is not BYTES SECONDS NAME")]
+    Line {
+        /// The program.
+        program: String,
+        /// What it says.
+        line: String,
     },
     /// The program that speaks the protocol of the store is not installed.
     #[error("{store} needs the program {program}, which is neither beside planish nor on the PATH")]
@@ -122,8 +136,12 @@ impl StoreError {
             Self::Missing { .. } => "publish it again, or undo the pin: git revert".to_owned(),
             Self::Other { handle, .. } => format!("take {handle} away there, and publish it again"),
             Self::ReadOnly { .. } => "publish to a folder or to s3://BUCKET/PREFIX".to_owned(),
+            Self::NotListed { .. } => {
+                "name the store that it hands out: a folder, or s3://BUCKET/PREFIX".to_owned()
+            }
             Self::NoHelper { program, .. } if program == SHIPPED => format!(
-                "put {SHIPPED} beside planish: cargo build --release --package {SHIPPED}; or name a folder"
+                "install the package {SHIPPED}, or put the program beside planish: cargo build --release --package \
+                 {SHIPPED}; or name a folder"
             ),
             Self::NoHelper { program, .. } => {
                 format!("install {program}; {SHIPPED} speaks {}", SHIPPED_SCHEMES.join(", "))
@@ -132,6 +150,7 @@ impl StoreError {
             Self::Handle { .. } => {
                 "a handle is plain words with slashes between, as publish writes it".to_owned()
             }
+            Self::Line { program, .. } => format!("mend {program}: what it says is in docs/text-publish.md"),
             Self::File { .. } | Self::NotStarted { .. } | Self::Silent { .. } | Self::TooLong { .. } => {
                 return None;
             }

@@ -11,9 +11,9 @@ use planish_sys::process::{pidfd, wait_readable};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 
-use crate::contract::{DONE, GET, MISSING, PUT};
+use crate::contract::{DELETE, DONE, GET, LIST, MISSING, PUT};
 use crate::error::StoreError;
-use crate::store::Got;
+use crate::store::{Got, Object};
 
 /// What is kept of what a helper says of itself.
 const TOLD_MAX: u64 = 4096;
@@ -44,15 +44,7 @@ impl Helper {
             return Ok(Got::TooLong);
         }
         match ended.code {
-            Some(code) if code == i32::from(DONE) => {
-                let mut bytes = Vec::new();
-                ended
-                    .out
-                    .rewind()
-                    .and_then(|()| ended.out.read_to_end(&mut bytes))
-                    .map_err(|e| self.odd(e))?;
-                Ok(Got::Bytes(bytes))
-            }
+            Some(code) if code == i32::from(DONE) => Ok(Got::Bytes(self.said(&mut ended)?)),
             Some(code) if code == i32::from(MISSING) => Ok(Got::Missing),
             _ => Err(self.failed(ended)),
         }
@@ -61,6 +53,40 @@ impl Helper {
     pub fn put(&self, url: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let ended = self.run(PUT, url, bytes)?;
         if ended.code == Some(i32::from(DONE)) { Ok(()) } else { Err(self.failed(ended)) }
+    }
+
+    /// What there is below a URL.
+    pub fn list(&self, url: &str) -> Result<Vec<Object>, StoreError> {
+        let mut ended = self.run(LIST, url, &[])?;
+        if ended.is_too_long || ended.code != Some(i32::from(DONE)) {
+            return Err(self.failed(ended));
+        }
+        let bytes = self.said(&mut ended)?;
+        String::from_utf8_lossy(&bytes).lines().map(|line| self.object(line)).collect()
+    }
+
+    /// An object by its line; its name may have blanks.
+    fn object(&self, line: &str) -> Result<Object, StoreError> {
+        let mut words = line.splitn(3, ' ');
+        let object = (|| {
+            let (bytes, put_at) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            let name = words.next().filter(|name| !name.is_empty())?.to_owned();
+            Some(Object { name, bytes, put_at })
+        })();
+        object.ok_or_else(|| StoreError::Line { program: self.program.clone(), line: line.to_owned() })
+    }
+
+    pub fn delete(&self, url: &str) -> Result<(), StoreError> {
+        let ended = self.run(DELETE, url, &[])?;
+        if ended.code == Some(i32::from(DONE)) { Ok(()) } else { Err(self.failed(ended)) }
+    }
+
+    /// What it handed out.
+    fn said(&self, ended: &mut Ended) -> Result<Vec<u8>, StoreError> {
+        let mut bytes = Vec::new();
+        let read = ended.out.rewind().and_then(|()| ended.out.read_to_end(&mut bytes));
+        read.map_err(|error| self.odd(error))?;
+        Ok(bytes)
     }
 
     fn run(&self, verb: &str, url: &str, bytes: &[u8]) -> Result<Ended, StoreError> {
@@ -125,6 +151,7 @@ impl Helper {
 
     fn failed(&self, ended: Ended) -> StoreError {
         let how = match ended.code {
+            _ if ended.is_too_long => format!("it says more than {} MiB", self.limit >> 20),
             Some(code) => format!("it ended with {code}"),
             None => "a signal ended it".to_owned(),
         };
@@ -183,6 +210,27 @@ mod tests {
         assert!(matches!(endless.get("test://x/y"), Ok(Got::TooLong)));
         let long = helper(&folder, "#!/bin/sh\nexec head -c 1048577 /dev/zero\n");
         assert!(matches!(long.get("test://x/y"), Ok(Got::TooLong)));
+    }
+
+    #[test]
+    fn a_list_is_read_to_the_last_line_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |script: &str| helper(&folder, script).list("test://x/sha256");
+        let two = told("#!/bin/sh\nprintf '3 1700000000 ab/abc\\n0 0 a b\\n'\n").unwrap();
+        let names: Vec<_> = two.iter().map(|one| (one.name.as_str(), one.bytes, one.put_at)).collect();
+        assert_eq!(names, [("ab/abc", 3, 1_700_000_000), ("a b", 0, 0)]);
+        for odd in ["3 ab/abc", "x 1 a", "1 -2 a", "1 2 ", ""] {
+            let error = told(&format!("#!/bin/sh\nprintf '1 1 a\\n{odd}\\n'\n")).unwrap_err();
+            assert!(matches!(&error, StoreError::Line { line, .. } if line == odd), "{error}");
+        }
+        // One that knows get and put alone, and one that was cut off: a part of a list is none.
+        for (code, told_why) in [(2, "unknown"), (1, "broken off")] {
+            let script = format!("#!/bin/sh\necho '1 1 a'; echo {told_why} >&2; exit {code}\n");
+            let error = told(&script).unwrap_err().to_string();
+            assert!(error.ends_with(told_why), "{error}");
+        }
+        let endless = told("#!/bin/sh\nwhile :; do head -c 65536 /dev/zero; sleep 0.01; done\n").unwrap_err();
+        assert!(endless.to_string().contains("more than 1 MiB"), "{endless}");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! A store: what is put into it is read back, and what is got from it is held to its digest.
+//! A store: what is put into it is read back, and what is got from it is held to its digest. Only who prunes lists it.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::contract::PATIENCE;
-use crate::digest::Digest;
+use crate::digest::{Digest, FOLDER};
 use crate::error::StoreError;
 use crate::folder;
 use crate::helper::Helper;
@@ -18,6 +18,38 @@ pub(crate) enum Got {
     Bytes(Vec<u8>),
     Missing,
     TooLong,
+}
+
+/// Something below the folder of blobs, as a folder or a helper tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    /// Behind that folder.
+    pub name: String,
+    pub bytes: u64,
+    /// Seconds since 1970.
+    pub put_at: u64,
+}
+
+/// A blob of a store, by what a listing tells of it. Nobody has looked at its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its name.
+    pub handle: String,
+    /// The digest that its bytes should have.
+    pub digest: Digest,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was last put, in seconds since 1970 by the clock of the store.
+    pub put_at: u64,
+}
+
+/// What a store holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The blobs, the newest first.
+    pub blobs: Vec<Held>,
+    /// How many objects are among them that no store of ours has put there under that name.
+    pub foreign: usize,
 }
 
 /// Blobs under the hash of their content.
@@ -65,8 +97,9 @@ impl Store {
         &self.location
     }
 
-    /// Stores bytes under their digest, and reads them back. What is there already and sound is left alone; what is
-    /// there and is something else is replaced, since nobody can be given it.
+    /// Stores bytes under their digest, and reads them back. What is there already and sound stays, and counts as put
+    /// now, so that nobody prunes it before a pin names it; what is there and is something else is replaced, since
+    /// nobody can be given it.
     ///
     /// # Errors
     /// [`StoreError::ReadOnly`], [`StoreError::Other`] where something else is read back, and what a folder or helper
@@ -81,15 +114,57 @@ impl Store {
             return Err(self.too_long(&handle));
         }
         let is_sound = |got: &Got| matches!(got, Got::Bytes(there) if there == bytes);
-        if is_sound(&self.raw_get(&handle)?) {
-            return Ok(Put { handle, digest, is_new: false });
-        }
+        let is_new = !is_sound(&self.raw_get(&handle)?);
         match &self.location {
-            Location::Folder(folder) => folder::put(folder, &handle, bytes)?,
+            Location::Folder(folder) if is_new => folder::put(folder, &handle, bytes)?,
+            Location::Folder(folder) => folder::freshen(folder, &handle)?,
+            // Object stores have no other way to change the time of an object.
             Location::Beyond { url, .. } => self.helper().put(&format!("{url}/{handle}"), bytes)?,
         }
         self.get(&handle, &digest)?;
-        Ok(Put { handle, digest, is_new: true })
+        Ok(Put { handle, digest, is_new })
+    }
+
+    /// All that the store holds.
+    ///
+    /// # Errors
+    /// [`StoreError::NotListed`] of a web server, [`StoreError::Line`], and what a folder or helper says: a part of a
+    /// list is never returned.
+    pub fn list(&self) -> Result<Listing, StoreError> {
+        let objects = match &self.location {
+            Location::Folder(folder) => folder::list(folder)?,
+            Location::Beyond { .. } if !self.location.is_writable() => {
+                return Err(StoreError::NotListed { store: self.location.to_string() });
+            }
+            Location::Beyond { url, .. } => self.helper().list(&format!("{url}/{FOLDER}"))?,
+        };
+        let mut listing = Listing::default();
+        for Object { name, bytes, put_at } in objects {
+            let handle = format!("{FOLDER}/{name}");
+            match Digest::of_handle(&handle) {
+                Some(digest) => listing.blobs.push(Held { handle, digest, bytes, put_at }),
+                None => listing.foreign += 1,
+            }
+        }
+        listing.blobs.sort_by(|one, other| (other.put_at, &one.handle).cmp(&(one.put_at, &other.handle)));
+        Ok(listing)
+    }
+
+    /// Takes a blob away that was listed, and says whether it is gone: one of a folder that was put anew since stays.
+    /// Of a store beyond this machine nobody can tell.
+    ///
+    /// # Errors
+    /// [`StoreError::ReadOnly`], and what a folder or helper says.
+    pub fn delete(&self, blob: &Held) -> Result<bool, StoreError> {
+        match &self.location {
+            Location::Folder(folder) => folder::delete(folder, &blob.handle, blob.put_at),
+            Location::Beyond { .. } if !self.location.is_writable() => {
+                Err(StoreError::ReadOnly { store: self.location.to_string() })
+            }
+            Location::Beyond { url, .. } => {
+                self.helper().delete(&format!("{url}/{}", blob.handle)).map(|()| true)
+            }
+        }
     }
 
     /// The bytes of a name, which have this digest.
@@ -140,6 +215,7 @@ fn is_handle(handle: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::UNIX_EPOCH;
 
     use super::*;
 
@@ -173,6 +249,47 @@ mod tests {
         }
         assert!(store.put(b"profile").unwrap().is_new);
         assert_eq!(store.get(&put.handle, &put.digest).unwrap(), b"profile");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of this test")]
+    fn a_list_tells_blobs_the_newest_first_and_counts_the_rest() {
+        let (folder, store) = store();
+        assert_eq!(store.list().unwrap(), Listing::default(), "nothing was ever put");
+        let puts = [&b"one"[..], b"two", b"three"].map(|bytes| store.put(bytes).unwrap());
+        let set = |put: &Put, seconds: u64| {
+            let file = fs::File::open(folder.path().join(&put.handle)).unwrap();
+            file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+        };
+        puts.iter().zip([100, 300, 200]).for_each(|(put, seconds)| set(put, seconds));
+        // A draft of a put that was killed, a file of somebody, a link, and a folder.
+        let beside = folder.path().join(&puts[0].handle);
+        fs::write(beside.with_file_name(".x.1.draft"), "half").unwrap();
+        fs::write(folder.path().join("sha256/notes"), "mine").unwrap();
+        std::os::unix::fs::symlink("notes", folder.path().join("sha256/link")).unwrap();
+        fs::create_dir_all(folder.path().join("sha256/ff/folder")).unwrap();
+        fs::write(folder.path().join("elsewhere"), "").unwrap();
+        let listing = store.list().unwrap();
+        let told: Vec<_> = listing.blobs.iter().map(|blob| (blob.digest, blob.bytes, blob.put_at)).collect();
+        assert_eq!(told, [(puts[1].digest, 3, 300), (puts[2].digest, 5, 200), (puts[0].digest, 3, 100)]);
+        assert_eq!(listing.foreign, 2);
+        // One that was put anew since stays, and one that is gone is gone.
+        assert!(!store.put(b"one").unwrap().is_new);
+        let [newest, three, one] = &listing.blobs[..] else { panic!("{listing:?}") };
+        assert!(!store.delete(one).unwrap() && store.get(&one.handle, &one.digest).is_ok());
+        assert!(store.delete(newest).unwrap() && store.delete(newest).unwrap());
+        let left = store.list().unwrap();
+        assert_eq!(left.blobs.iter().map(|blob| blob.digest).collect::<Vec<_>>(), [one.digest, three.digest]);
+    }
+
+    #[test]
+    fn a_web_server_is_not_listed_and_a_folder_that_is_not_there_is_no_empty_one() {
+        let web = Store::open("https://127.0.0.1:1/p", Path::new("/")).unwrap();
+        let error = web.list().unwrap_err();
+        assert!(matches!(error, StoreError::NotListed { .. }) && error.cure().is_some(), "{error}");
+        let (folder, _) = store();
+        let away = Store::open("not/mounted", folder.path()).unwrap();
+        assert!(matches!(away.list(), Err(StoreError::NoFolder { .. })));
     }
 
     #[test]

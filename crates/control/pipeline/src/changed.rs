@@ -11,7 +11,7 @@ use planish_model::{Entry, EntryId, EntryStep, OnceFormat};
 use crate::contents::Contents;
 use crate::install;
 use crate::session::Session;
-use crate::warm;
+use crate::{warm, weekly};
 
 /// A file that an open entry wrote, and that somebody changed or took away since: what it was to do may not be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn compared(session: &Session, entry: &Entry, step: &EntryStep, entries: &[Entry
     if Contents::of(entry.id, step, entries).is_as_written(step, now.as_deref()) {
         return None;
     }
-    let is_installed = [install::NAME, warm::NAME].contains(&entry.profile.as_str());
+    let is_installed = [install::NAME, warm::NAME, weekly::NAME].contains(&entry.profile.as_str());
     let is_there = now.is_some() || link.is_some();
     Some(ChangedFile { entry: entry.id, path: step.place.clone(), is_there, link, is_installed })
 }

@@ -241,7 +241,7 @@ pub enum PipelineError {
     /// A word that would mean something else in a file of systemd.
     #[error("`{text}` cannot stand in a unit as its {what}")]
     NotForAUnit {
-        /// Program, profile or state folder.
+        /// Program, profile, state folder, name, or a whole line.
         what: &'static str,
         /// The word.
         text: String,
@@ -456,6 +456,9 @@ fn of_file(path: &Path) -> String {
 
 /// A word that a unit of systemd cannot hold.
 fn of_word(what: &str) -> String {
+    if what == "line" {
+        return "have both files written anew: planish text publish PROFILE --timer DIR".to_owned();
+    }
     let whole = if what == "program" { "by its whole path, " } else { "" };
     format!("name a {what} {whole}without blanks and signs that systemd or a shell would take apart")
 }

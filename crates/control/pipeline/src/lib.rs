@@ -64,6 +64,7 @@ mod units;
 mod until_reboot;
 mod warm;
 mod watch;
+mod weekly;
 
 pub use apply::{Applied, ApplyOptions, apply, can_persist};
 pub use boot::lost::LostRun;
@@ -100,3 +101,4 @@ pub use warm::{InstallWarm, has_unit, install_warm, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};
+pub use weekly::{InstallPublish, install_publish, publish_units};

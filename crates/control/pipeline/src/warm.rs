@@ -22,6 +22,7 @@ use crate::calendar;
 use crate::error::PipelineError;
 use crate::install::{Installed, UnitFile, install, is_plain, refuse_unless};
 use crate::session::Session;
+use crate::weekly;
 
 /// What the entry is called in the log.
 pub(crate) const NAME: &str = "install-warm";
@@ -196,10 +197,11 @@ pub(crate) fn after_undo(session: &Session, outcomes: &[Outcome]) -> Option<Stri
     is_told.then(|| format!("tell systemd so: {stop}systemctl daemon-reload"))
 }
 
-/// Whether a file is one of these.
+/// Whether a file is one of these, or one of a publish every week: neither makes a unit start anew.
 pub(crate) fn is_own(place: &str) -> bool {
     let name = place.rsplit('/').next().unwrap_or_default();
-    place.starts_with("/etc/systemd/system/") && name.trim_start_matches("90-").starts_with(OWN)
+    place.starts_with("/etc/systemd/system/")
+        && [OWN, weekly::OWN].iter().any(|own| name.trim_start_matches("90-").starts_with(own))
 }
 
 #[cfg(test)]

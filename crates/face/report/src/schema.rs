@@ -8,13 +8,13 @@ use serde_json::json;
 
 use crate::commands::{
     ApplyReport, C2cReport, CheckReport, ConfirmReport, DoctorReport, ExportReport, HonestyReport,
-    HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, InstallWarmReport, JitterReport,
-    KnobsReport, LatencyReport, LogReport, MapReport, MoveReport, ProfilesReport, ProveConnReport,
-    ProveReport, RunReport, SelfCheckReport, TextBoltReport, TextCheckReport, TextFetchReport,
-    TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport, TextOrderReport,
-    TextPublishReport, TextRecordReport, TextShowReport, TextVerifyReport, TopReport, TopoReport,
-    TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport, TrialStopReport, UndoReport,
-    VersionReport,
+    HostDiffReport, HostRecordReport, ImportReport, InstallCheckReport, InstallPublishReport,
+    InstallWarmReport, JitterReport, KnobsReport, LatencyReport, LogReport, MapReport, MoveReport,
+    ProfilesReport, ProveConnReport, ProveReport, RunReport, SelfCheckReport, TextBoltReport,
+    TextCheckReport, TextFetchReport, TextHugeReport, TextImportReport, TextLinkFlagsReport, TextMergeReport,
+    TextOrderReport, TextPruneReport, TextPublishReport, TextRecordReport, TextShowReport, TextVerifyReport,
+    TopReport, TopoReport, TrialNewReport, TrialResumeReport, TrialRunReport, TrialStatusReport,
+    TrialStopReport, UndoReport, VersionReport,
 };
 use crate::envelope::{Envelope, schema_name};
 use crate::page::Report;
@@ -48,6 +48,7 @@ list! {
         HostRecordReport,
         ImportReport,
         InstallCheckReport,
+        InstallPublishReport,
         InstallWarmReport,
         KnobsReport,
         LatencyReport,
@@ -70,6 +71,7 @@ list! {
         TextVerifyReport,
         TextMergeReport,
         TextOrderReport,
+        TextPruneReport,
         TextPublishReport,
         TextRecordReport,
         TextShowReport,

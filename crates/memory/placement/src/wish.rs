@@ -37,6 +37,20 @@ pub enum HeapPages {
     Pool,
 }
 
+/// How code comes onto huge pages of the page cache, where it is not on them already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextRoute {
+    /// The first of reading anew and a copy that works.
+    #[default]
+    First,
+    /// The file is read anew in huge pieces.
+    Warm,
+    /// A copy that fits is executed in its place.
+    Copy,
+    /// The kernel collapses what the page cache has of it.
+    Collapse,
+}
+
 /// Whether shared segments are filled before the program sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prefault {
@@ -61,7 +75,7 @@ pub struct Wish {
     /// Pages of the heap.
     pub heap_pages: Option<HeapPages>,
     /// The program's code on huge pages: who starts it sees to that beforehand.
-    pub text: bool,
+    pub text: Option<TextRoute>,
     /// Whether shared segments are filled.
     pub prefault: Prefault,
     /// Shared segments shorter than this are left alone; bytes.
@@ -209,20 +223,18 @@ pub fn parse_numa(text: &str, wish: &mut Wish) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds what `--huge` says: `heap,shm=2m`.
+/// Adds what `--huge` says: `heap,shm=2m,text=copy`.
 ///
 /// # Errors
 /// What cannot be understood, in one sentence.
 pub fn parse_huge(text: &str, wish: &mut Wish) -> Result<(), String> {
     for item in text.split(',') {
-        if item == "text" {
-            wish.text = true;
+        if item == "text" || item.starts_with("text=") {
+            let route = text_route(item)?;
+            if wish.text.replace(route).is_some_and(|before| before != route) {
+                return Err(format!("{item}: it was said before by which route"));
+            }
             continue;
-        }
-        if item.starts_with("text=") {
-            return Err(format!(
-                "{item}: code is on huge pages of the page cache, of which there is one kind"
-            ));
         }
         let (about, pages) = about(item).map_err(|error| format!("{error}, nor text"))?;
         let pages = pages.unwrap_or("thp");
@@ -235,6 +247,23 @@ pub fn parse_huge(text: &str, wish: &mut Wish) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The route of `text` or `text=ROUTE`. What a program puts over its own code, nobody else can put there: by the time
+/// that another process could, threads run in it, and no call maps memory into another process.
+fn text_route(item: &str) -> Result<TextRoute, String> {
+    match item.strip_prefix("text=") {
+        None => Ok(TextRoute::First),
+        Some("warm") => Ok(TextRoute::Warm),
+        Some("copy") => Ok(TextRoute::Copy),
+        Some("collapse") => Ok(TextRoute::Collapse),
+        Some("memfd" | "anonymous" | "hugetlb") => Err(format!(
+            "{item}: only a program itself can put such a copy over its code, by planish_hugify_self() in its main"
+        )),
+        Some(_) => Err(format!(
+            "{item}: code is on huge pages of the page cache, by the route warm, copy or collapse"
+        )),
+    }
 }
 
 fn heap_pages(word: &str) -> Result<HeapPages, String> {
@@ -317,6 +346,20 @@ mod tests {
         assert_eq!(huge("heap=hugetlb"), Ok((Some(HeapPages::Pool), None)));
         assert_eq!(huge("text,heap"), Ok((Some(HeapPages::Thp), None)));
         assert!(huge("text=2m").unwrap_err().starts_with("text=2m: code is on huge pages of the page cache"));
+        let route = |text: &str| {
+            let mut wish = Wish::default();
+            parse_huge(text, &mut wish).map(|()| wish.text)
+        };
+        assert_eq!(route("heap"), Ok(None));
+        assert_eq!(route("text,heap,text"), Ok(Some(TextRoute::First)));
+        assert_eq!(route("heap,text=warm"), Ok(Some(TextRoute::Warm)));
+        assert_eq!(route("text=copy"), Ok(Some(TextRoute::Copy)));
+        assert_eq!(route("text=collapse"), Ok(Some(TextRoute::Collapse)));
+        assert!(route("text=copy,text").unwrap_err().contains("said before"));
+        for own in ["text=memfd", "text=anonymous", "text=hugetlb"] {
+            assert!(route(own).unwrap_err().contains("only a program itself"), "{own}");
+        }
+        assert!(route("text=").unwrap_err().contains("warm, copy or collapse"));
         assert_eq!(huge("bogus").unwrap_err(), "\"bogus\" is neither shm nor heap, nor text");
         assert!(huge("shm=99999999999999999999g").is_err() && huge("shm=18446744073709551615g").is_err());
     }

@@ -1,4 +1,4 @@
-//! `planish-store-s3 get|put URL`: one object of a store beyond this machine, on stdin or stdout.
+//! `planish-store-s3 get|put|list|delete URL`: objects of a store beyond this machine, on stdin or stdout.
 //!
 //! `planish` starts it by the contract of `planish_store::contract`: it links neither TLS nor S3, which are C and some
 //! eighty crates. Keys and places come from the environment, as for other programs that speak S3: `AWS_ACCESS_KEY_ID`,
@@ -12,15 +12,16 @@ use std::error::Error;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use planish_store::contract::{DONE, FAILED, GET, MISSING, PUT, USAGE};
+use planish_store::contract::{DELETE, DONE, FAILED, GET, LIST, MISSING, PUT, USAGE};
 
 use object::{Object, ObjectError};
 
 const HELP: &str = "\
-usage: planish-store-s3 get|put URL
+usage: planish-store-s3 get|put|list|delete URL
 
-Hands the object of URL to stdout, or takes it from stdin: s3://BUCKET/PATH, and https://HOST/PATH to get.
-planish text publish and planish text fetch start it; what it is told and what it ends with: docs/text-publish.md
+Hands the object of URL to stdout, takes it from stdin, lists what is below URL, or deletes the object of URL:
+s3://BUCKET/PATH, and https://HOST/PATH to get.
+planish text publish, text fetch and text prune start it; what it is told and what it ends with: docs/text-publish.md
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
     let done = match words[..] {
         [GET, url] => get(url),
         [PUT, url] => put(url),
+        [LIST, url] => list(url),
+        [DELETE, url] => Object::at(url).and_then(|object| object.delete()),
         ["--version"] => say(concat!("planish-store-s3 ", env!("CARGO_PKG_VERSION"), "\n")),
         ["--help" | "-h"] => say(HELP),
         _ => {
@@ -40,7 +43,7 @@ fn main() -> ExitCode {
     let Err(error) = done else { return ExitCode::from(DONE) };
     let _ = writeln!(io::stderr(), "{}", chain(&error));
     ExitCode::from(match error {
-        ObjectError::Url { .. } | ObjectError::Settings(_) => USAGE,
+        ObjectError::Url { .. } | ObjectError::NotS3 { .. } | ObjectError::Settings(_) => USAGE,
         ObjectError::Missing => MISSING,
         _ => FAILED,
     })
@@ -55,6 +58,11 @@ fn put(url: &str) -> Result<(), ObjectError> {
     let mut bytes = Vec::new();
     io::stdin().read_to_end(&mut bytes).map_err(ObjectError::Stream)?;
     Object::at(url)?.put(bytes)
+}
+
+fn list(url: &str) -> Result<(), ObjectError> {
+    let listed = Object::at(url)?.list()?;
+    say(&listed.iter().map(|(bytes, put_at, name)| format!("{bytes} {put_at} {name}\n")).collect::<String>())
 }
 
 fn say(text: &str) -> Result<(), ObjectError> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
@@ -26,6 +27,12 @@ pub(crate) enum ObjectError {
         /// What was named.
         url: String,
     },
+    /// A web server can neither be listed nor changed.
+    #[error("`{url}` is not s3://BUCKET/PATH: a web server is neither listed nor changed")]
+    NotS3 {
+        /// What was named.
+        url: String,
+    },
     /// Keys, region or endpoint are missing or wrong.
     #[error("the settings of the store (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL and their like)")]
     Settings(#[source] object_store::Error),
@@ -34,7 +41,8 @@ pub(crate) enum ObjectError {
     Missing,
     /// The keys are not allowed to.
     #[error(
-        "the store does not allow it; reading needs s3:GetObject and s3:ListBucket, publishing s3:PutObject too"
+        "the store does not allow it; reading needs s3:GetObject and s3:ListBucket, publishing s3:PutObject too, \
+         pruning s3:DeleteObject"
     )]
     Denied(#[source] object_store::Error),
     /// The store cannot be reached, or failed.
@@ -52,6 +60,8 @@ impl From<object_store::Error> for ObjectError {
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
                 Self::Denied(error)
             }
+            // Of a list it says no more than what the server answered.
+            error if error.to_string().contains(" 403 Forbidden") => Self::Denied(error),
             error => Self::Failed(error),
         }
     }
@@ -61,6 +71,8 @@ impl From<object_store::Error> for ObjectError {
 pub(crate) struct Object {
     store: Box<dyn ObjectStore>,
     path: Path,
+    /// Whether it can be listed and changed; and what to say where it cannot.
+    s3: Result<(), String>,
     runtime: Runtime,
 }
 
@@ -86,7 +98,8 @@ impl Object {
             _ => return Err(unknown()),
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(ObjectError::Stream)?;
-        Ok(Self { store, path, runtime })
+        let s3 = if scheme == "s3" { Ok(()) } else { Err(url.to_owned()) };
+        Ok(Self { store, path, s3, runtime })
     }
 
     /// Its bytes.
@@ -100,6 +113,32 @@ impl Object {
         let put = self.store.put(&self.path, PutPayload::from(bytes));
         self.runtime.block_on(put)?;
         Ok(())
+    }
+
+    /// What is below it: bytes, seconds since 1970, and the name behind its own.
+    pub fn list(&self) -> Result<Vec<(u64, i64, String)>, ObjectError> {
+        self.of_s3()?;
+        let listed = self.runtime.block_on(self.store.list(Some(&self.path)).try_collect::<Vec<_>>())?;
+        let below = format!("{}/", self.path);
+        let one = |object: object_store::ObjectMeta| {
+            let name = object.location.as_ref().strip_prefix(&below)?.to_owned();
+            // From before 1970 is no time that a store has put anything at.
+            Some((object.size, object.last_modified.timestamp().max(0), name))
+        };
+        Ok(listed.into_iter().filter_map(one).collect())
+    }
+
+    /// Takes it away. It is no error where there is none: S3 does not tell.
+    pub fn delete(&self) -> Result<(), ObjectError> {
+        self.of_s3()?;
+        match self.runtime.block_on(self.store.delete(&self.path)) {
+            Err(object_store::Error::NotFound { .. }) => Ok(()),
+            deleted => Ok(deleted?),
+        }
+    }
+
+    fn of_s3(&self) -> Result<(), ObjectError> {
+        self.s3.clone().map_err(|url| ObjectError::NotS3 { url })
     }
 }
 

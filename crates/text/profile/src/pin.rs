@@ -106,6 +106,12 @@ impl Pin {
         }
     }
 
+    /// The digests of all that it names: what is pinned, and what was pinned before.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        let before = self.previous.iter().flat_map(|previous| [&previous.profile, &previous.order]);
+        [&self.profile.sha256, &self.order.sha256].into_iter().chain(before).map(String::as_str)
+    }
+
     /// Days since the last sample; `None` where nobody knows when that was. A clock that is behind makes it 0.
     #[must_use]
     pub fn age_days(&self, now: u64) -> Option<f64> {

@@ -1,5 +1,7 @@
 //! `planish install`
 
+mod publish;
+
 use std::env;
 use std::path::Path;
 
@@ -32,6 +34,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Check(Check),
     Warm(Warm),
+    Publish(publish::Args),
 }
 
 /// Put `planish check --monitor` on a timer of systemd
@@ -90,6 +93,7 @@ impl Args {
         match self.command {
             Command::Check(_) => "install-check",
             Command::Warm(_) => "install-warm",
+            Command::Publish(_) => "install-publish",
         }
     }
 }
@@ -98,6 +102,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     match &args.command {
         Command::Check(args) => check(args, context),
         Command::Warm(args) => warm(args, context),
+        Command::Publish(args) => publish::run(args, context),
     }
 }
 

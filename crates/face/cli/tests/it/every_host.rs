@@ -57,6 +57,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("move", "moves memory of the machine that it runs on: relocate"),
     ("install check", "writes"),
     ("install warm", "writes"),
+    ("install publish", "writes"),
     ("host record", "writes a folder: a_recording_is_complete"),
     ("diff", "host diff by a shorter name"),
     ("topo", "kept in full"),
@@ -89,6 +90,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("text verify", "reads files, not a machine"),
     ("text publish", "writes a store and a repository"),
     ("text fetch", "reads a store, not a machine"),
+    ("text prune", "reads a store, not a machine"),
 ];
 
 fn run_on(root: &str, args: &[String]) -> Run {

@@ -315,10 +315,69 @@ fn a_program_that_nobody_may_change_is_started_as_a_copy_and_stays() {
         assert_eq!((&text["route"], &text["huge_bytes"]), (&"copy".into(), &(4 << 20).into()), "{seen}");
     }
     assert_eq!((content(&here.program()), here.program().metadata().expect("ours").ino()), before);
+    // The routes of the file itself, asked for by name: this one does not fit as it is linked.
+    for route in ["warm", "collapse"] {
+        let line = format!("run --huge text={route} -- ./engine sleeps");
+        let run = command(here.home.path(), line.split(' ')).output().expect("the binary starts");
+        let run: Run = run.into();
+        assert_eq!(run.exit, 7, "it is started all the same: {}", run.stderr);
+        assert!(run.stderr.contains("does not fit huge pages as it is linked"), "{}", run.stderr);
+    }
+    for (route, why) in [("memfd", "only a program itself"), ("2m", "warm, copy or collapse")] {
+        let line = format!("run --huge text={route} -- ./engine sleeps");
+        let run = command(here.home.path(), line.split(' ')).output().expect("the binary starts");
+        let run: Run = run.into();
+        assert!(run.exit == 125 && run.stderr.contains(why), "{}: {}", run.exit, run.stderr);
+    }
     // A program too small is started all the same.
     let run = command(here.home.path(), "run --huge text -- true".split(' ')).output().expect("it starts");
     let run: Run = run.into();
     assert!(run.exit == 0 && run.stderr.contains("no whole huge page"), "{}", run.stderr);
+}
+
+#[test]
+fn a_route_that_is_named_is_the_only_one_that_is_tried() {
+    let test = "a_route_that_is_named_is_the_only_one_that_is_tried";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    if here.put_on_huge_pages(test, "engine").is_none() {
+        return;
+    }
+    let run = |route: &str| {
+        let line = format!("run --huge text={route} --verify-after 1 --report seen.json -- ./engine sleeps");
+        let run = command(here.home.path(), line.split(' ')).output().expect("the binary starts");
+        let run: Run = run.into();
+        assert_eq!(run.exit, 7, "the code is the program's: {}", run.stderr);
+        let seen: serde_json::Value = serde_json::from_slice(&content(&here.at("seen.json"))).expect("JSON");
+        (run.stderr, seen["result"]["instances"][0]["text"].clone())
+    };
+    let drop_it = || {
+        let opened = std::fs::File::open(here.program()).expect("ours");
+        opened.sync_all().expect("ours");
+        rustix::fs::fadvise(&opened, 0, None, rustix::fs::Advice::DontNeed).expect("nobody runs it");
+    };
+    let (_, text) = run("warm");
+    assert_eq!((&text["route"], &text["huge_bytes"]), (&"already".into(), &(4 << 20).into()));
+    drop_it();
+    let (told, text) = run("warm");
+    match told.contains("its code stays on base pages") {
+        true => skip(test, told),
+        false => assert_eq!((&text["route"], &text["huge_bytes"]), (&"warm".into(), &(4 << 20).into())),
+    }
+    // As anybody reads a file: in small pieces.
+    drop_it();
+    content(&here.program());
+    let (told, text) = run("collapse");
+    match told.contains("its code stays on base pages") {
+        true => skip(test, told),
+        false => assert_eq!((&text["route"], &text["huge_bytes"]), (&"collapse".into(), &(4 << 20).into())),
+    }
+    drop_it();
+    content(&here.program());
+    let (told, text) = run("copy");
+    match told.contains("its code stays on base pages") {
+        true => skip(test, told),
+        false => assert_eq!(text["route"], "copy"),
+    }
 }
 
 #[test]

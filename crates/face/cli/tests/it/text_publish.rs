@@ -16,12 +16,12 @@ const HOT: &str = "main;parse;scan 9000\nmain;parse 900\nmain;print 200\n";
 const WARM: &str = "main;parse;scan 8000\nmain;parse 900\nmain;print 700\nmain;log 500\n";
 const OTHER: &str = "main;draw 9000\nmain;paint 3000\n";
 
-fn on(home: &Path, line: &str) -> Run {
+pub fn on(home: &Path, line: &str) -> Run {
     command(home, line.split(' ')).output().expect("the binary starts").into()
 }
 
 /// A folder with a store, and profiles of three workloads.
-fn home() -> tempfile::TempDir {
+pub fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(home.path().join("store")).expect("room for a folder");
     for (name, stacks) in [("hot", HOT), ("warm", WARM), ("other", OTHER)] {
@@ -31,7 +31,7 @@ fn home() -> tempfile::TempDir {
 }
 
 /// A call profile `NAME.planish` of stacks that ended at this moment.
-fn import(home: &Path, name: &str, stacks: &str, end: SystemTime) {
+pub fn import(home: &Path, name: &str, stacks: &str, end: SystemTime) {
     let file = home.join(name);
     fs::write(&file, stacks).expect("room for a file");
     fs::File::options()
@@ -47,7 +47,7 @@ fn read(home: &Path, name: &str) -> String {
     fs::read_to_string(home.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-fn published(home: &Path, line: &str) -> Value {
+pub fn published(home: &Path, line: &str) -> Value {
     let run = on(home, &format!("text publish {line} --json"));
     assert_eq!(run.exit, 0, "{line}: {}{}", run.stdout, run.stderr);
     run.envelope()["result"].clone()

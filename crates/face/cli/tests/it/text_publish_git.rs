@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::planish::{Run, command};
+use crate::recorded;
 
 const HOT: &str = "main;parse;scan 9000\nmain;parse 900\nmain;print 200\n";
 const WARM: &str = "main;parse;scan 8000\nmain;parse 900\nmain;print 700\nmain;log 500\n";
@@ -285,6 +286,57 @@ fn a_kill_leaves_a_sound_repository_and_nothing_of_the_users_is_lost() {
     }
 }
 
+/// What the last line says to type: on a recorded host, where nothing is there before, nor after the undo.
+fn go_through_the_journal(home: &Path, timer: &Path) {
+    let root = home.join("root");
+    recorded::copy_tree(&recorded::repository().join("hosts/cloud-2c"), &root);
+    let meta = fs::read_to_string(root.join("meta.toml")).expect("ours");
+    let writable = meta.replace("writable = false", "writable = true");
+    fs::write(root.join("meta.toml"), writable).expect("ours");
+    let units = root.join("etc/systemd/system");
+    let names = || {
+        let found = Command::new("find").arg(&units).args(["-name", "*planish*"]).output().expect("find");
+        let mut names: Vec<String> = String::from_utf8_lossy(&found.stdout)
+            .lines()
+            .filter_map(|path| path.rsplit('/').next().map(str::to_owned))
+            .collect();
+        names.sort();
+        names
+    };
+    let run = |words: &[&str]| -> Run {
+        let root = ["--root", root.to_str().expect("text")];
+        command(home, root.iter().chain(words)).output().expect("it starts").into()
+    };
+    let timer = timer.to_str().expect("text");
+    let asked = run(&["install", "publish", timer]);
+    assert!(asked.exit == 3 && names().is_empty(), "nobody to ask: {}", asked.stderr);
+    let installed = run(&["install", "publish", timer, "--yes"]);
+    assert_eq!(installed.exit, 0, "{}", installed.stderr);
+    let name = "planish-text-publish-hot";
+    assert_eq!(names(), [format!("90-{name}.conf"), format!("{name}.service"), format!("{name}.timer")]);
+    let written = fs::read_to_string(units.join(format!("{name}.service"))).expect("it is there");
+    let text = fs::read_to_string(timer.replace(".timer", ".service")).expect("it is there");
+    assert!(written.ends_with(&text), "{written}");
+    let again = run(&["install", "publish", timer, "--yes", "--json"]);
+    assert_eq!((again.exit, &again.envelope()["result"]["entry"]), (0, &serde_json::Value::Null));
+    assert_eq!(run(&["undo"]).exit, 0);
+    assert_eq!(names(), [""; 0]);
+    // A user's file must start nothing else as root.
+    let service = timer.replace(".timer", ".service");
+    fs::write(&service, text.replace("text publish", "text  publish; /bin/sh")).expect("ours");
+    let forged = run(&["install", "publish", timer, "--yes"]);
+    assert!(forged.exit == 2 && forged.stderr.contains("as its line"), "{}", forged.stderr);
+    if rustix::process::geteuid().is_root() {
+        fs::write(&service, &text).expect("ours");
+        std::os::unix::fs::chown(&service, Some(12_345), None).expect("we are root");
+        let of_another = run(&["install", "publish", timer, "--yes"]);
+        assert!(of_another.exit == 3 && of_another.stderr.contains("User=12345"), "{}", of_another.stderr);
+        fs::write(&service, text.replace("[Service]\n", "[Service]\nUser=12345\n")).expect("ours");
+        assert_eq!(run(&["install", "publish", timer, "--yes"]).exit, 0);
+    }
+    assert_eq!(run(&["install", "publish", &service]).exit, 2, "the timer is named");
+}
+
 #[test]
 fn units_for_every_week_are_ones_that_systemd_takes() {
     const NAME: &str = "units_for_every_week_are_ones_that_systemd_takes";
@@ -308,7 +360,9 @@ fn units_for_every_week_are_ones_that_systemd_takes() {
     assert!(
         service.contains(" text record --unit server.service --seconds 3600 --duty 0.05 -o hot.planish\n")
     );
-    assert!(run.stderr.contains("systemctl enable --now planish-text-publish-hot.timer"), "{}", run.stderr);
+    let install = "sudo planish install publish 'my units/planish-text-publish-hot.timer'";
+    assert!(run.stderr.contains(install), "{}", run.stderr);
+    go_through_the_journal(home, &units[1]);
     let mut analyze = Command::new("systemd-analyze");
     let Ok(output) = analyze.arg("verify").arg("--man=no").args(&units).output() else {
         return planish_skip::skip(NAME, "no systemd-analyze");

@@ -41,6 +41,25 @@ pub struct InstallWarmReport {
     pub outcomes: Vec<Outcome>,
 }
 
+/// What `install publish` wrote.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct InstallPublishReport {
+    /// Its entry in the journal; `null` where all of it was there.
+    pub entry: Option<EntryId>,
+    /// The files.
+    pub files: Vec<InstallFile>,
+    /// How each was written; after a failure, also how each was taken back.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Report for InstallPublishReport {
+    const COMMAND: &'static str = "install-publish";
+
+    fn text(&self, page: &mut Page<'_>) {
+        told(&self.files, &self.outcomes, page);
+    }
+}
+
 impl Report for InstallWarmReport {
     const COMMAND: &'static str = "install-warm";
 

@@ -26,6 +26,7 @@ mod text_bolt;
 mod text_huge;
 mod text_link;
 mod text_order;
+mod text_prune;
 mod text_publish;
 mod text_record;
 mod top;
@@ -41,7 +42,7 @@ pub use confirm::ConfirmReport;
 pub use doctor::{DoctorReport, KnobCounts};
 pub use exchange::{ExportReport, ExportRow, ImportReport, ImportRow, LeftOutRow};
 pub use host::{Difference, HostDiffReport, HostRecordReport};
-pub use install::{InstallCheckReport, InstallFile, InstallWarmReport};
+pub use install::{InstallCheckReport, InstallFile, InstallPublishReport, InstallWarmReport};
 pub use jitter::{
     JitterBucket, JitterCpu, JitterGaps, JitterQuantile, JitterReport, JitterSource, JitterWake,
 };
@@ -65,6 +66,7 @@ pub use text_bolt::{TextBoltCheckRow, TextBoltFile, TextBoltReport, TextBoltSkip
 pub use text_huge::{TextActionRow, TextCacheRow, TextHugeReport, TextPrepared, TextRouteRow, TextRunnerRow};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
+pub use text_prune::{TextPruneReport, TextPruneRow};
 pub use text_publish::{TextFetchReport, TextFetched, TextPinCommit, TextPinFacts, TextPublishReport};
 pub use text_record::{TextRecordReport, TextRecordSource};
 pub use top::{

@@ -60,7 +60,7 @@ pub struct RunPrivate {
 /// The code of a program that was started with `--huge text`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunText {
-    /// How it came to that: already, warm, or copy, which is what is executed then.
+    /// How it came to that: already, warm, collapse, or copy, which is what is executed then.
     pub route: String,
     /// Bytes of its text.
     pub text_bytes: u64,

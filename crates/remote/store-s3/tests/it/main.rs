@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use planish_store::Digest;
 use planish_store::contract::{DONE, FAILED, MISSING, USAGE};
@@ -65,6 +65,34 @@ fn an_object_of_s3_is_put_and_got() {
     assert_ended(&store(port, "another-secret", ["get", &url], b""), FAILED, "does not allow it");
     assert_ended(&store(port, "another-secret", ["put", &url], b"x"), FAILED, "does not allow it");
     assert_ended(&store(port, SECRET, ["get", "s3://nosuchbucket/x"], b""), MISSING, "no such object");
+    // All that is below a URL, by the names behind it, and nothing beside it.
+    let put = |path: &str| store(port, SECRET, ["put", &format!("s3://{BUCKET}/{path}")], b"x");
+    ["team/sha256/cd/x y", "team/sha2567/no", "other/sha256/no"]
+        .iter()
+        .for_each(|path| assert_ended(&put(path), DONE, ""));
+    let below = format!("s3://{BUCKET}/team/sha256");
+    let listed = || {
+        let told = store(port, SECRET, ["list", &below], b"");
+        assert_ended(&told, DONE, "");
+        let text = String::from_utf8(told.stdout).expect("text");
+        let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
+        let line = |line: &str| {
+            let words: Vec<&str> = line.splitn(3, ' ').collect();
+            let age = now.abs_diff(words[1].parse().expect("seconds"));
+            assert!(age < 600, "{line}");
+            (words[0].parse::<usize>().expect("bytes"), words[2].to_owned())
+        };
+        let mut lines: Vec<_> = text.lines().map(line).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(listed(), [(1, "cd/x y".to_owned()), (long.len(), "ab/abc".to_owned())]);
+    assert_ended(&store(port, "another-secret", ["list", &below], b""), FAILED, "does not allow it");
+    assert_ended(&store(port, "another-secret", ["delete", &url], b""), FAILED, "does not allow it");
+    for _ in 0..2 {
+        assert_ended(&store(port, SECRET, ["delete", &url], b""), DONE, "");
+        assert_eq!(listed(), [(1, "cd/x y".to_owned())]);
+    }
 }
 
 #[test]
@@ -80,9 +108,15 @@ fn what_cannot_be_reached_ends_in_time_and_says_so() {
 
 #[test]
 fn a_wrong_line_is_told_before_anybody_is_asked() {
-    for words in
-        [["get", "x"], ["get", "s3://bucket"], ["get", "s3:///x"], ["get", "ftp://h/x"], ["list", "s3://b/x"]]
-    {
+    for words in [
+        ["get", "x"],
+        ["get", "s3://bucket"],
+        ["get", "s3:///x"],
+        ["get", "ftp://h/x"],
+        ["move", "s3://b/x"],
+        ["list", "https://h/x"],
+        ["delete", "http://h/x"],
+    ] {
         let code = store(1, SECRET, words, b"").status.code();
         assert_eq!(code, Some(USAGE.into()), "{words:?}");
     }
@@ -165,6 +199,23 @@ fn planish_publishes_to_s3_and_fetches_from_it_and_from_a_mirror() {
         assert_ended(&run(&mirror, "no secret at all"), 0, "");
         assert_eq!(fs::read(home.path().join("m.txt")).expect("an order"), order);
     }
+    // What no pin names goes, once somebody says so; what is pinned stays.
+    let extra = Digest::of(b"extra").handle();
+    assert_ended(
+        &store(server.port, SECRET, ["put", &format!("s3://{BUCKET}/team/{extra}")], b"extra"),
+        DONE,
+        "",
+    );
+    let there = || folder.path().join(BUCKET).join("team").join(&extra).exists();
+    // Times of S3 are whole seconds: what was put in this one is never old.
+    std::thread::sleep(Duration::from_millis(2100));
+    let prune = "text prune --keep 0 --min-age 0.00001";
+    assert_ended(&run(prune, SECRET), 0, "--delete");
+    assert_ended(&run(&format!("{prune} --delete"), "another-secret"), 3, "does not allow it");
+    assert!(there(), "dry, and refused");
+    assert_ended(&run(&format!("{prune} --delete"), SECRET), 0, "");
+    assert!(!there() && stored.exists());
+    assert_ended(&run("text fetch --order p.txt --strict", SECRET), 0, "");
     // Somebody with the keys puts something else under the name.
     let url = format!("s3://{BUCKET}/team/{}", Digest::of(&order).handle());
     assert_ended(&store(server.port, SECRET, ["put", &url], b"main\n"), DONE, "");

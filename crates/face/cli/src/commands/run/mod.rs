@@ -44,7 +44,8 @@ pub(crate) struct Args {
     numa: Vec<String>,
     /// On which pages: heap, heap=hugetlb, shm, shm=hugetlb, shm=2m, shm=1g, separated by commas. Without a word
     /// transparent huge pages, which nothing has to be reserved for; with heap=hugetlb children of fork may end by
-    /// SIGBUS. text: its code, on huge pages of the page cache
+    /// SIGBUS. text: its code, on huge pages of the page cache; text=warm, text=copy, text=collapse: by this route
+    /// alone
     #[arg(long, value_name = "WHAT", action = clap::ArgAction::Append)]
     huge: Vec<String>,
     /// Run on these CPUs only, such as 0-3,8
@@ -139,7 +140,7 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
     let mut program = Program::find(&name, std::env::var_os("PATH").as_deref()).map_err(refused)?;
     let listener = if wish.wants_shared() { Some(Listener::open().map_err(refused)?) } else { None };
     let folder = context.preload_folder();
-    let text = wish.text.then(|| OwnText::prepare(&mut program, &folder)).and_then(|prepared| {
+    let text = wish.text.map(|route| OwnText::prepare(&mut program, &folder, route)).and_then(|prepared| {
         let told = |why| warning(format!("its code stays on base pages: {why}"));
         prepared.map_err(|why| Output { json: false, quiet: context.globals.quiet }.talk(&told(why))).ok()
     });

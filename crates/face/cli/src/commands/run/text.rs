@@ -5,6 +5,8 @@
 //!                    ──> else a copy of the file that fits, in a folder of ours, which is executed in its place
 //! ```
 //!
+//! A route that is asked for by name is the only one that is tried; collapse is tried by its name alone.
+//!
 //! None of that is a reason not to start: what was not to be had is told, and the program is started as it is.
 
 use std::fs::{DirBuilder, File, Permissions};
@@ -13,8 +15,8 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use planish_host::Host;
-use planish_hugify::{HugifyError, Image, Probe, Remake, coverage, runners, try_program};
-use planish_placement::Program;
+use planish_hugify::{Cached, HugifyError, Image, Probe, Remake, coverage, runners, try_program};
+use planish_placement::{Program, TextRoute};
 use planish_report::RunText;
 use planish_sys::{file, pages};
 
@@ -33,26 +35,17 @@ pub(super) struct OwnText {
 
 impl OwnText {
     /// Sees to the text of a program, which may be another file afterwards. `Err` tells why it starts as it is.
-    pub fn prepare(program: &mut Program, folder: &Path) -> Result<Self, String> {
+    pub fn prepare(program: &mut Program, folder: &Path, route: TextRoute) -> Result<Self, String> {
         let huge_bytes = pages::thp_bytes().ok_or("this kernel has no transparent huge pages")? as u64;
         if program.path != program.loaded {
             return Err("it is a script, and the code that runs is its interpreter's".to_owned());
         }
         let path = std::fs::canonicalize(&program.path).map_err(|error| error.to_string())?;
         let bytes = read_file(&path).map_err(|failure| failure.message("", "").text)?;
-        let told = |error: HugifyError| chain(&error);
         let remake = Remake::plan(&bytes, huge_bytes).map_err(told)?;
         let image = remake.image().clone();
-        if image.is_ready(huge_bytes) {
-            let own = |route| Self { route, image: image.clone(), huge_bytes };
-            let probe = Probe::open(&path, image.clone(), huge_bytes).map_err(told)?;
-            if probe.cached().map_err(told)?.is_at_least(LEAST) {
-                return Ok(own("already"));
-            }
-            let runs = runners(&Host::live(), &path.to_string_lossy(), false);
-            if runs.is_empty() && probe.warm().map_err(told)?.is_at_least(LEAST) {
-                return Ok(own("warm"));
-            }
+        if let Some(route) = in_place(&path, &image, huge_bytes, route)? {
+            return Ok(Self { route, image, huge_bytes });
         }
         if let Some(why) = program.secure {
             return Err(format!("a copy would run without its rights: {why}"));
@@ -83,6 +76,55 @@ impl OwnText {
             huge_bytes: seen.huge_bytes,
         })
     }
+}
+
+/// The route by which the file itself is on huge pages; `None` where a copy is to be made. Of a route that is asked for
+/// alone, `Err` tells why it was none.
+fn in_place(
+    path: &Path,
+    image: &Image,
+    huge_bytes: u64,
+    route: TextRoute,
+) -> Result<Option<&'static str>, String> {
+    let may_copy = matches!(route, TextRoute::First | TextRoute::Copy);
+    if !image.is_ready(huge_bytes) {
+        let cure = "its file does not fit huge pages as it is linked: planish text check tells the flags";
+        return if may_copy { Ok(None) } else { Err(cure.to_owned()) };
+    }
+    let probe = Probe::open(path, image.clone(), huge_bytes).map_err(told)?;
+    if probe.cached().map_err(told)?.is_at_least(LEAST) {
+        return Ok(Some("already"));
+    }
+    let (name, cached) = match route {
+        TextRoute::Copy => return Ok(None),
+        TextRoute::Collapse => {
+            let refused = |error| format!("the kernel does not collapse it: {}", told(error));
+            ("collapse", probe.collapse().map_err(refused)?)
+        }
+        TextRoute::First | TextRoute::Warm => {
+            let runs = runners(&Host::live(), &path.to_string_lossy(), false);
+            match runs.first() {
+                Some(_) if may_copy => return Ok(None),
+                Some(_) => return Err("it runs already, and what is mapped is not read anew".to_owned()),
+                None => ("warm", probe.warm().map_err(told)?),
+            }
+        }
+    };
+    match cached.is_at_least(LEAST) {
+        true => Ok(Some(name)),
+        false if may_copy => Ok(None),
+        false => Err(short(cached)),
+    }
+}
+
+fn told(error: HugifyError) -> String {
+    chain(&error)
+}
+
+/// That too little came of it.
+fn short(cached: Cached) -> String {
+    let (huge, whole) = (cached.huge_bytes >> 20, cached.whole_bytes >> 20);
+    format!("the page cache has {huge} of {whole} MiB of it in huge pieces")
 }
 
 /// Whether its libraries are looked for relative to the file itself.
@@ -120,15 +162,13 @@ fn copy_in(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
 
 /// Whether a copy is what it was made for; one that the page cache has lost since is read anew.
 fn verify(copy: &Path, image: &Image, huge_bytes: u64) -> Result<(), String> {
-    let told = |error: HugifyError| chain(&error);
     let probe = Probe::open(copy, image.clone(), huge_bytes).map_err(told)?;
     let mut cached = probe.cached().map_err(told)?;
     if !cached.is_at_least(LEAST) && runners(&Host::live(), &copy.to_string_lossy(), false).is_empty() {
         cached = probe.warm().map_err(told)?;
     }
     if !cached.is_at_least(LEAST) {
-        let (huge, whole) = (cached.huge_bytes >> 20, cached.whole_bytes >> 20);
-        return Err(format!("the page cache has {huge} of {whole} MiB of it in huge pieces"));
+        return Err(short(cached));
     }
     match try_program(copy, image, huge_bytes) {
         // Where nobody may trace, the start itself is the trial.

@@ -9,6 +9,7 @@ mod link_flags;
 mod merge;
 mod order;
 mod pinned;
+mod prune;
 mod publish;
 pub(crate) mod record;
 mod show;
@@ -63,6 +64,7 @@ enum Command {
     Verify(verify::Args),
     Publish(publish::Args),
     Fetch(fetch::Args),
+    Prune(prune::Args),
 }
 
 impl Args {
@@ -82,6 +84,7 @@ impl Args {
             Command::Verify(_) => "text-verify",
             Command::Publish(_) => "text-publish",
             Command::Fetch(_) => "text-fetch",
+            Command::Prune(_) => "text-prune",
         }
     }
 }
@@ -102,6 +105,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Verify(args) => verify::run(args, context),
         Command::Publish(args) => publish::run(args, context),
         Command::Fetch(args) => fetch::run(args, context),
+        Command::Prune(args) => prune::run(args, context),
     }
 }
 

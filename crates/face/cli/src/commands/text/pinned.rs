@@ -1,4 +1,4 @@
-//! What `text publish` and `text fetch` share of pins: the names of the files, and the gates.
+//! What `text publish`, `text fetch` and `text prune` share of pins: the names of the files, and the gates.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ impl GateOptions {
     }
 }
 
-fn days(text: &str) -> Result<f64, String> {
+pub(super) fn days(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "a number of days above 0".to_owned())
 }

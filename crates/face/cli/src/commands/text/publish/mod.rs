@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Push that branch to this remote
     #[arg(long, value_name = "REMOTE", requires = "branch")]
     push: Option<String>,
-    /// Write units of systemd to DIR that do the same every week
+    /// Write units of systemd to DIR that do the same every week, for `planish install publish`
     #[arg(long, value_name = "DIR")]
     timer: Option<PathBuf>,
     /// In those units, record PROFILE of this service first
@@ -197,14 +197,8 @@ fn message(pin: &Pin) -> String {
 
 fn next(args: &Args, report: &TextPublishReport) -> String {
     let pin = quoted(&args.pin.to_string_lossy());
-    if let (Some(unit), Some(folder)) = (report.units.last(), &args.timer) {
-        let name = Path::new(unit).file_name().unwrap_or_default().to_string_lossy();
-        return format!(
-            "sudo cp {}/planish-text-publish-* /etc/systemd/system/ && sudo systemctl daemon-reload && sudo systemctl \
-             enable --now {}",
-            quoted(&folder.to_string_lossy()),
-            quoted(&name)
-        );
+    if let Some(unit) = report.units.last() {
+        return format!("sudo planish install publish {}", quoted(unit));
     }
     match (&report.commit, &args.branch) {
         (Some(made), Some(branch)) if made.pushed.is_none() => format!("git push REMOTE {}", quoted(branch)),
