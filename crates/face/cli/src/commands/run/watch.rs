@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use planish_residency::{Map, Who, members};
 
 use super::looks::Looks;
 use super::text::OwnText;
-use super::{Args, Stopped, own, report, warning, write_envelope};
+use super::{Args, OWN_FAILURE, report, warning, write_envelope};
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -63,16 +62,9 @@ struct Watch<'a> {
 }
 
 /// Watches until every instance has ended; its answer has the exit code of the first that failed.
-pub(super) fn run(
-    args: &Args,
-    context: &Context,
-    started: Vec<Started>,
-    around: Around,
-) -> Result<Answer, Stopped> {
+pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around: Around) -> Answer {
     let Around { host, machine, listener, signals, text } = around;
-    let failed = |error: io::Error| own(Failure::refused(error));
-    let handles: io::Result<Vec<OwnedFd>> = started.iter().map(|one| one.running.handle()).collect();
-    signals.begin(handles.map_err(failed)?).map_err(failed)?;
+    signals.begin(started.iter().map(|one| one.running.handle()).collect());
     let mut watch = Watch {
         args,
         context,
@@ -98,12 +90,16 @@ pub(super) fn run(
         watch.launches.push(launch);
         watch.running.push(running);
     }
-    watch.until_ended(listener.as_ref()).map_err(failed)?;
+    // After this point a program runs: what fails here is told, and changes nothing of how it ends.
+    if let Err(error) = watch.until_ended(listener.as_ref()) {
+        watch.only_wait(&error);
+    }
     watch.tell_drop_in();
-    let code =
-        watch.running.iter().map(|one| one.ended().map_or(0, code)).find(|code| *code != 0).unwrap_or(0);
-    watch.write(code).map_err(own)?;
-    Ok(Answer::printed("run").code(code))
+    // Of one that nobody could wait for no code is known.
+    let codes = watch.running.iter().map(|one| one.ended().map_or(OWN_FAILURE, code));
+    let code = codes.into_iter().find(|code| *code != 0).unwrap_or(0);
+    watch.try_write(code);
+    Answer::printed("run").code(code)
 }
 
 impl Watch<'_> {
@@ -134,6 +130,19 @@ impl Watch<'_> {
                     }
                 }
                 Event::Quiet => {}
+            }
+        }
+    }
+
+    /// Waits for the ends of all, where they cannot be watched.
+    fn only_wait(&mut self, error: &io::Error) {
+        self.tell(warning(format!("the program runs on, and is not looked at any more: {error}")));
+        for index in 0..self.running.len() {
+            if self.running[index].ended().is_none()
+                && let Err(error) = self.running[index].wait()
+            {
+                let pid = self.running[index].pid;
+                self.tell(warning(format!("how pid {pid} has ended is not known: {error}")));
             }
         }
     }
@@ -175,9 +184,7 @@ impl Watch<'_> {
                 output::print_talk(&self.context.text(&report, &Catalogue::default()));
             }
         }
-        if let Err(failure) = self.write(0) {
-            self.tell(failure.message("", "planish run --help"));
-        }
+        self.try_write(0);
     }
 
     /// Looks at one instance; true where there is something new to tell.
@@ -351,6 +358,13 @@ impl Watch<'_> {
             report::instance(self.nodes[index], running.pid, exit, launch, achieved, text)
         });
         report::whole(&self.args.command, &self.launches[0], instances.collect())
+    }
+
+    /// Writes the report; a full disk is told, and is no reason to end as if the program had failed.
+    fn try_write(&mut self, code: u8) {
+        if let Err(failure) = self.write(code) {
+            self.tell(failure.message("", "planish run --help"));
+        }
     }
 
     fn write(&self, code: u8) -> Result<(), Failure> {
