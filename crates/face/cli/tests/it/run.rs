@@ -146,6 +146,7 @@ fn segments_that_come_and_go_neither_hinder_looks_nor_bring_them() {
         assert!((1..=2).contains(&looks), "{pause}: {looks} looks: {}", ended.stderr);
         assert!(instance["segments"].as_array().expect("a list").len() <= 1, "{pause}: unmapped: {instance}");
         assert!(ended.stderr.contains("placed after its memory was looked at"), "{pause}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("has mapped no shared segment"), "{pause}: {}", ended.stderr);
     }
 }
 
@@ -176,6 +177,46 @@ fn a_segment_that_is_being_filled_is_waited_for() {
     let instance = &report["result"]["instances"][0];
     assert_eq!(instance["segments"].as_array().expect("a list").len(), 1, "{instance}");
     assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.0, "{instance}");
+}
+
+/// A library that calls the kernel for each mapping, so that nothing behind it sees one.
+const HIDES: &str = r#"
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *mmap(void *address, size_t bytes, int rights, int flags, int file, off_t offset) {
+    return (void *)syscall(SYS_mmap, address, bytes, rights, flags, file, offset);
+}
+void *mmap64(void *address, size_t bytes, int rights, int flags, int file, off_t offset) {
+    return mmap(address, bytes, rights, flags, file, offset);
+}
+"#;
+
+/// The user's own preload stands in front, and what it hides is told.
+#[test]
+fn a_library_that_hides_segments_from_the_preload_is_told() {
+    const TEST: &str = "a_library_that_hides_segments_from_the_preload_is_told";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let (source, library) = (home.path().join("hides.c"), home.path().join("hides.so"));
+    std::fs::write(&source, HIDES).expect("room");
+    let made =
+        std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return planish_skip::skip(TEST, "no C compiler");
+    }
+    let program = "import mmap, os, time\nkept = mmap.mmap(-1, 4 << 20)\nprint(os.environ['LD_PRELOAD'])\ntime.sleep(6)";
+    let words = ["run", "--numa", "interleave", "--min", "1M", "--", "python3", "-c", program];
+    let mut hidden = command(home.path(), words);
+    let ran = Run::from(hidden.env("LD_PRELOAD", &library).output().expect("it starts"));
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let first = format!("{}:", library.display());
+    assert!(ran.stdout.starts_with(&first) && ran.stdout.contains("planish-preload-"), "{}", ran.stdout);
+    assert_eq!(ran.stderr.matches("that the preload did not see").count(), 1, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("has mapped no shared segment"), "{}", ran.stderr);
 }
 
 /// A filter that ends a program at a call that it does not make itself knows nothing of the preload.

@@ -58,6 +58,8 @@ struct Watch<'a> {
     on_huge: Vec<Option<RunText>>,
     /// Processes of whose private memory something was told.
     told_private: BTreeSet<u32>,
+    /// Processes that had segments of which nothing was told.
+    untold: BTreeSet<u32>,
     messages: Vec<Message>,
 }
 
@@ -78,6 +80,7 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
         text,
         on_huge: started.iter().map(|_| None).collect(),
         told_private: BTreeSet::new(),
+        untold: BTreeSet::new(),
         messages: Vec::new(),
         notices: Notices::default(),
         launches: Vec::new(),
@@ -211,6 +214,7 @@ impl Watch<'_> {
                     self.judge(index, &achieved);
                 }
                 self.judge_private(index, &achieved);
+                self.judge_untold(&achieved);
                 self.achieved[index] = Some((after, achieved));
                 return is_new;
             }
@@ -280,18 +284,41 @@ impl Watch<'_> {
         });
         told.extend(closed);
         let is_filling = !self.notices.filling().is_empty();
-        let is_late = achieved.segments.is_empty() && told.is_empty() && !is_filling;
-        if self.launches[index].wish.wants_shared() && is_late {
-            let min = planish_report::units::bytes(self.args.min as u64);
-            let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
-            told.push(
-                warning(text)
-                    .hint("--min SIZE, if its segments are smaller; --verify-after SECS, if it is slow"),
-            );
+        let has_none = achieved.segments.is_empty() && achieved.untold.is_empty() && told.is_empty();
+        if self.launches[index].wish.wants_shared() && has_none && !is_filling {
+            told.push(self.without_segments(pid));
         }
         told.into_iter().for_each(|message| self.tell(message));
         if is_filling {
             self.tell_filling("what it gets is not in what is told here");
+        }
+    }
+
+    /// What is told of a program that has no segment to be placed now.
+    fn without_segments(&self, pid: u32) -> Message {
+        let min = planish_report::units::bytes(self.args.min as u64);
+        if self.notices.total() > 0 {
+            let text =
+                format!("no shared segment of {min} or more is mapped now: those that were placed are gone");
+            return Message::new(planish_report::Level::Note, text);
+        }
+        let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
+        warning(text).hint("--min SIZE, if its segments are smaller; --verify-after SECS, if it is slow")
+    }
+
+    /// Tells who has segments that its preload did not see. At the second look: at the first one what tells of them may
+    /// be under way.
+    fn judge_untold(&mut self, achieved: &Achieved) {
+        let own = self.filters("self");
+        for pid in &achieved.untold {
+            let is_known = !self.untold.insert(*pid) || self.args.verify_after.is_some();
+            if is_known && self.filters(&pid.to_string()) <= own {
+                let text = format!(
+                    "pid {pid} has shared segments that the preload did not see, so that they lie where first use has \
+                     put them: it calls the kernel itself, or a library of LD_PRELOAD does so for it"
+                );
+                self.tell(warning(text).hint("leave that library out; --numa heap=... is inherited"));
+            }
         }
     }
 
