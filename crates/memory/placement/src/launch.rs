@@ -93,6 +93,7 @@ impl Launch {
             if pages == HeapPages::Pool {
                 launch.notes.push(POOL_NOTE.to_owned());
             }
+            launch.notes.extend(runtime_note(&launch.program.path).map(str::to_owned));
             for (name, value, joint) in launch.heap_variables(pages)? {
                 launch.variables.push((name, joined((around.variable)(name), value, joint)));
             }
@@ -243,6 +244,24 @@ fn joined_by_plus(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join("+")
 }
 
+/// What a runtime that maps its heap itself is to be told besides: no malloc's variable reaches that heap.
+fn runtime_note(program: &Path) -> Option<&'static str> {
+    match program.file_name()?.to_str()? {
+        "java" => Some(
+            "a JVM maps its heap itself, where --huge heap does not reach it: java -XX:+UseTransparentHugePages does",
+        ),
+        "node" | "nodejs" => Some(
+            "V8 maps its heap itself, where --huge heap does not reach it, and has no flag for huge pages; \
+             node --use-largepages=on puts its own code on them",
+        ),
+        "dotnet" => Some(
+            ".NET maps its heap itself, where --huge heap does not reach it: DOTNET_GCLargePages=1 with \
+             DOTNET_GCHeapHardLimit does, from a pool and with --memlock unlimited",
+        ),
+        _ => None,
+    }
+}
+
 /// The list of preloads, in which each comes before what it calls. Hooks of the user's call on to what is behind them
 /// (`dlsym(RTLD_NEXT)`), and ours calls the kernel: what is behind it sees no call, and so hooks go first. Allocators call
 /// the kernel too, some from an mmap of their own (tcmalloc), and the one that was asked for is to come first of them.
@@ -355,14 +374,22 @@ mod tests {
     fn a_heap_from_a_pool_is_told_to_end_children() {
         let (host, pools) = (Host::live(), vec![(2 << 20, 64)]);
         let machine = Machine { thp: "madvise".to_owned(), pools, ..machine() };
-        let notes = |pages| {
+        let notes_of = |path: &str, pages| {
             let wish = Wish { heap_pages: Some(pages), ..Wish::default() };
             let (folder, variable) = (Path::new("/nonexistent"), |_: &str| None);
             let around = Surroundings { host: &host, machine: &machine, folder, answer: None, variable };
-            Launch::plan(program(None), &wish, around).unwrap().notes.join(" ")
+            let program = Program { path: path.into(), ..program(None) };
+            Launch::plan(program, &wish, around).unwrap().notes.join(" ")
         };
+        let notes = |pages| notes_of("/srv/server", pages);
         assert!(notes(HeapPages::Pool).contains("SIGBUS"), "{}", notes(HeapPages::Pool));
         assert_eq!(notes(HeapPages::Thp), "");
+        let flags =
+            [("java", "UseTransparentHugePages"), ("node", "use-largepages"), ("dotnet", "GCLargePages")];
+        for (runtime, flag) in flags {
+            let told = notes_of(&format!("/opt/{runtime}"), HeapPages::Thp);
+            assert!(told.contains(flag), "{runtime}: {told}");
+        }
     }
 
     /// Of a program that is linked with another allocator, GLIBC_TUNABLES reaches no heap.
