@@ -14,6 +14,7 @@ use crate::policy::{self, Policy};
 use crate::process::{self, Usage};
 use crate::raw::check;
 use crate::set::CpuSet;
+use crate::signals;
 use crate::warden;
 
 /// How a child begins. The default changes nothing.
@@ -41,7 +42,9 @@ pub struct ChildSetup {
     pub memlock_bytes: Option<u64>,
 }
 
-/// Makes the child that `command` starts begin as `setup` says; what the kernel refuses fails the start.
+/// Makes the child that `command` starts begin as `setup` says; what the kernel refuses fails the start. In any case it
+/// ignores and blocks the signals that this process was started to ignore and block ([`crate::signals`]): without this
+/// call std has it heed SIGPIPE.
 pub fn prepare(command: &mut Command, setup: ChildSetup) -> &mut Command {
     if setup.new_group {
         command.process_group(0);
@@ -55,6 +58,7 @@ pub fn prepare(command: &mut Command, setup: ChildSetup) -> &mut Command {
 /// The child's part of [`prepare`].
 fn begin(setup: &ChildSetup, parent: Pid) -> std::result::Result<(), Errno> {
     let errno = |error: Error| error.errno().unwrap_or(Errno::INVAL);
+    signals::hand_on()?;
     if setup.die_with_parent {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have died before the wish was made: then nobody would ever send the signal.

@@ -36,6 +36,7 @@ mod raw;
 pub mod sampling;
 pub mod schedule;
 pub mod set;
+pub mod signals;
 pub mod warden;
 
 pub use beside::beside;

@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::error::{Error, Result};
 use crate::raw::check;
+use crate::signals;
 
 /// A program that is loaded and does not run. It ends with this value, or with the thread that loaded it.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Loaded {
         let mut command = Command::new(program);
         command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let parent = rustix::process::getpid();
-        // SAFETY: three plain system calls, which allocate nothing.
+        // SAFETY: plain system calls, which allocate nothing.
         unsafe { command.pre_exec(move || begin(parent).map_err(io::Error::from)) };
         let errno = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
         let mut child = command.spawn().map_err(|error| match errno(&error) {
@@ -78,6 +79,8 @@ fn begin(parent: Pid) -> std::result::Result<(), Errno> {
     if rustix::process::getppid() != Some(parent) {
         return Err(Errno::SRCH);
     }
+    // The stop behind execve is a SIGTRAP: where we have that blocked, the program would run.
+    signals::block_none()?;
     // SAFETY: it takes no address, and asks the kernel to stop this process where it executes.
     let traced = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) };
     // By an error that no execve gives: it is told apart from those.

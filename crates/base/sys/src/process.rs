@@ -150,25 +150,6 @@ pub fn wait_readable(fd: impl AsFd, timeout: Option<Duration>) -> Result<bool> {
     }
 }
 
-/// Keeps signals from the calling thread, and from those that it starts from here on: the kernel gives them to another
-/// thread of this process that has them not blocked, or keeps them until there is one. Programs that are started from
-/// this thread inherit it too.
-pub fn block_signals(signals: &[i32]) -> Result<()> {
-    // SAFETY: a set of signals is plain memory that sigemptyset fills; a number that is none is left out.
-    let returned = unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        for signal in signals {
-            libc::sigaddset(&raw mut set, *signal);
-        }
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut())
-    };
-    match returned {
-        0 => Ok(()),
-        errno => Err(Error::of("pthread_sigmask", Errno::from_raw_os_error(errno))),
-    }
-}
-
 /// Whether this process runs without transparent huge pages by its own or its parent's wish.
 pub fn thp_disabled() -> Result<bool> {
     rustix::thread::transparent_huge_pages_are_disabled().map_err(|errno| Error::of("prctl", errno))

@@ -19,6 +19,7 @@ use crate::{bug, commands, timings};
 /// Runs `planish` with the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
+    planish_sys::signals::heed_children();
     bug::say_panics_in_one_line();
     let mut words = std::env::args_os();
     // A link to planish may be named after the compiler that it wraps.

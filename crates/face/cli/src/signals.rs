@@ -2,17 +2,19 @@
 //! user's runs, they are its own.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use planish_sys::signals::{self, Received};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, WaitId, WaitIdOptions, waitid};
+use signal_hook::consts::{
+    SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGXCPU,
+};
 use signal_hook::flag;
-use signal_hook::iterator::Signals;
 
 /// The signals by which a person, a terminal or a service manager ends a program.
 const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -21,17 +23,8 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 ///
 /// Once is enough and more changes nothing: the command then puts the host back, which must not be cut short.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
-    flag_of(&ENDING)
-}
-
-/// The same while programs run whose signals these are: see [`Forward`].
-pub(crate) fn stop_flag_of_programs() -> io::Result<Arc<AtomicBool>> {
-    flag_of(&heeded(&ENDING))
-}
-
-fn flag_of(signals: &[i32]) -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    signals.iter().try_for_each(|signal| flag::register(*signal, Arc::clone(&stop)).map(drop))?;
+    ENDING.iter().try_for_each(|signal| flag::register(*signal, Arc::clone(&stop)).map(drop))?;
     Ok(stop)
 }
 
@@ -41,56 +34,135 @@ pub(crate) fn hold() {
     let _ = stop_flag();
 }
 
-/// Of these signals the ones that this process was not started to ignore, as `nohup` has it ignore SIGHUP. Programs
-/// that it starts inherit that only of signals that it does not catch.
-fn heeded(signals: &[i32]) -> Vec<i32> {
-    let status = planish_sys::file::read_text(Path::new("/proc/self/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    // Signal 1 is bit 0.
-    signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
+/// Signals that are those of programs that we run for the user: one thread takes them from us and passes them on.
+///
+/// Ours stay the faults, which it would be wrong to lay to a program, and SIGCHLD.
+#[derive(Debug)]
+pub(crate) struct Forward(Arc<Passing>);
+
+#[derive(Debug, Default)]
+struct Passing {
+    /// One of [`ENDING`] came.
+    is_asked_to_end: AtomicBool,
+    state: Mutex<State>,
 }
 
-/// Signals that are those of programs that we run for the user.
-pub(crate) struct Forward {
-    signals: Signals,
-    numbers: Vec<i32>,
+#[derive(Debug, Default)]
+struct State {
+    programs: Vec<Arc<OwnedFd>>,
+    /// What came while there was no program: it is the next one's.
+    early: Vec<Received>,
+    /// A key or a person asked that all stop: we do when the programs have, as a shell waits for it.
+    is_asked_to_stop: bool,
 }
 
 impl Forward {
-    /// From here on these signals end the programs and not us.
-    pub fn catch() -> io::Result<Self> {
-        let numbers = heeded(&[SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT]);
-        Ok(Self { signals: Signals::new(&numbers)?, numbers })
-    }
-
-    /// Passes signals on until this process ends. What a terminal sends it sends to the program as well: twice would
-    /// be another wish than once.
+    /// From here on these signals end the programs and not us, until this process ends.
     ///
-    /// From here on no other thread takes them: the kernel likes to choose the first one, which may sleep in a look at
-    /// memory that a file system does not answer for, and holds the signal then. Programs are to be started before.
-    pub fn begin(self, programs: Vec<OwnedFd>) -> io::Result<()> {
-        let Self { mut signals, numbers } = self;
-        let pass = move || {
-            for number in signals.forever() {
-                let by_terminal = matches!(number, SIGINT | SIGQUIT) && is_foreground();
-                let Some(signal) = Signal::from_named_raw(number).filter(|_| !by_terminal) else { continue };
-                for program in &programs {
-                    // It may have ended meanwhile.
-                    let _ = rustix::process::pidfd_send_signal(program, signal);
+    /// No other thread takes them: the kernel likes to choose the first one, which may sleep in a look at memory that a
+    /// file system does not answer for, and holds the signal then. Programs are started by
+    /// [`planish_sys::child::prepare`], which has them heed what we heeded.
+    pub fn catch() -> io::Result<Self> {
+        let (set, passing) = (signals::of_programs(), Arc::new(Passing::default()));
+        let pass = {
+            let passing = Arc::clone(&passing);
+            move || {
+                while let Ok(received) = signals::wait(set) {
+                    passing.take(received);
                 }
             }
         };
-        std::thread::Builder::new().name("signals".to_owned()).spawn(pass)?;
-        planish_sys::process::block_signals(&numbers).map_err(io::Error::other)
+        // Before there is a thread that has them not blocked: it would be ended, and all others with it.
+        signals::block(set).map_err(io::Error::other)?;
+        let started = std::thread::Builder::new().name("signals".to_owned()).spawn(pass);
+        // Without it the process goes on as it was, to be another program perhaps.
+        started.map(|_| Self(passing)).inspect_err(|_| signals::block_what_was_given())
+    }
+
+    /// Whether the programs were asked to end through us.
+    pub fn is_asked_to_end(&self) -> bool {
+        self.0.is_asked_to_end.load(Ordering::Relaxed)
+    }
+
+    /// These programs get what was sent since the ones before them have ended, and what will be.
+    pub fn begin(&self, programs: Vec<Arc<OwnedFd>>) {
+        let mut state = self.0.state();
+        state.programs = programs;
+        let early = std::mem::take(&mut state.early);
+        early.iter().for_each(|received| state.send(received));
+    }
+
+    /// They have ended.
+    pub fn end(&self) {
+        self.0.state().programs.clear();
     }
 }
 
-/// Whether a terminal's keys reach the group that we and the program are in.
-fn is_foreground() -> bool {
-    let terminal = std::fs::File::open("/dev/tty");
-    let group = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
-    group.is_some_and(|group| group == rustix::process::getpgrp())
+impl Passing {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, received: Received) {
+        let number = received.number();
+        if ENDING.contains(&number) {
+            self.is_asked_to_end.store(true, Ordering::Relaxed);
+        }
+        let mut state = self.state();
+        match number {
+            SIGTSTP | SIGTTIN | SIGTTOU => state.is_asked_to_stop = true,
+            SIGCONT => state.is_asked_to_stop = false,
+            _ => {}
+        }
+        match number {
+            SIGCHLD => {}
+            _ if state.programs.is_empty() => state.early.push(received),
+            _ if has_reached_them(&received) => {}
+            _ => state.send(&received),
+        }
+        if state.is_asked_to_stop && state.has_stopped() {
+            state.is_asked_to_stop = false;
+            // Who has us go on sends SIGCONT, which goes to the programs as well.
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+        }
+    }
+}
+
+impl State {
+    fn send(&self, received: &Received) {
+        for program in &self.programs {
+            // It may have ended meanwhile.
+            let _ = signals::pass_on(received, program);
+        }
+    }
+
+    /// Whether no program runs: some are stopped, and others have ended at most.
+    fn has_stopped(&self) -> bool {
+        let stopped = |program: &Arc<OwnedFd>| {
+            let asked = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            matches!(waitid(WaitId::PidFd(program.as_fd()), asked), Ok(Some(_)))
+        };
+        let ended = |program: &Arc<OwnedFd>| {
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut [PollFd::new(program, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+        };
+        let mut programs = self.programs.iter();
+        self.programs.is_empty()
+            || self.programs.iter().any(stopped) && programs.all(|program| stopped(program) || ended(program))
+    }
+}
+
+/// Whether the kernel has sent a signal to the programs by itself. The keys of a terminal, its size and its end are for
+/// the whole group in the foreground: twice would be another wish than once. A session's leader alone learns that the
+/// terminal is gone, and CPU time beyond its limit is each process's own.
+fn has_reached_them(received: &Received) -> bool {
+    let is_leader = || rustix::process::getsid(None) == Ok(rustix::process::getpid());
+    received.is_of_kernel()
+        && match received.number() {
+            SIGINT | SIGQUIT | SIGTSTP | SIGTTIN | SIGTTOU | SIGWINCH | SIGXCPU => true,
+            SIGHUP | SIGCONT => !is_leader(),
+            _ => false,
+        }
 }
 
 /// The code that a shell would show for a program: 128 and the signal, where one ended it.

@@ -32,7 +32,7 @@ pub struct Cell {
 impl Cell {
     /// A cell in a style.
     pub fn styled(text: impl Into<String>, style: Style) -> Self {
-        let mut text = units::harmless(&text.into()).replace(['\n', '\t'], " ");
+        let mut text = units::one_line(&text.into());
         if let Some((end, _)) = text.char_indices().nth(CELL_MAX) {
             text.truncate(end);
             text.push_str("...");

@@ -12,11 +12,19 @@ const DIGITS: i32 = 4;
 /// hide the lines above them. Line breaks and tabs stay.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| {
-        let turns_around = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        turns_around || (c.is_control() && c != '\n' && c != '\t')
-    };
     if text.contains(steers) { text.replace(steers, "\u{fffd}").into() } else { text.into() }
+}
+
+/// The same in one line: a name with a line break in it could forge the next one.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    harmless(text).replace(['\n', '\t'], " ")
+}
+
+/// Whether a terminal would obey a character instead of showing it.
+pub(crate) fn steers(c: char) -> bool {
+    let turns_around = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns_around || (c.is_control() && c != '\n' && c != '\t')
 }
 
 /// A fraction as a signed percentage: `+3.1 %`.

@@ -86,6 +86,8 @@ mod tests {
                 secure: None,
                 is_native: true,
                 malloc: None,
+                sanitizer: None,
+                is_text: false,
             },
             variables: vec![
                 (

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use planish_model::units::bytes;
-use planish_sys::{CpuSet, NodeSet};
+use planish_sys::{CpuSet, Errno, NodeSet};
 
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,9 @@ pub enum PlacementError {
     /// It is of another architecture than the preload.
     #[error("{} is not a 64-bit program of this machine: the preload is", path.display())]
     Foreign { path: PathBuf },
+    /// AddressSanitizer's runtime ends a program in which another library comes before it.
+    #[error("{} needs {library}, which ends a program that has another library before it", path.display())]
+    Sanitizer { path: PathBuf, library: String },
     /// This planish was built for an architecture that the preload is not written for.
     #[error("this build has no preload: it is written for x86-64 and aarch64")]
     NoPreload,
@@ -105,6 +108,11 @@ impl PlacementError {
     pub fn cure(&self) -> String {
         let text = match self {
             Self::NoProgram { .. } => "name a program in PATH, or its path",
+            Self::NotRunnable { source, .. } | Self::NotStarted { source, .. }
+                if source.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) =>
+            {
+                "a script names what runs it in its first line, such as #!/bin/sh; or put that in front: sh SCRIPT"
+            }
             Self::NotRunnable { .. } | Self::NotStarted { .. } => "name a program that may be executed",
             Self::Static { .. } => {
                 "what is inherited still works: --numa heap=interleave (all of its memory, shared segments too), \
@@ -115,6 +123,12 @@ impl PlacementError {
                  it becomes, without the bit"
             }
             Self::Foreign { .. } => "what is inherited still works: --numa heap=..., --node, --cpus, --thp",
+            Self::Sanitizer { library, .. } => {
+                return format!(
+                    "put it first, by its path: LD_PRELOAD=/usr/lib/.../{library}; or have it not look: \
+                     ASAN_OPTIONS=verify_asan_link_order=0"
+                );
+            }
             Self::NoPreload => "leave out what concerns shared segments",
             Self::Unwritten { .. } => "name a folder that may be written and executed from: --state DIR",
             Self::Unspeakable { .. } => "name another folder: --state DIR",

@@ -1,6 +1,7 @@
 //! Everything that a program is started with, decided before it is.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -75,10 +76,10 @@ impl Launch {
             notes: Vec::new(),
             wish: wish.clone(),
         };
-        let mut preloads: Vec<OsString> = Vec::new();
+        let mut own: Vec<OsString> = Vec::new();
         if wish.wants_shared() {
             launch.program.may_be_preloaded()?;
-            preloads.push(preload::put(around.folder)?.into_os_string());
+            own.push(preload::put(around.folder)?.into_os_string());
             let settings = settings(wish, machine, launch.setup.cpus.as_ref(), around.answer);
             launch.variables.push(("PLANISH_SHM", settings.into()));
             launch.warn_of_one_node(machine);
@@ -86,19 +87,21 @@ impl Launch {
         if let Some(malloc) = wish.malloc {
             let libc = launch.program.may_be_preloaded()?;
             let paths = (around.variable)("LD_LIBRARY_PATH").and_then(|paths| paths.into_string().ok());
-            preloads.push(malloc.find(around.host, libc, paths.as_deref())?.into_os_string());
+            own.push(malloc.find(around.host, libc, paths.as_deref())?.into_os_string());
         }
         if let Some(pages) = wish.heap_pages {
             if pages == HeapPages::Pool {
                 launch.notes.push(POOL_NOTE.to_owned());
             }
+            launch.notes.extend(runtime_note(&launch.program.path).map(str::to_owned));
             for (name, value, joint) in launch.heap_variables(pages)? {
                 launch.variables.push((name, joined((around.variable)(name), value, joint)));
             }
         }
-        if !preloads.is_empty() {
-            preloads.extend((around.variable)("LD_PRELOAD").filter(|preloads| !preloads.is_empty()));
-            launch.variables.push(("LD_PRELOAD", preloads.join(OsStr::new(":"))));
+        if !own.is_empty() {
+            let known = (around.variable)("LD_PRELOAD").unwrap_or_default();
+            launch.program.may_be_second(&known, (around.variable)("ASAN_OPTIONS").as_deref())?;
+            launch.variables.push(("LD_PRELOAD", preloads(&known, own)));
         }
         Ok(launch)
     }
@@ -241,6 +244,35 @@ fn joined_by_plus(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join("+")
 }
 
+/// What a runtime that maps its heap itself is to be told besides: no malloc's variable reaches that heap.
+fn runtime_note(program: &Path) -> Option<&'static str> {
+    match program.file_name()?.to_str()? {
+        "java" => Some(
+            "a JVM maps its heap itself, where --huge heap does not reach it: java -XX:+UseTransparentHugePages does",
+        ),
+        "node" | "nodejs" => Some(
+            "V8 maps its heap itself, where --huge heap does not reach it, and has no flag for huge pages; \
+             node --use-largepages=on puts its own code on them",
+        ),
+        "dotnet" => Some(
+            ".NET maps its heap itself, where --huge heap does not reach it: DOTNET_GCLargePages=1 with \
+             DOTNET_GCHeapHardLimit does, from a pool and with --memlock unlimited",
+        ),
+        _ => None,
+    }
+}
+
+/// The list of preloads, in which each comes before what it calls. Hooks of the user's call on to what is behind them
+/// (`dlsym(RTLD_NEXT)`), and ours calls the kernel: what is behind it sees no call, and so hooks go first. Allocators call
+/// the kernel too, some from an mmap of their own (tcmalloc), and the one that was asked for is to come first of them.
+fn preloads(known: &OsStr, own: Vec<OsString>) -> OsString {
+    let words = known.as_bytes().split(|byte| matches!(byte, b':' | b' ')).filter(|word| !word.is_empty());
+    let is_hook = |word: &&[u8]| Allocator::of(&String::from_utf8_lossy(word)).is_none();
+    let (hooks, mallocs): (Vec<&[u8]>, Vec<&[u8]>) = words.partition(is_hook);
+    let all = hooks.into_iter().chain(own.iter().map(|path| path.as_bytes())).chain(mallocs);
+    OsString::from_vec(all.collect::<Vec<_>>().join(&b':'))
+}
+
 /// A value behind the one that is there already.
 fn joined(known: Option<OsString>, value: &str, joint: &str) -> OsString {
     match known.filter(|known| !known.is_empty()) {
@@ -307,21 +339,57 @@ mod tests {
             secure: None,
             is_native: true,
             malloc,
+            sanitizer: None,
+            is_text: false,
         }
+    }
+
+    /// Ours calls the kernel: a hook behind it would see no call, and neither would ours behind tcmalloc's.
+    #[test]
+    fn hooks_stand_in_front_of_ours_and_allocators_behind_it() {
+        let own = || vec![OsString::from("/p/planish-preload-1.so"), OsString::from("/u/libjemalloc.so.2")];
+        let list = |known: &str| preloads(OsStr::new(known), own()).into_string().unwrap();
+        assert_eq!(list(""), "/p/planish-preload-1.so:/u/libjemalloc.so.2");
+        assert_eq!(
+            list("/a/hook.so /u/libtcmalloc.so.4::libfaketime.so.1"),
+            "/a/hook.so:libfaketime.so.1:/p/planish-preload-1.so:/u/libjemalloc.so.2:/u/libtcmalloc.so.4"
+        );
+    }
+
+    #[test]
+    fn a_sanitizer_that_wants_to_be_first_is_told_before_it_ends_the_program() {
+        let library = "libasan.so.8".to_owned();
+        let program = Program { sanitizer: Some(library.clone()), ..program(None) };
+        let second = |known: &str, options: Option<&str>| {
+            program.may_be_second(OsStr::new(known), options.map(OsStr::new))
+        };
+        let refused = second("/a/hook.so", Some("detect_leaks=0")).unwrap_err();
+        assert!(refused.to_string().contains(&library) && refused.cure().contains("LD_PRELOAD"), "{refused}");
+        assert_eq!(refused.code(), 125);
+        assert!(second("/usr/lib/libasan.so.8 /a/hook.so", None).is_ok(), "it is first");
+        assert!(second("", Some("detect_leaks=0:verify_asan_link_order=0")).is_ok());
     }
 
     #[test]
     fn a_heap_from_a_pool_is_told_to_end_children() {
         let (host, pools) = (Host::live(), vec![(2 << 20, 64)]);
         let machine = Machine { thp: "madvise".to_owned(), pools, ..machine() };
-        let notes = |pages| {
+        let notes_of = |path: &str, pages| {
             let wish = Wish { heap_pages: Some(pages), ..Wish::default() };
             let (folder, variable) = (Path::new("/nonexistent"), |_: &str| None);
             let around = Surroundings { host: &host, machine: &machine, folder, answer: None, variable };
-            Launch::plan(program(None), &wish, around).unwrap().notes.join(" ")
+            let program = Program { path: path.into(), ..program(None) };
+            Launch::plan(program, &wish, around).unwrap().notes.join(" ")
         };
+        let notes = |pages| notes_of("/srv/server", pages);
         assert!(notes(HeapPages::Pool).contains("SIGBUS"), "{}", notes(HeapPages::Pool));
         assert_eq!(notes(HeapPages::Thp), "");
+        let flags =
+            [("java", "UseTransparentHugePages"), ("node", "use-largepages"), ("dotnet", "GCLargePages")];
+        for (runtime, flag) in flags {
+            let told = notes_of(&format!("/opt/{runtime}"), HeapPages::Thp);
+            assert!(told.contains(flag), "{runtime}: {told}");
+        }
     }
 
     /// Of a program that is linked with another allocator, GLIBC_TUNABLES reaches no heap.

@@ -15,6 +15,7 @@ pub struct Notices {
     list: Vec<Notice>,
     filling: Vec<Notice>,
     since: u64,
+    total: u64,
 }
 
 impl Notices {
@@ -31,6 +32,7 @@ impl Notices {
             &mut self.filling
         } else {
             self.since += 1;
+            self.total += 1;
             &mut self.list
         };
         if list.len() < COUNT_MAX {
@@ -54,6 +56,12 @@ impl Notices {
     #[must_use]
     pub fn since(&self) -> u64 {
         self.since
+    }
+
+    /// How many came in all, of segments that were placed.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
     }
 
     /// Counts anew from here on.
@@ -102,7 +110,7 @@ mod tests {
         assert_eq!(notices.since(), 4);
         notices.looked();
         notices.forget(7);
-        assert_eq!((notices.list(), notices.since()), (&first[2..], 0));
+        assert_eq!((notices.list(), notices.since(), notices.total()), (&first[2..], 0, 4));
     }
 
     #[test]

@@ -44,6 +44,10 @@ pub struct Program {
     pub is_native: bool,
     /// The allocator that it is linked with, in the place of that of its libc.
     pub malloc: Option<Allocator>,
+    /// The runtime of AddressSanitizer, where it is linked with that: it ends a program that has another library first.
+    pub sanitizer: Option<String>,
+    /// Whether it is text without a first line that names an interpreter: a shell runs it, and the kernel does not.
+    pub is_text: bool,
 }
 
 /// Interpreters that may stand behind each other, as in the kernel.
@@ -68,13 +72,15 @@ impl Program {
         let cache = ReadCache::new(open(&loaded)?);
         // What is no program of 64 bits is left to the kernel, which knows other formats.
         let header = elf::FileHeader64::<Endianness>::parse(&cache);
-        let (libc, is_native) = match header {
-            Ok(header) => (libc(header, &cache), is_native(header)),
-            Err(_) => (Some(Libc::Other), false),
+        let (libc, is_native, is_text) = match header {
+            Ok(header) => (libc(header, &cache), is_native(header), false),
+            Err(_) => (Some(Libc::Other), false, is_text(&cache)),
         };
         let secure = secure(&loaded).map_err(|source| not_runnable(&loaded, source))?;
-        let malloc = needed(&loaded).unwrap_or_default().iter().find_map(|library| Allocator::of(library));
-        Ok(Self { path, loaded, libc, secure, is_native, malloc })
+        let needed = needed(&loaded).unwrap_or_default();
+        let malloc = needed.iter().find_map(|library| Allocator::of(library));
+        let sanitizer = needed.into_iter().find(|library| is_sanitizer(library));
+        Ok(Self { path, loaded, libc, secure, is_native, malloc, sanitizer, is_text })
     }
 
     /// Whether a preload reaches it.
@@ -84,12 +90,44 @@ impl Program {
     pub fn may_be_preloaded(&self) -> Result<Libc, PlacementError> {
         let path = self.loaded.clone();
         match (self.libc, self.secure) {
+            _ if self.is_text => Err(not_runnable(&path, Errno::NOEXEC.into())),
             _ if !self.is_native => Err(PlacementError::Foreign { path }),
             (None, _) => Err(PlacementError::Static { path }),
             (_, Some(why)) => Err(PlacementError::Secure { path, why }),
             (Some(libc), None) => Ok(libc),
         }
     }
+}
+
+impl Program {
+    /// Whether it bears preloads in front of its libraries, with those that it has already and the options that the
+    /// runtime of AddressSanitizer is given.
+    ///
+    /// # Errors
+    /// It would end at its start.
+    pub fn may_be_second(&self, preloads: &OsStr, options: Option<&OsStr>) -> Result<(), PlacementError> {
+        let Some(library) = &self.sanitizer else { return Ok(()) };
+        let preloads = preloads.to_string_lossy();
+        let is_first = preloads.split([':', ' ']).find(|word| !word.is_empty());
+        let is_first = is_first.is_some_and(|word| is_sanitizer(word.rsplit('/').next().unwrap_or_default()));
+        let mut options = options.unwrap_or_default().to_string_lossy().into_owned();
+        options.retain(|character| character != ' ');
+        if is_first || options.contains("verify_asan_link_order=0") {
+            return Ok(());
+        }
+        Err(PlacementError::Sanitizer { path: self.loaded.clone(), library: library.clone() })
+    }
+}
+
+/// Whether a library is the runtime of AddressSanitizer, of GCC or of Clang.
+fn is_sanitizer(library: &str) -> bool {
+    library.starts_with("libasan.so") || library.starts_with("libclang_rt.asan")
+}
+
+/// Whether a file begins as text does.
+fn is_text<'data, R: ReadRef<'data>>(data: R) -> bool {
+    let bytes = data.len().ok().and_then(|bytes| data.read_bytes_at(0, bytes.min(256)).ok());
+    bytes.is_some_and(|bytes| !bytes.is_empty() && !bytes.contains(&0))
 }
 
 fn not_runnable(path: &Path, source: io::Error) -> PlacementError {
@@ -244,6 +282,16 @@ mod tests {
         assert!(found.may_be_preloaded().is_ok(), "{found:?}");
         let inner = script(folder.path(), "inner", "#!/nowhere/sh\n", 0o755);
         assert_eq!(Program::find(inner.as_os_str(), None).unwrap_err().code(), 126);
+    }
+
+    /// A shell runs it by itself, and execve(2) has no such format.
+    #[test]
+    fn text_that_names_no_interpreter_cannot_be_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = script(folder.path(), "start", "exec /bin/true\n", 0o755);
+        let error = Program::find(path.as_os_str(), None).unwrap().may_be_preloaded().unwrap_err();
+        assert!(matches!(error, PlacementError::NotRunnable { .. }), "{error:?}");
+        assert!(error.code() == 126 && error.cure().contains("#!"), "{}", error.cure());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planish_host::Host;
@@ -32,7 +33,7 @@ pub struct Running {
     /// Its PID.
     pub pid: u32,
     child: Child,
-    end: OwnedFd,
+    end: Arc<OwnedFd>,
     ended: Option<ExitStatus>,
 }
 
@@ -63,7 +64,7 @@ impl Running {
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().map_err(failed)?;
         match pidfd(Pid::from_child(&child)) {
-            Ok(end) => Ok(Self { pid: child.id(), child, end, ended: None }),
+            Ok(end) => Ok(Self { pid: child.id(), child, end: Arc::new(end), ended: None }),
             Err(error) => {
                 // Nobody could wait for it without blocking.
                 let _ = child.kill();
@@ -73,12 +74,10 @@ impl Running {
         }
     }
 
-    /// A second handle of the process, to send signals by.
-    ///
-    /// # Errors
-    /// No file descriptor is left.
-    pub fn handle(&self) -> io::Result<OwnedFd> {
-        self.end.try_clone()
+    /// Its pidfd, to send signals by.
+    #[must_use]
+    pub fn handle(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.end)
     }
 
     /// How it ended, once it has.
@@ -86,10 +85,20 @@ impl Running {
         self.ended
     }
 
+    /// Waits until it has ended, without anything else that could fail.
+    ///
+    /// # Errors
+    /// The kernel's, of wait4(2).
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait()?;
+        self.ended = Some(status);
+        Ok(status)
+    }
+
     /// Asks it to end.
     pub fn ask_to_end(&self) {
         // It may have ended meanwhile.
-        let _ = rustix::process::pidfd_send_signal(&self.end, Signal::TERM);
+        let _ = rustix::process::pidfd_send_signal(&*self.end, Signal::TERM);
     }
 }
 

@@ -44,10 +44,15 @@ fn preload(folder: &Path) -> PathBuf {
 /// Runs the child in one role under some settings.
 fn placed(role: &str, settings: &str) -> Placed {
     let folder = tempfile::tempdir().unwrap();
+    placed_by(&preload(folder.path()).to_string_lossy(), role, settings)
+}
+
+/// The same with this list of preloads.
+fn placed_by(preloads: &str, role: &str, settings: &str) -> Placed {
     let listener = Listener::open().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "the_child", "--nocapture", "--test-threads=1"]).stdin(Stdio::null());
-    child.env(ROLE, role).env("LD_PRELOAD", preload(folder.path()));
+    child.env(ROLE, role).env("LD_PRELOAD", preloads);
     child.env("PLANISH_SHM", format!("bytes={MIB}:{settings}:answer={}", listener.name()));
     let output = child.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -59,6 +64,39 @@ fn placed(role: &str, settings: &str) -> Placed {
 fn policies_or_skip(test: &str) -> bool {
     let allowed = planish_sys::policy::allowed_nodes();
     allowed.map_err(|error| planish_skip::skip(test, error)).is_ok()
+}
+
+/// A hook of the user's: it counts large shared mappings, and calls on to what is behind it.
+const HOOK: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/mman.h>
+static int seen;
+void *mmap(void *address, size_t bytes, int rights, int flags, int file, off_t offset) {
+    void *(*next)(void *, size_t, int, int, int, off_t) = dlsym(RTLD_NEXT, "mmap");
+    seen += (flags & MAP_SHARED) != 0 && bytes >= 1 << 20;
+    return next(address, bytes, rights, flags, file, offset);
+}
+__attribute__((destructor)) static void tell(void) { printf("hook %d\n", seen); }
+"#;
+
+/// Ours calls the kernel itself: a hook in front of it calls on to it, and one behind it sees nothing.
+#[test]
+fn a_hook_in_front_of_the_preload_sees_calls_and_segments_are_placed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, hook) = (folder.path().join("hook.c"), folder.path().join("hook.so"));
+    fs::write(&source, HOOK).unwrap();
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&hook, &source]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return planish_skip::skip("a_hook_in_front_of_the_preload_sees_calls", "no C compiler");
+    }
+    let (ours, hook) = (preload(folder.path()), hook.display().to_string());
+    let ours = ours.display();
+    for (list, seen) in [(format!("{hook}:{ours}"), 1), (format!("{ours}:{hook}"), 0)] {
+        let placed = placed_by(&list, "anonymous", "threads=1:spare=0");
+        assert_eq!((placed.notices.len(), placed.number("hook")), (1, seen), "{list}: {}", placed.said);
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `planish run`: whose exit code, whose streams, and what is refused before anything is started.
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::Value;
 
 use crate::planish::{Run, asked_to_end, command, run, run_without_hangups};
@@ -144,6 +146,7 @@ fn segments_that_come_and_go_neither_hinder_looks_nor_bring_them() {
         assert!((1..=2).contains(&looks), "{pause}: {looks} looks: {}", ended.stderr);
         assert!(instance["segments"].as_array().expect("a list").len() <= 1, "{pause}: unmapped: {instance}");
         assert!(ended.stderr.contains("placed after its memory was looked at"), "{pause}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("has mapped no shared segment"), "{pause}: {}", ended.stderr);
     }
 }
 
@@ -174,6 +177,46 @@ fn a_segment_that_is_being_filled_is_waited_for() {
     let instance = &report["result"]["instances"][0];
     assert_eq!(instance["segments"].as_array().expect("a list").len(), 1, "{instance}");
     assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.0, "{instance}");
+}
+
+/// A library that calls the kernel for each mapping, so that nothing behind it sees one.
+const HIDES: &str = r#"
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+void *mmap(void *address, size_t bytes, int rights, int flags, int file, off_t offset) {
+    return (void *)syscall(SYS_mmap, address, bytes, rights, flags, file, offset);
+}
+void *mmap64(void *address, size_t bytes, int rights, int flags, int file, off_t offset) {
+    return mmap(address, bytes, rights, flags, file, offset);
+}
+"#;
+
+/// The user's own preload stands in front, and what it hides is told.
+#[test]
+fn a_library_that_hides_segments_from_the_preload_is_told() {
+    const TEST: &str = "a_library_that_hides_segments_from_the_preload_is_told";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let (source, library) = (home.path().join("hides.c"), home.path().join("hides.so"));
+    std::fs::write(&source, HIDES).expect("room");
+    let made =
+        std::process::Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return planish_skip::skip(TEST, "no C compiler");
+    }
+    let program = "import mmap, os, time\nkept = mmap.mmap(-1, 4 << 20)\nprint(os.environ['LD_PRELOAD'])\ntime.sleep(6)";
+    let words = ["run", "--numa", "interleave", "--min", "1M", "--", "python3", "-c", program];
+    let mut hidden = command(home.path(), words);
+    let ran = Run::from(hidden.env("LD_PRELOAD", &library).output().expect("it starts"));
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let first = format!("{}:", library.display());
+    assert!(ran.stdout.starts_with(&first) && ran.stdout.contains("planish-preload-"), "{}", ran.stdout);
+    assert_eq!(ran.stderr.matches("that the preload did not see").count(), 1, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("has mapped no shared segment"), "{}", ran.stderr);
 }
 
 /// A filter that ends a program at a call that it does not make itself knows nothing of the preload.
@@ -378,3 +421,174 @@ fn a_signal_that_planish_was_started_to_ignore_ends_no_program() {
     let run = run_without_hangups(home.path(), "run -- sh -c 'kill -HUP $PPID; kill -HUP $$; echo alive'");
     assert_eq!((run.exit, run.stdout.as_str(), run.stderr.as_str()), (0, "alive\n", ""));
 }
+
+/// Started by a Python that ignores `number` and becomes planish.
+fn ignoring(number: i32, words: &[&str]) -> Run {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let become_it = "import os, signal, sys\nsignal.signal(int(sys.argv[1]), signal.SIG_IGN)\nos.execv(sys.argv[2], sys.argv[2:])";
+    let mut python = std::process::Command::new("python3");
+    python.args(["-c", become_it, &number.to_string(), env!("CARGO_BIN_EXE_planish")]).args(words);
+    python.current_dir(home.path()).env("HOME", home.path()).stdin(std::process::Stdio::null());
+    python.output().expect("it starts").into()
+}
+
+/// systemd starts each service with SIGPIPE ignored: one that lives on EPIPE would end at the first client that hangs up.
+#[test]
+fn a_program_ignores_what_planish_was_started_to_ignore() {
+    const TEST: &str = "a_program_ignores_what_planish_was_started_to_ignore";
+    const SHOW: [&str; 3] = ["grep", "SigIgn", "/proc/self/status"];
+    // SIGPIPE and SIGCHLD of what the program ignores.
+    let ignored = |ran: &Run| {
+        let mask = ran
+            .stdout
+            .trim()
+            .strip_prefix("SigIgn:\t")
+            .map(|mask| u64::from_str_radix(mask, 16).expect("a mask"));
+        mask.map(|mask| [13, 17].map(|number| mask >> (number - 1) & 1 == 1))
+    };
+    let home = tempfile::tempdir().expect("a temporary folder");
+    for (trap, is_ignored) in [("trap '' PIPE", true), ("trap - PIPE", false)] {
+        for before in ["run --cpus 0 --", "text cc --", "text record -o r --"] {
+            let line = format!("{trap}; exec {} {before} {}", env!("CARGO_BIN_EXE_planish"), SHOW.join(" "));
+            let mut shell = std::process::Command::new("sh");
+            let ran = shell.args(["-c", &line]).current_dir(home.path()).output().expect("a shell");
+            let ran = Run::from(ran);
+            if before.contains("record") && ignored(&ran).is_none() {
+                planish_skip::skip(TEST, format!("nothing is recorded here: {}", ran.stderr));
+                continue;
+            }
+            assert_eq!(ignored(&ran), Some([is_ignored, false]), "{before}: {}", ran.stderr);
+        }
+    }
+    if python_or_skip(TEST) {
+        // Python itself ignores SIGPIPE.
+        let ran = ignoring(17, &[&["run", "--cpus", "0", "--"][..], &SHOW].concat());
+        assert_eq!(ignored(&ran), Some([true, true]), "{}", ran.stderr);
+    }
+}
+
+/// Then the kernel buries children itself, and their exit codes with them.
+#[test]
+fn the_exit_code_is_the_programs_where_ends_of_children_were_ignored() {
+    if !python_or_skip("the_exit_code_is_the_programs_where_ends_of_children_were_ignored") {
+        return;
+    }
+    let ran = ignoring(17, &["run", "--cpus", "0", "--", "sh", "-c", "sleep 0.5; exit 5"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (5, ""));
+}
+
+/// The disk of a report may be full at the end: no supervisor should take that for a failure of its service.
+#[test]
+fn a_report_that_cannot_be_written_changes_no_exit_code() {
+    for program in ["exit 5", "exit 0"] {
+        let ran = run(["run", "--cpus", "0", "--report", "/dev/full", "--", "sh", "-c", program]);
+        assert_eq!(ran.exit, i32::from(program.ends_with('5')) * 5, "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("cannot write /dev/full").count(), 1, "{}", ran.stderr);
+    }
+}
+
+/// A program of Python that tells each signal that it gets, and ends with the last one.
+const TELLS: &str = "import os, signal
+for number in range(1, 65):
+    if number not in (9, 17, 19, 32, 33):
+        signal.signal(number, lambda number, frame: os.write(1, b'%d\\n' % number))
+os.write(1, b'ready\\n')
+while True:
+    number = signal.sigtimedwait([], 0.05)
+";
+
+/// A service that is told by SIGWINCH, SIGABRT (of a watchdog) or a real-time signal what to do is told through planish.
+#[test]
+fn every_signal_that_may_be_the_programs_reaches_it() {
+    if !python_or_skip("every_signal_that_may_be_the_programs_reaches_it") {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let mut planish = command(home.path(), ["run", "-q", "--cpus", "0", "--", "python3", "-c", TELLS]);
+    let mut planish = planish.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(planish.stdout.take().expect("its output")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    assert_eq!(next(), "ready");
+    let pid = planish.id().to_string();
+    let send = |number: &str| {
+        let sent = std::process::Command::new("kill").args(["-s", number, &pid]).status();
+        assert!(sent.expect("kill is everywhere").success());
+    };
+    let own = [4, 7, 8, 9, 11, 17, 19, 32, 33];
+    for number in (1..=64).filter(|number| !own.contains(number)) {
+        send(&number.to_string());
+        assert_eq!(next(), number.to_string());
+    }
+    // Its end is seen as it is.
+    let below = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("one");
+    std::process::Command::new("kill").args(["-s", "9", below.trim()]).status().expect("kill is everywhere");
+    assert_eq!(planish.wait().expect("it ends").code(), Some(137));
+}
+
+/// What a terminal sends it sends to the program as well, and what a person sends through planish is sent on, there too.
+#[test]
+fn keys_reach_the_program_once_and_a_job_stops_as_a_whole() {
+    const TEST: &str = "keys_reach_the_program_once_and_a_job_stops_as_a_whole";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let program = home.path().join("program.py");
+    std::fs::write(&program, TELLS).expect("room");
+    let script = home.path().join("terminal.py");
+    std::fs::write(&script, TERMINAL).expect("room");
+    let mut python = std::process::Command::new("python3");
+    python.arg(&script).arg(env!("CARGO_BIN_EXE_planish")).arg(&program).env("HOME", home.path());
+    let ran = Run::from(python.output().expect("it starts"));
+    assert_eq!(
+        (ran.exit, ran.stdout.as_str()),
+        (0, "keys 2\nkill 2\nstopped T T\nruns S S\n"),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// Has planish and a program of Python in the foreground of a terminal of their own.
+const TERMINAL: &str = "import os, pty, select, signal, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    # A shell is between: it is the leader of the session, and planish is not.
+    os.execvp('sh', ['sh', '-c', sys.argv[1] + ' run -q --cpus 0 -- python3 ' + sys.argv[2] + '; true'])
+told = b''
+def until(wanted, seconds):
+    global told
+    end = time.time() + seconds
+    while time.time() < end and wanted not in told:
+        if select.select([terminal], [], [], 0.05)[0]:
+            told += os.read(terminal, 4096)
+def numbers():
+    global told
+    until(b'nothing', 0.5)
+    lines, told = told.decode().replace('^C', '').split(), b''
+    return ' '.join(lines)
+until(b'ready', 30)
+told = b''
+def below(parent):
+    return int(open(f'/proc/{parent}/task/{parent}/children').read().split()[0])
+planish = below(pid)
+program = below(planish)
+def states(wanted):
+    for _ in range(100):
+        found = [open(f'/proc/{it}/stat').read().rsplit(')', 1)[1].split()[0] for it in (planish, program)]
+        if found == [wanted, wanted]:
+            break
+        time.sleep(0.05)
+    return ' '.join(found)
+os.write(terminal, b'\\x03')
+print('keys', numbers())
+os.kill(planish, signal.SIGINT)
+print('kill', numbers())
+# This one has no handler here, and so stops.
+os.kill(program, signal.SIGSTOP)
+os.kill(planish, signal.SIGTSTP)
+print('stopped', states('T'))
+os.kill(planish, signal.SIGCONT)
+print('runs', states('S'))
+os.kill(program, signal.SIGKILL)
+os.waitpid(pid, 0)
+";

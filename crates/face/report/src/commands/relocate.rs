@@ -105,7 +105,7 @@ impl MoveProcess {
     }
 
     fn text(&self, dry_run: bool, page: &mut Page<'_>) {
-        page.heading(&format!("{} (pid {})", units::harmless(&self.name), self.pid));
+        page.heading(&format!("{} (pid {})", units::one_line(&self.name), self.pid));
         let mut table = Table::new(&[">node", ">before", ">now"]);
         for node in &self.nodes {
             table.row([
@@ -167,7 +167,7 @@ mod tests {
         let after = BTreeMap::from([(0, 1 << 20), (1, 99 << 20)]);
         let process = MoveProcess {
             pid: 77,
-            name: "postgres".to_owned(),
+            name: "postgres\n(pid 1)".to_owned(),
             nodes: MoveProcess::nodes(&before, Some(&after)),
             wanted_bytes: 96 << 20,
             moved_bytes: Some(95 << 20),
@@ -186,8 +186,9 @@ mod tests {
         let mut page = Page::new(PageOptions { width: 100, detailed: false }, &catalogue);
         report.text(&mut page);
         let told = page.into_text();
+        assert!(!told.contains("\n(pid 1)"), "a name forges no line: {told}");
         for word in [
-            "postgres (pid 77)",
+            "postgres (pid 1) (pid 77)",
             "95 MiB of 96 MiB",
             "1 MiB: pinned",
             "3 threads to CPU 4-7",

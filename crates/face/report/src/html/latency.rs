@@ -10,7 +10,7 @@ use askama::Template;
 use serde::Serialize;
 
 use super::figure::Figure;
-use super::markup::{Html, Quote, escape, json_for_script};
+use super::markup::{self, Html, Quote, escape, json_for_script};
 use crate::commands::{
     JitterCpu, JitterQuantile, JitterReport, LatencyFigure, LatencyQuiet, LatencyReport, range, step,
 };
@@ -91,7 +91,7 @@ fn render(
         sections,
         json: json_for_script(&json),
     };
-    page.render().expect("writing into a String does not fail")
+    markup::page(&page)
 }
 
 /// The verdict on the machine, and what is behind it.

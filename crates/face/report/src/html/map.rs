@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use askama::Template;
 
 use super::figure::Figure;
-use super::markup::{Html, Quote, escape, json_for_script};
+use super::markup::{self, Html, Quote, escape, json_for_script};
 use crate::commands::{MapArea, MapBacking, MapPart, MapPiece, MapReport};
 use crate::units;
 
@@ -71,7 +71,7 @@ pub fn map_html(report: &MapReport) -> String {
         json: json_for_script(&json),
         report,
     };
-    page.render().expect("writing into a String does not fail")
+    markup::page(&page)
 }
 
 fn headline(report: &MapReport) -> Html {

@@ -6,7 +6,10 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use askama::Template;
 use askama::filters::{Escaper, Html as HtmlEscaper, HtmlSafe};
+
+use crate::units;
 
 /// Markup that is safe inside the page.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +71,12 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
+/// A whole page, with nothing in it that would steer the terminal of who looks at its source, and that HTML forbids.
+pub(super) fn page(template: &impl Template) -> String {
+    let text = template.render().expect("writing into a String does not fail");
+    units::harmless(&text).into_owned()
+}
+
 /// The pointer of a member whose name may hold anything.
 pub(super) fn member(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
@@ -76,7 +85,16 @@ pub(super) fn member(at: &str, name: &str) -> String {
 /// JSON that may stand inside a `script` element: nothing in it can end the element or begin a comment
 /// (HTML standard, "Restrictions for contents of script elements"), and it is still the same JSON.
 pub(super) fn json_for_script(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+    let is_plain = |c: &char| !matches!(c, '<' | '>' | '&') && !units::steers(*c);
+    let mut script = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_plain(&c) {
+            script.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| script.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    script
 }
 
 #[cfg(test)]
@@ -90,10 +108,11 @@ mod tests {
 
     #[test]
     fn a_script_element_cannot_be_ended_from_inside() {
-        let json = serde_json::to_string("</script><!-- & -->").expect("a string");
+        let text = "</script><!-- & --> \u{9b}1A \u{202e}";
+        let json = serde_json::to_string(text).expect("a string");
         let safe = json_for_script(&json);
-        assert!(!safe.contains(['<', '>', '&']));
-        assert_eq!(serde_json::from_str::<String>(&safe).expect("still JSON"), "</script><!-- & -->");
+        assert!(!safe.contains(['<', '>', '&', '\u{9b}', '\u{202e}']));
+        assert_eq!(serde_json::from_str::<String>(&safe).expect("still JSON"), text);
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub fn trial_html(outcome: &TrialOutcome) -> String {
         json: json_for_script(&json),
         outcome,
     };
-    page.render().expect("writing into a String does not fail")
+    markup::page(&page)
 }
 
 /// The command that made an outcome; `planish trial` for those of versions that did not tell.

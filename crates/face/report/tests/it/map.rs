@@ -83,6 +83,21 @@ fn the_page_of_a_map_tells_what_its_report_says() {
     }
 }
 
+/// Whoever named a file or a memfd is not who reads the source of the page, on a terminal perhaps.
+#[test]
+fn no_name_steers_the_terminal_of_who_reads_the_page() {
+    let mut report = full();
+    let name = "a\nb\u{1b}[31mred\u{9b}2J\u{202e}";
+    report.subject = name.to_owned();
+    report.picture.areas.iter_mut().for_each(|area| area.name = name.to_owned());
+    report.rows.iter_mut().for_each(|row| row.name = name.to_owned());
+    let page = map_html(&report);
+    for steering in ['\u{1b}', '\u{9b}', '\u{202e}'] {
+        assert!(!page.contains(steering), "{steering:?}");
+    }
+    assert!(page.contains("\u{fffd}[31mred") && page.contains("\\u202e"), "shown, and whole in its JSON");
+}
+
 #[test]
 fn a_cell_is_filled_as_far_as_it_has_memory() {
     let page = map_html(&full());

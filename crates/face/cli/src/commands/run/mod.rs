@@ -163,7 +163,7 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
         .map_err(refused)?;
     let signals = Forward::catch().map_err(|error| own(Failure::refused(error)))?;
     let started = start_all(&name, &args.command[1..], plans)?;
-    watch::run(args, context, started, watch::Around { host, machine, listener, signals, text })
+    Ok(watch::run(args, context, started, watch::Around { host, machine, listener, signals, text }))
 }
 
 /// The nodes to start an instance for; none in particular without `--each-node`.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use planish_residency::{Map, Who, members};
 
 use super::looks::Looks;
 use super::text::OwnText;
-use super::{Args, Stopped, own, report, warning, write_envelope};
+use super::{Args, OWN_FAILURE, report, warning, write_envelope};
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -59,20 +58,15 @@ struct Watch<'a> {
     on_huge: Vec<Option<RunText>>,
     /// Processes of whose private memory something was told.
     told_private: BTreeSet<u32>,
+    /// Processes that had segments of which nothing was told.
+    untold: BTreeSet<u32>,
     messages: Vec<Message>,
 }
 
 /// Watches until every instance has ended; its answer has the exit code of the first that failed.
-pub(super) fn run(
-    args: &Args,
-    context: &Context,
-    started: Vec<Started>,
-    around: Around,
-) -> Result<Answer, Stopped> {
+pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around: Around) -> Answer {
     let Around { host, machine, listener, signals, text } = around;
-    let failed = |error: io::Error| own(Failure::refused(error));
-    let handles: io::Result<Vec<OwnedFd>> = started.iter().map(|one| one.running.handle()).collect();
-    signals.begin(handles.map_err(failed)?).map_err(failed)?;
+    signals.begin(started.iter().map(|one| one.running.handle()).collect());
     let mut watch = Watch {
         args,
         context,
@@ -86,6 +80,7 @@ pub(super) fn run(
         text,
         on_huge: started.iter().map(|_| None).collect(),
         told_private: BTreeSet::new(),
+        untold: BTreeSet::new(),
         messages: Vec::new(),
         notices: Notices::default(),
         launches: Vec::new(),
@@ -98,12 +93,16 @@ pub(super) fn run(
         watch.launches.push(launch);
         watch.running.push(running);
     }
-    watch.until_ended(listener.as_ref()).map_err(failed)?;
+    // After this point a program runs: what fails here is told, and changes nothing of how it ends.
+    if let Err(error) = watch.until_ended(listener.as_ref()) {
+        watch.only_wait(&error);
+    }
     watch.tell_drop_in();
-    let code =
-        watch.running.iter().map(|one| one.ended().map_or(0, code)).find(|code| *code != 0).unwrap_or(0);
-    watch.write(code).map_err(own)?;
-    Ok(Answer::printed("run").code(code))
+    // Of one that nobody could wait for no code is known.
+    let codes = watch.running.iter().map(|one| one.ended().map_or(OWN_FAILURE, code));
+    let code = codes.into_iter().find(|code| *code != 0).unwrap_or(0);
+    watch.try_write(code);
+    Answer::printed("run").code(code)
 }
 
 impl Watch<'_> {
@@ -134,6 +133,19 @@ impl Watch<'_> {
                     }
                 }
                 Event::Quiet => {}
+            }
+        }
+    }
+
+    /// Waits for the ends of all, where they cannot be watched.
+    fn only_wait(&mut self, error: &io::Error) {
+        self.tell(warning(format!("the program runs on, and is not looked at any more: {error}")));
+        for index in 0..self.running.len() {
+            if self.running[index].ended().is_none()
+                && let Err(error) = self.running[index].wait()
+            {
+                let pid = self.running[index].pid;
+                self.tell(warning(format!("how pid {pid} has ended is not known: {error}")));
             }
         }
     }
@@ -175,9 +187,7 @@ impl Watch<'_> {
                 output::print_talk(&self.context.text(&report, &Catalogue::default()));
             }
         }
-        if let Err(failure) = self.write(0) {
-            self.tell(failure.message("", "planish run --help"));
-        }
+        self.try_write(0);
     }
 
     /// Looks at one instance; true where there is something new to tell.
@@ -204,6 +214,7 @@ impl Watch<'_> {
                     self.judge(index, &achieved);
                 }
                 self.judge_private(index, &achieved);
+                self.judge_untold(&achieved);
                 self.achieved[index] = Some((after, achieved));
                 return is_new;
             }
@@ -273,18 +284,41 @@ impl Watch<'_> {
         });
         told.extend(closed);
         let is_filling = !self.notices.filling().is_empty();
-        let is_late = achieved.segments.is_empty() && told.is_empty() && !is_filling;
-        if self.launches[index].wish.wants_shared() && is_late {
-            let min = planish_report::units::bytes(self.args.min as u64);
-            let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
-            told.push(
-                warning(text)
-                    .hint("--min SIZE, if its segments are smaller; --verify-after SECS, if it is slow"),
-            );
+        let has_none = achieved.segments.is_empty() && achieved.untold.is_empty() && told.is_empty();
+        if self.launches[index].wish.wants_shared() && has_none && !is_filling {
+            told.push(self.without_segments(pid));
         }
         told.into_iter().for_each(|message| self.tell(message));
         if is_filling {
             self.tell_filling("what it gets is not in what is told here");
+        }
+    }
+
+    /// What is told of a program that has no segment to be placed now.
+    fn without_segments(&self, pid: u32) -> Message {
+        let min = planish_report::units::bytes(self.args.min as u64);
+        if self.notices.total() > 0 {
+            let text =
+                format!("no shared segment of {min} or more is mapped now: those that were placed are gone");
+            return Message::new(planish_report::Level::Note, text);
+        }
+        let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
+        warning(text).hint("--min SIZE, if its segments are smaller; --verify-after SECS, if it is slow")
+    }
+
+    /// Tells who has segments that its preload did not see. At the second look: at the first one what tells of them may
+    /// be under way.
+    fn judge_untold(&mut self, achieved: &Achieved) {
+        let own = self.filters("self");
+        for pid in &achieved.untold {
+            let is_known = !self.untold.insert(*pid) || self.args.verify_after.is_some();
+            if is_known && self.filters(&pid.to_string()) <= own {
+                let text = format!(
+                    "pid {pid} has shared segments that the preload did not see, so that they lie where first use has \
+                     put them: it calls the kernel itself, or a library of LD_PRELOAD does so for it"
+                );
+                self.tell(warning(text).hint("leave that library out; --numa heap=... is inherited"));
+            }
         }
     }
 
@@ -351,6 +385,13 @@ impl Watch<'_> {
             report::instance(self.nodes[index], running.pid, exit, launch, achieved, text)
         });
         report::whole(&self.args.command, &self.launches[0], instances.collect())
+    }
+
+    /// Writes the report; a full disk is told, and is no reason to end as if the program had failed.
+    fn try_write(&mut self, code: u8) {
+        if let Err(failure) = self.write(code) {
+            self.tell(failure.message("", "planish run --help"));
+        }
     }
 
     fn write(&self, code: u8) -> Result<(), Failure> {

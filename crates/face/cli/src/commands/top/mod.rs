@@ -153,7 +153,11 @@ fn last(args: &Args, context: &Context, mut recording: Recording) -> Result<Answ
     let end = recording.len() - 1;
     let before = end.checked_sub(1).map(|index| recording.sample(index)).transpose()?;
     let sample = recording.sample(end)?;
-    let answer = ended(args, context, &sample, before.as_ref());
+    let mut answer = ended(args, context, &sample, before.as_ref());
+    if let Some((count, first)) = recording.damaged() {
+        let (of, first) = (recording.len(), first.message("", "").text);
+        answer = answer.warning(format!("{count} of {of} samples cannot be read; the first: {first}"));
+    }
     Ok(told_torn(answer, &recording))
 }
 

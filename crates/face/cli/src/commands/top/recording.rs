@@ -90,6 +90,13 @@ impl Recording {
         self.lines.len()
     }
 
+    /// The lines that are no samples: how many, and what is wrong with the first.
+    pub fn damaged(&mut self) -> Option<(usize, Failure)> {
+        let mut odd = (0..self.len()).filter_map(|index| self.sample(index).err());
+        let first = odd.next()?;
+        Some((1 + odd.count(), first))
+    }
+
     /// The sample at this place.
     pub fn sample(&mut self, index: usize) -> Result<Sample, Failure> {
         let odd = |why: String| {
@@ -211,6 +218,8 @@ mod tests {
         assert_eq!(recording.sample(1).expect("as it was written"), sample);
         let error = recording.sample(2).expect_err("no sample").message("", "").text;
         assert!(error.contains("f:3: not a sample"), "{error}");
+        let (count, first) = recording.damaged().expect("that line");
+        assert_eq!((count, first.message("", "").text), (1, error));
         assert!(Recorder::create(&path).is_err(), "what is there stays");
         File::create(&path).expect("ours").write_all(b"{").expect("there is room");
         assert!(Recording::open(&path).is_err(), "no whole sample");

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 use std::process::{Command, ExitStatus};
-use std::sync::atomic::AtomicBool;
 
 use planish_hugify::{HugifyError, Image, try_program};
 use planish_model::{Exit, quoted};
 use planish_profile::{Program, marked_range, same_outside};
 use planish_report::{TextBoltCheckRow, TextBoltFile};
+use planish_sys::child::{ChildSetup, prepare};
 use planish_sys::{Error, pages};
 
 use super::Args;
@@ -16,7 +16,7 @@ use super::subject::{Subject, file};
 use crate::commands::read_file;
 use crate::commands::text::wrap::captured;
 use crate::failure::{Failure, chain};
-use crate::signals::code;
+use crate::signals::{Forward, code};
 
 /// What was seen.
 pub(super) struct Looked {
@@ -31,7 +31,7 @@ pub(super) fn look(
     args: &Args,
     subject: &Subject,
     draft: &Draft,
-    stop: &AtomicBool,
+    signals: &Forward,
 ) -> Result<Looked, Failure> {
     let bytes = read_file(&draft.path)?;
     let mut rows = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn look(
     let (good, found) = loaded(subject, draft, &bytes)?;
     row("loaded", good, found);
     if let Some(command) = &args.r#try {
-        row("--try", Some(true), tried(command, args.same_output, subject, draft, stop)?);
+        row("--try", Some(true), tried(command, args.same_output, subject, draft, signals)?);
     }
     let program = Program::parse("", &bytes).map_err(|error| bad(&chain(&error)))?;
     let hot = marked_range(&program, &bytes).ok().flatten();
@@ -86,12 +86,13 @@ fn tried(
     same_output: bool,
     subject: &Subject,
     draft: &Draft,
-    stop: &AtomicBool,
+    signals: &Forward,
 ) -> Result<String, Failure> {
     let run = |path: &std::path::Path| {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(command.replace("{}", &quoted(&path.to_string_lossy())));
-        captured(shell, stop).map_err(|error| bad(&format!("cannot run /bin/sh: {error}")))
+        prepare(&mut shell, ChildSetup::default());
+        captured(shell, signals).map_err(|error| bad(&format!("cannot run /bin/sh: {error}")))
     };
     let (before, after) = (run(&subject.path)?, run(&draft.path)?);
     let ended = |status: ExitStatus| code(status);

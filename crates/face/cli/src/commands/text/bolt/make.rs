@@ -2,7 +2,6 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use planish_model::Exit;
 use planish_order::bolt::{Call, SkipList, Skipped, Told, Work, known_failures};
@@ -14,6 +13,7 @@ use super::subject::Subject;
 use super::tool::Tool;
 use crate::commands::write_file;
 use crate::failure::Failure;
+use crate::signals::Forward;
 
 /// Each run may name one function; a program with more of them than this is not one for this version.
 const RUNS_MAX: u32 = 12;
@@ -71,22 +71,22 @@ impl<'a> Making<'a> {
     }
 
     /// Runs BOLT until it makes the program, or fails for good.
-    pub fn make(&mut self, draft: &Draft, stop: &AtomicBool) -> Result<Made, Failure> {
-        let made = self.make_unlogged(draft, stop);
+    pub fn make(&mut self, draft: &Draft, signals: &Forward) -> Result<Made, Failure> {
+        let made = self.make_unlogged(draft, signals);
         if let Some(path) = &self.args.log {
             write_file(path, &self.printed)?;
         }
         made
     }
 
-    fn make_unlogged(&mut self, draft: &Draft, stop: &AtomicBool) -> Result<Made, Failure> {
+    fn make_unlogged(&mut self, draft: &Draft, signals: &Forward) -> Result<Made, Failure> {
         let files = Files::within(&draft.folder, self.source);
-        self.sum_up(draft, &files, stop)?;
+        self.sum_up(draft, &files, signals)?;
         for run in 1..=RUNS_MAX {
             self.source.write(draft, self.subject, &self.skip)?;
             draft.write(SKIP, self.skip.patterns(&self.subject.program).as_bytes())?;
             let words = self.words_for(&files, &draft.path.display().to_string());
-            let (is_done, told) = self.run(&words, stop)?;
+            let (is_done, told) = self.run(&words, signals)?;
             if is_done && draft.path.is_file() {
                 self.refuse_stale(&told)?;
                 let all = self.subject.program.functions().len() as u64;
@@ -104,21 +104,21 @@ impl<'a> Making<'a> {
     }
 
     /// Has BOLT make a profile of sums of branch stacks.
-    fn sum_up(&mut self, draft: &Draft, files: &Files, stop: &AtomicBool) -> Result<(), Failure> {
+    fn sum_up(&mut self, draft: &Draft, files: &Files, signals: &Forward) -> Result<(), Failure> {
         let Some(traces) = self.source.traces() else { return Ok(()) };
         draft.write(TRACES, traces.text().as_bytes())?;
         let input = self.subject.path.display().to_string();
         let work = Work::Aggregate { traces: &files.traces };
         let call = Call { input: &input, output: &files.fdata, work, skip: None, more: &[] };
-        let (is_done, told) = self.run(&call.words(self.tool.version, &self.subject.found), stop)?;
+        let (is_done, told) = self.run(&call.words(self.tool.version, &self.subject.found), signals)?;
         if is_done && draft.folder.join(FDATA).is_file() { Ok(()) } else { Err(self.failed(&told)) }
     }
 
-    fn run(&mut self, words: &[String], stop: &AtomicBool) -> Result<(bool, Told), Failure> {
-        let Output { status, stdout, stderr } = self.tool.run(words, stop)?;
+    fn run(&mut self, words: &[String], signals: &Forward) -> Result<(bool, Told), Failure> {
+        let Output { status, stdout, stderr } = self.tool.run(words, signals)?;
         let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
         self.printed += &text;
-        if stop.load(Ordering::Relaxed) {
+        if signals.is_asked_to_end() {
             let failed = Failure::new(Exit::FailedRestored, "stopped by a signal: nothing was written");
             return Err(failed.hint("planish ..."));
         }

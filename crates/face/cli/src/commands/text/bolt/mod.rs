@@ -22,7 +22,7 @@ use planish_report::{TextBoltCheckRow, TextBoltFile, TextBoltReport, TextBoltSki
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::signals::stop_flag_of_programs;
+use crate::signals::Forward;
 use draft::{Draft, Place};
 use make::{Made, Making};
 use source::Source;
@@ -136,12 +136,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let answer = context.answer(&report, &Catalogue::default());
         return Ok(answer.next(context.again_without(&["--dry-run"], &[], "")));
     }
-    let stop = stop_flag_of_programs().map_err(Failure::refused)?;
+    let signals = Forward::catch().map_err(Failure::refused)?;
     let draft = Draft::beside(&place)?;
-    let made = making.make(&draft, &stop)?;
+    let made = making.make(&draft, &signals)?;
     // After this point the draft is whole, and nothing of the user's has changed.
     let notes = draft.resemble(&subject)?;
-    let looked = checks::look(args, &subject, &draft, &stop)?;
+    let looked = checks::look(args, &subject, &draft, &signals)?;
     draft.take_name(&place)?;
 
     let mut report = report(args, &subject, &source, &place, &tool);

@@ -3,7 +3,6 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::AtomicBool;
 
 use planish_order::bolt::Version;
 use planish_sys::child::{ChildSetup, prepare};
@@ -11,6 +10,7 @@ use planish_sys::child::{ChildSetup, prepare};
 use super::Args;
 use crate::commands::text::wrap::captured;
 use crate::failure::Failure;
+use crate::signals::Forward;
 
 /// Packages have the first number of the version in the name.
 const MAJOR_MAX: u32 = 99;
@@ -69,12 +69,12 @@ impl Tool {
     }
 
     /// Runs it to its end; what it prints is ours.
-    pub fn run(&self, words: &[String], stop: &AtomicBool) -> Result<Output, Failure> {
+    pub fn run(&self, words: &[String], signals: &Forward) -> Result<Output, Failure> {
         let mut command = Command::new(&self.path);
         command.args(words);
         // It may take gigabytes and minutes: it must not outlive us.
         prepare(&mut command, ChildSetup { die_with_parent: true, ..ChildSetup::default() });
-        captured(command, stop)
+        captured(command, signals)
             .map_err(|error| Failure::refused(format!("cannot run {}: {error}", self.path.display())))
     }
 }

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use planish_sys::child::wait_with_usage;
+use planish_sys::child::{ChildSetup, prepare, wait_with_usage};
 use planish_sys::process::{pidfd, wait_readable};
 use rustix::process::{Pid, Signal};
 
@@ -56,6 +56,7 @@ impl Waiting {
         let (tell, started) = channel();
         let mut starting = Command::new(&command[0]);
         starting.args(&command[1..]);
+        prepare(&mut starting, ChildSetup::default());
         let thread = std::thread::Builder::new().name("record".to_owned()).spawn(move || {
             // Its other end is readable when this thread is done with the command.
             let _held = held;

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, ExitStatus, Output as Captured, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use planish_order::command_line::{FUNCTION_SECTIONS, Link, LinkerFound, Needs, Unusable, Wanted};
 use planish_report::{Level, Message};
 use planish_sys::process::{pidfd, usage_children, usage_self};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal, pidfd_send_signal};
+use rustix::process::Pid;
 
 use super::options::Options;
 use super::{Tool, Wrapped};
@@ -19,7 +19,7 @@ use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::signals::{Forward, code, stop_flag_of_programs};
+use crate::signals::{Forward, code};
 
 /// What is added to a link.
 struct Added {
@@ -44,7 +44,9 @@ pub(super) fn run(
         return Ok(wrapped.become_it(&[]));
     }
     let linking = Linking { wrapped, link, added: &added, strict: options.strict };
-    match if options.time { linking.twice() } else { linking.once() } {
+    let linked = Forward::catch()
+        .and_then(|signals| if options.time { linking.twice(&signals) } else { linking.once(&signals) });
+    match linked {
         Ok(answer) => Ok(answer),
         Err(error) if options.strict => Ok(wrapped.not_started(&error)),
         // With our words it may be too long for the kernel.
@@ -72,15 +74,14 @@ struct Linking<'a> {
 
 impl Linking<'_> {
     /// Links with the order. A link that fails is tried as the user asked for it: only then is it known why it failed.
-    fn once(&self) -> io::Result<Answer> {
-        let stop = stop_flag_of_programs()?;
-        let ordered = status(self.wrapped.with(&self.added.words), &stop)?;
+    fn once(&self, signals: &Forward) -> io::Result<Answer> {
+        let ordered = status(self.wrapped.with(&self.added.words), signals)?;
         // A signal is somebody's wish to end, whatever code the linker makes of it.
-        let ended = ordered.code().is_none() || stop.load(Ordering::Relaxed);
+        let ended = ordered.code().is_none() || signals.is_asked_to_end();
         if ordered.success() || self.strict || ended {
             return Ok(self.answer(ordered));
         }
-        let plain = captured(self.wrapped.with(&[]), &stop)?;
+        let plain = captured(self.wrapped.with(&[]), signals)?;
         // Also where it fails: the reason of the first may be one that nobody typed, and is not always the user's.
         pass_on(&plain);
         if !plain.status.success() {
@@ -99,17 +100,16 @@ impl Linking<'_> {
     }
 
     /// Links without and then with the order, and tells what each has cost.
-    fn twice(&self) -> io::Result<Answer> {
+    fn twice(&self, signals: &Forward) -> io::Result<Answer> {
         // Questions to the linker, and the making of the order, are a part of what is added.
         let preparation = cpu_time();
-        let stop = stop_flag_of_programs()?;
-        let plain = captured(self.wrapped.with(&[]), &stop)?;
+        let plain = captured(self.wrapped.with(&[]), signals)?;
         if !plain.status.success() {
             pass_on(&plain);
             return Ok(self.answer(plain.status));
         }
         let without = cpu_time().saturating_sub(preparation);
-        let answer = self.once()?;
+        let answer = self.once(signals)?;
         if answer.code != Some(0) || !answer.messages.is_empty() {
             return Ok(answer);
         }
@@ -140,29 +140,27 @@ fn cpu_time() -> Duration {
 }
 
 /// Runs a command to its end: it has our streams, and the signals that are sent to us.
-fn status(mut command: Command, stop: &AtomicBool) -> io::Result<ExitStatus> {
-    let signals = Forward::catch()?;
+fn status(mut command: Command, signals: &Forward) -> io::Result<ExitStatus> {
     let mut child = command.spawn()?;
-    pass_signals(signals, &child, stop);
-    child.wait()
+    pass_signals(signals, &child);
+    let ended = child.wait();
+    signals.end();
+    ended
 }
 
 /// The same with what it tells kept back.
-pub(in crate::commands::text) fn captured(mut command: Command, stop: &AtomicBool) -> io::Result<Captured> {
-    let signals = Forward::catch()?;
+pub(in crate::commands::text) fn captured(mut command: Command, signals: &Forward) -> io::Result<Captured> {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    pass_signals(signals, &child, stop);
-    child.wait_with_output()
+    pass_signals(signals, &child);
+    let ended = child.wait_with_output();
+    signals.end();
+    ended
 }
 
-/// Where no handle or thread can be had, the link goes on: it just cannot be ended through us.
-fn pass_signals(signals: Forward, child: &Child, stop: &AtomicBool) {
+/// Where no handle can be had, the link goes on: it just cannot be ended through us.
+fn pass_signals(signals: &Forward, child: &Child) {
     let Ok(handle) = pidfd(Pid::from_child(child)) else { return };
-    // One that came between two links has ended neither.
-    if stop.load(Ordering::Relaxed) {
-        let _ = pidfd_send_signal(&handle, Signal::TERM);
-    }
-    let _ = signals.begin(vec![handle]);
+    signals.begin(vec![Arc::new(handle)]);
 }
 
 /// What makes the link follow the order.

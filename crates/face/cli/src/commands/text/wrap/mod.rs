@@ -18,6 +18,7 @@ use planish_order::command_line::{
     work_of_linker,
 };
 use planish_report::{Level, Message};
+use planish_sys::child::{ChildSetup, prepare};
 
 use crate::answer::Answer;
 use crate::context::Context;
@@ -133,6 +134,8 @@ impl Wrapped<'_> {
     fn asking<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(&self.program[0]);
         command.args(&self.program[1..]).args(arguments);
+        // It is what we were started as: it heeds the signals that we were given to heed.
+        prepare(&mut command, ChildSetup::default());
         command
     }
 
