@@ -61,6 +61,7 @@ pub use layout::machine;
 pub use observe::{glance, kernel, observe, observe_some};
 pub use parts::limits_left;
 pub use persisted::given::GivenPools;
+pub use placed::masked;
 pub use service::{ServiceName, service};
 pub use units::{cpus_by_others, later, services, unit_settings};
 pub use versions::{installed, look_at_programs, program, running};

@@ -61,6 +61,7 @@ mod unborne;
 mod unconfirmed;
 mod undo;
 mod units;
+mod unread;
 mod until_reboot;
 mod warm;
 mod watch;
@@ -96,6 +97,7 @@ pub use transition::Unfinished;
 pub use unborne::{Unborne, is_undo_refused};
 pub use unconfirmed::{Unconfirmed, all as unconfirmed};
 pub use undo::{Target, Undone, undo};
+pub use unread::UnreadDropIn;
 pub use warm::{InstallWarm, has_unit, install_warm, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;

@@ -85,17 +85,6 @@ fn files(make: fn() -> Tree, write: Write) -> Vec<String> {
     steps.filter(|step| step.undo == Undo::File).map(|step| step.place).collect()
 }
 
-fn put_link(tree: &Tree, path: &str, target: &str) {
-    let at = tree.root().join(path.trim_start_matches('/'));
-    fs::create_dir_all(at.parent().expect("below the root")).expect("ours");
-    let kept = tree.get(path);
-    if target.starts_with("..") && !kept.is_empty() {
-        fs::rename(&at, at.with_file_name(target)).expect("moved where the link leads");
-    }
-    tree.remove_if_there(path);
-    symlink(target, at).expect("ours");
-}
-
 fn link(tree: &Tree, path: &str) -> Option<String> {
     let at = tree.root().join(path.trim_start_matches('/'));
     fs::read_link(at).ok().map(|target| target.display().to_string())

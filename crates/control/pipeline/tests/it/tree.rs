@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want, cards};
@@ -376,6 +376,18 @@ impl Tree {
         let running = start.get(CMDLINE).map_or("", |text| text.trim()).to_owned();
         of_entry.unwrap_or_else(|| added.fold(running, |line, more| line + " " + more))
     }
+}
+
+/// Puts a link in the place of what is there, which stays where the link leads, if that is beside it.
+pub fn put_link(tree: &Tree, path: &str, target: &str) {
+    let at = tree.root().join(path.trim_start_matches('/'));
+    fs::create_dir_all(at.parent().expect("below the root")).expect("ours");
+    let kept = tree.get(path);
+    if target.starts_with("..") && !kept.is_empty() {
+        fs::rename(&at, at.with_file_name(target)).expect("moved where the link leads");
+    }
+    tree.remove_if_there(path);
+    symlink(target, at).expect("ours");
 }
 
 /// The folder of recorded machines.

@@ -17,6 +17,8 @@ use crate::failure::Failure;
 const HEADROOM_MAX: u32 = 400;
 
 /// Compute how many huge pages a service needs on each node, and show the arithmetic
+///
+/// Exit code 1: no node can give that much.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true))]
 pub(crate) struct Args {
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let sizing: Sizing = pipeline::size(&session, &request, args.headroom)?;
     let mut answer = context.answer(&sizing, session.catalogue());
     if !sizing.rows.is_empty() && sizing.rows.iter().all(|row| row.refused.is_some()) {
-        answer = answer.warning("no node can give that much");
+        answer = answer.exit(Exit::Findings).warning("no node can give that much");
     }
     if sizing.need_bytes == 0 {
         answer = answer.note("it maps no shared memory, which is what pools are sized for: see planish map");

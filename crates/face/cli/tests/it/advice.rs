@@ -768,7 +768,7 @@ fn what_size_proposes_for_a_server_that_is_stopped_needs_none_that_runs() {
 fn what_no_node_can_give_is_not_what_to_type_next() {
     let sandbox = sandbox();
     let sized = on(sandbox.path(), &["size", "--bytes", "1000T"]);
-    assert_eq!((sized.exit, message(&sized, "next")), (0, format!("{HERE} topo")), "{}", sized.stdout);
+    assert_eq!((sized.exit, message(&sized, "next")), (1, format!("{HERE} topo")), "{}", sized.stdout);
     assert_eq!(message(&sized, "warning"), "no node can give that much");
     assert_eq!(typed(sandbox.path(), &message(&sized, "next")).exit, 0);
     let odd = on(sandbox.path(), &["size", "--bytes", "1G", "-o", "mine"]);
