@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod bereft;
 mod boot;
 mod calendar;
 mod carry_out;

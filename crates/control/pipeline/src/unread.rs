@@ -29,7 +29,10 @@ impl fmt::Display for UnreadDropIn {
             Some(by) => write!(f, "{unit} is masked by {by}")?,
             None => write!(f, "there is no {unit} any more")?,
         }
-        write!(f, ": nothing reads {path} of entry {entry}; to take back what that set for it: planish undo {entry}")
+        write!(
+            f,
+            ": nothing reads {path} of entry {entry}; to take back what that set for it: planish undo {entry}"
+        )
     }
 }
 

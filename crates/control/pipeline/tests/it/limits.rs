@@ -140,8 +140,9 @@ fn a_drop_in_whose_service_nobody_can_start_is_a_finding() {
         let unread: Vec<String> = checked.unread_drop_ins.iter().map(ToString::to_string).collect();
         assert_eq!((checked.exit, unread.len()), (Exit::Findings, 2), "{unread:?}");
         for path in [NOFILE, OOM] {
-            let wanted =
-                format!("{told}: nothing reads {path} of entry 1; to take back what that set for it: planish undo 1");
+            let wanted = format!(
+                "{told}: nothing reads {path} of entry 1; to take back what that set for it: planish undo 1"
+            );
             assert!(unread.contains(&wanted), "{wanted}: {unread:?}");
         }
         assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);

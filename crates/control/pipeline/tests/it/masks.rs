@@ -3,7 +3,6 @@
 //! it.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 
 use planish_model::{Class, EntryId, Exit, Plan, Undo, Want};
 use planish_pipeline::{

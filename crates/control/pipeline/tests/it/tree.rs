@@ -403,7 +403,7 @@ fn copy(from: &Path, to: &Path) {
         let (kind, target) = (entry.file_type().expect("readable"), to.join(entry.file_name()));
         if kind.is_symlink() {
             let link = fs::read_link(entry.path()).expect("readable");
-            std::os::unix::fs::symlink(link, target).expect("ours");
+            symlink(link, target).expect("ours");
         } else if kind.is_dir() {
             fs::create_dir(&target).expect("ours");
             copy(&entry.path(), &target);

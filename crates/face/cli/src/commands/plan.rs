@@ -312,14 +312,17 @@ pub(crate) fn overlays_told(plan: &Plan, session: &Session) -> Vec<String> {
                  take its place: --instead-of {entry}"
             ));
         }
+        let again = format!("({}): after it apply {} again", named(shared), plan.profile);
+        if stays.is_empty() && !shared.is_empty() {
+            told.push(format!(
+                "entry {entry} ({profile}) is open, and an undo of it takes back what this plan finds as wanted \
+                 {again}; to take its place: --instead-of {entry}"
+            ));
+        }
         if !stays.is_empty() {
             let too = match shared.is_empty() {
                 true => String::new(),
-                false => format!(
-                    ", and with them what this plan wants too ({}): after it apply {} again",
-                    named(shared),
-                    plan.profile
-                ),
+                false => format!(", and with them what this plan wants too {again}"),
             };
             let way = match pipeline::is_undo_refused(session, *entry, plan) {
                 true => format!(
