@@ -130,6 +130,18 @@ fn an_undo_that_leaves_a_line_of_ours_in_another_spelling_says_so() {
         (tmpfiles, "w /", "w  /"),
         (tmpfiles, "w /", "w+ /"),
         (tmpfiles, " - - - - ", "  - - -  - "),
+        (sysctl, "vm.swappiness = 1", "- vm.swappiness = 1"),
+        (sysctl, "vm.swappiness = 1", "vm//swappiness = 1"),
+        (
+            tmpfiles,
+            "w /sys/kernel/mm/transparent_hugepage/enabled",
+            "w \"/sys/kernel/mm/transparent_hugepage/enabled\"",
+        ),
+        (
+            tmpfiles,
+            "w /sys/kernel/mm/transparent_hugepage/enabled",
+            "F! /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
     ] {
         let tree = Tree::new();
         apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
@@ -191,6 +203,25 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
     let tree = Tree::new();
     apply(&tree.session(), &plan_of(&tree.session(), &source), &ApplyOptions::default()).expect("applied");
     assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+}
+
+/// A word for the boot loader of which no menu was made sets nothing at the next boot.
+#[test]
+fn a_line_of_ours_that_is_gone_is_a_finding_whatever_waits_for_a_menu() {
+    for word in ["sysctl.vm.swappiness=77", "sysctl.vm.swappiness=012"] {
+        let tree = Tree::copy_of("metal-2s");
+        tree.remove_if_there("/etc/sysctl.d/99-local.conf");
+        let source = profile("own", &[("vm.swappiness", Want::Int(10))]);
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+        let grub = tree.get("/etc/default/grub");
+        tree.put("/etc/default/grub", &format!("{grub}\nGRUB_CMDLINE_LINUX_DEFAULT=\"{word}\"\n"));
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "ours wins");
+        tree.remove("/etc/sysctl.d/90-planish.conf");
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == "vm.swappiness").expect("a row");
+        assert_eq!((row.state, checked.exit), (DriftState::Drift, Exit::Findings), "{word}: {row:#?}");
+    }
 }
 
 /// No boot reads them where systemd is told to leave out what would.
