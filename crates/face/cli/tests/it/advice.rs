@@ -775,6 +775,22 @@ fn what_no_node_can_give_is_not_what_to_type_next() {
     assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, "mine is no name for a profile"));
 }
 
+#[test]
+fn pages_of_one_size_are_sized_and_had_by_the_profile_that_is_written() {
+    let sandbox = sandbox();
+    let args = ["size", "--bytes", "2G", "--headroom", "0", "--page-size", "1G", "-o", "giant.toml"];
+    let sized = on(sandbox.path(), &args);
+    assert_eq!(sized.exit, 0, "{}", sized.stdout);
+    let rows = sized.envelope()["result"]["rows"].clone();
+    let rows = rows.as_array().expect("rows");
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["page_bytes"] == 1_u64 << 30), "{rows:?}");
+    let written = std::fs::read_to_string(sandbox.path().join("giant.toml")).expect("a profile");
+    assert!(written.contains("\"hugepages.1g\" = { need_bytes = 2147483648 }"), "{written}");
+    let odd = on(sandbox.path(), &["size", "--bytes", "2G", "--page-size", "16M"]);
+    let told = "this host has no huge pages of 16 MiB, but of 2 MiB, 1 GiB";
+    assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, told));
+}
+
 /// An undo of an older entry takes what a younger profile wants too and did not have to write.
 #[test]
 fn the_advice_on_what_is_left_of_another_profile_leaves_this_one_whole() {
