@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROGRAM", requires = "postgres")]
     postgres_program: Option<PathBuf>,
     /// Add this much to what is needed
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     headroom: Option<u32>,
     /// Pages of this size alone, such as 1G; without it all sizes are told, and --output takes the smallest that can be had
     #[arg(long, value_name = "SIZE", value_parser = bytes)]

@@ -775,6 +775,33 @@ fn what_no_node_can_give_is_not_what_to_type_next() {
     assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, "mine is no name for a profile"));
 }
 
+/// What was reviewed with its files is applied with them, and what stands in a file of ours is in the log.
+#[test]
+fn a_plan_that_was_saved_with_its_files_goes_on_with_them() {
+    let sandbox = sandbox();
+    let saved = on(sandbox.path(), &["plan", "two", "--persist", "-o", "two.json"]);
+    assert_eq!(saved.exit, 0, "{}", saved.stdout);
+    assert_eq!(message(&saved, "next"), format!("{HERE} apply two.json --persist"));
+    let shown = on(sandbox.path(), &["plan", "./two.json"]);
+    assert_eq!(message(&shown, "next"), format!("{HERE} apply ./two.json --persist"));
+    let without = on(sandbox.path(), &["plan", "two", "-o", "bare.json"]);
+    assert_eq!(message(&without, "next"), format!("{HERE} apply bare.json"));
+}
+
+#[test]
+fn what_is_in_the_way_of_a_recording_and_odd_numbers_are_named() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("file"), "").expect("ours");
+    for folder in ["file", "file/below"] {
+        let refused = on(sandbox.path(), &["host", "record", folder]);
+        assert_eq!(refused.exit, 2, "{folder}");
+        assert!(refused.stdout.contains("name a folder that does not exist yet"), "{}", refused.stdout);
+    }
+    let negative = typed(sandbox.path(), &format!("{HERE} size --bytes 1G --headroom -3"));
+    assert_eq!(negative.exit, 2);
+    assert!(negative.stderr.contains("a whole number of percent, from 0 to 400"), "{}", negative.stderr);
+}
+
 #[test]
 fn pages_of_one_size_are_sized_and_had_by_the_profile_that_is_written() {
     let sandbox = sandbox();
