@@ -423,8 +423,10 @@ fn assignments(text: &str, section: &str, directive: &str) -> Vec<(usize, String
 }
 
 /// All assignments in a section: the directive, its line, and its value. A line that ends with a backslash goes on in
-/// the next one, over comments (`systemd.syntax(7)`).
+/// the next one, over comments (`systemd.syntax(7)`), and the mark of the byte order before the first is passed over
+/// (`config_parse` of systemd's `src/shared/conf-parser.c`).
 pub(crate) fn lines(text: &str, section: &str) -> Vec<(String, usize, String)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut within, mut found) = (false, Vec::new());
     let mut begun: Option<(usize, String)> = None;
     for (number, text) in (1..).zip(text.lines().map(str::trim)) {
@@ -584,6 +586,8 @@ mod tests {
         let found: Vec<String> =
             found.iter().map(|(name, line, value)| format!("{line} {name}={value}")).collect();
         assert_eq!(found, ["2 CPUAffinity=1  5", "6 Nice=2", "10 Slice="]);
+        let marked = lines("\u{feff}[Service]\nNice=1\n", "[Service]");
+        assert_eq!(marked, [("Nice".to_owned(), 2, "1".to_owned())]);
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub use unborne::{Unborne, is_undo_refused};
 pub use unconfirmed::{Unconfirmed, all as unconfirmed};
 pub use undo::{Target, Undone, undo};
 pub use unread::UnreadDropIn;
-pub use warm::{InstallWarm, has_unit, install_warm, warm_units};
+pub use warm::{InstallWarm, has_unit, install_warm, masked, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};

@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.message(Message::new(level, hint));
     }
     answer = without_it(args, &report, exit, context).into_iter().fold(answer, Answer::note);
-    if report.entry.is_some() && !failed {
+    if !failed {
         answer = overlays_told(&report.plan, &session).into_iter().fold(answer, Answer::note);
     }
     for sentence in report.left_alone().into_iter().chain(gone_at_boot(&report.unpersisted)) {
