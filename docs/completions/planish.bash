@@ -2552,7 +2552,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__size)
-            opts="-o -q -v -h --bytes --regions --postgres --postgres-program --headroom --output --json --root --state --color --quiet --verbose --timings --help"
+            opts="-o -q -v -h --bytes --regions --postgres --postgres-program --headroom --page-size --output --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2575,6 +2575,10 @@ _planish() {
                     return 0
                     ;;
                 --headroom)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page-size)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -2228,6 +2228,7 @@ complete -c planish -n "__fish_planish_using_subcommand size" -l regions -d 'N r
 complete -c planish -n "__fish_planish_using_subcommand size" -l postgres -d 'What the PostgreSQL server with this data folder would ask for; it need not run' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l postgres-program -d 'The PostgreSQL server program; found by the version in the folder without this' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l headroom -d 'Add this much to what is needed' -r
+complete -c planish -n "__fish_planish_using_subcommand size" -l page-size -d 'Pages of this size alone, such as 1G; without it all sizes are told, and --output takes the smallest that can be had' -r
 complete -c planish -n "__fish_planish_using_subcommand size" -s o -l output -d 'Save a profile that wants the pool of --bytes, --regions or --postgres, for `planish plan FILE`' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand size" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -2266,7 +2267,7 @@ faults\t''"
 complete -c planish -n "__fish_planish_using_subcommand top" -l filter -d 'Show only programs whose name holds this' -r
 complete -c planish -n "__fish_planish_using_subcommand top" -l record -d 'Also write each sample into this new file, one JSON object a line' -r -F
 complete -c planish -n "__fish_planish_using_subcommand top" -l replay -d 'Play a file of --record instead of looking at this machine' -r -F
-complete -c planish -n "__fish_planish_using_subcommand top" -l seconds -d 'Sample for so long, with --c2c [default: 10]' -r
+complete -c planish -n "__fish_planish_using_subcommand top" -l seconds -d 'Sample for so long, at most an hour, with --c2c [default: 10]' -r
 complete -c planish -n "__fish_planish_using_subcommand top" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand top" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand top" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -2283,7 +2284,7 @@ complete -c planish -n "__fish_planish_using_subcommand move" -l to -d 'Move mem
 complete -c planish -n "__fish_planish_using_subcommand move" -l from -d 'Only memory that lies on these nodes now' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l only -d 'Only memory of this kind: heap, anon, stack; separated by commas' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l cpus -d 'Pin every thread to these CPUs' -r
-complete -c planish -n "__fish_planish_using_subcommand move" -l rate -d 'Move at most so much in a second, in MB; an undo goes no faster' -r
+complete -c planish -n "__fish_planish_using_subcommand move" -l rate -d 'Move at most so much in a second, in MB, from 1 to 1000000; an undo goes no faster' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l reason -d 'Why, for the journal' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand move" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -2313,8 +2314,8 @@ complete -c planish -n "__fish_planish_using_subcommand topo" -s h -l help -d 'P
 complete -c planish -n "__fish_planish_using_subcommand latency" -l cpus -d 'Measure these CPUs only, such as 0-3,8; isolated ones may be named' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l rounds -d 'Rounds of each figure, from 6 to 1000; more of them make intervals shorter' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l html -d 'Also draw it into this HTML file, which needs nothing else' -r -F
-complete -c planish -n "__fish_planish_using_subcommand latency" -l seconds -d 'With --jitter: time for everything, of which half is spun and half slept' -r
-complete -c planish -n "__fish_planish_using_subcommand latency" -l threshold -d 'With --jitter: nanoseconds from which on a gap counts as one' -r
+complete -c planish -n "__fish_planish_using_subcommand latency" -l seconds -d 'With --jitter: time for everything, at most an hour, of which half is spun and half slept' -r
+complete -c planish -n "__fish_planish_using_subcommand latency" -l threshold -d 'With --jitter: nanoseconds from which on a gap counts as one, from 50 to 1000000000' -r
 complete -c planish -n "__fish_planish_using_subcommand latency" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand latency" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand latency" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
@@ -2333,9 +2334,9 @@ complete -c planish -n "__fish_planish_using_subcommand run" -l node -d 'Run on 
 complete -c planish -n "__fish_planish_using_subcommand run" -l malloc -d 'Another allocator, where the system has it: jemalloc, tcmalloc, mimalloc' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l thp -d 'never: without transparent huge pages, with all that it starts' -r -f -a "never\t''"
 complete -c planish -n "__fish_planish_using_subcommand run" -l memlock -d 'It may lock so much memory: bytes (64M, 2G) or unlimited' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l prefault-threads -d 'Fill shared segments by so many threads; without it by one for each CPU, at most 16' -r
+complete -c planish -n "__fish_planish_using_subcommand run" -l prefault-threads -d 'Fill shared segments by so many threads, at most 64; without it by one for each CPU, at most 16' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l min -d 'Leave shared segments alone that are shorter than this' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l verify-after -d 'Look at its memory after so long; without it when its segments are placed, or after two seconds' -r
+complete -c planish -n "__fish_planish_using_subcommand run" -l verify-after -d 'Look at its memory after so long, at most a day; without it when its segments are placed, or after two seconds' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l report -d 'Also write what was achieved to F, as JSON' -r -F
 complete -c planish -n "__fish_planish_using_subcommand run" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -2780,8 +2781,8 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l cgroup -d 'Record the processes of this control group: its folder, or its path below the mount' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l unit -d 'Record the processes of this systemd unit' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l program -d 'The program to make a profile of; without it, the one with most samples' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l seconds -d 'Record for so long; without it, until the command or process ends, or Ctrl-C' -r
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l rate -d 'Samples a second on each CPU' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l seconds -d 'Record for so long, at most a year; without it, until the command or process ends, or Ctrl-C' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l rate -d 'Samples a second on each CPU, from 1 to 100000' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l duty -d 'Sample this share of the time, in turns of about a second; mappings are followed all the time' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from record" -l event -d 'What to sample by; without it, the best that this machine has' -r -f -a "branches\t''
 cycles\t''

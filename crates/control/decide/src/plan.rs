@@ -155,13 +155,16 @@ fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
         let knobs_of = |is_meant: &dyn Fn(&str) -> bool| -> BTreeSet<KnobId> {
             own().filter(|own| is_meant(&own.place)).map(|own| own.knob.clone()).collect()
         };
-        let stays = match entry.profile == plan.profile {
-            true => BTreeSet::new(),
-            false => knobs_of(&|place| !is_step(place) && !is_so(place)),
+        let is_covered_by_newer = |place: &str| {
+            let newer = open.iter().filter(|newer| newer.id > entry.id && newer.is_open());
+            newer.flat_map(|newer| &newer.steps).any(|step| step.place == place && !step.is_undone())
         };
-        let shared = match stays.is_empty() {
-            true => BTreeSet::new(),
-            false => knobs_of(&|place| !is_step(place) && is_so(place)),
+        let [stays, shared] = match entry.profile == plan.profile {
+            true => [BTreeSet::new(), BTreeSet::new()],
+            false => [
+                knobs_of(&|place| !is_step(place) && !is_so(place)),
+                knobs_of(&|place| !is_step(place) && is_so(place) && !is_covered_by_newer(place)),
+            ],
         };
         let sets = |own: &EntryStep, step: &Step| own.place == step.place && !own.is_undone();
         let is_covered =
@@ -170,7 +173,7 @@ fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
         let [knobs, stays, shared] =
             [knobs, stays, shared].map(|knobs| knobs.into_iter().collect::<Vec<_>>());
         let (entry, profile) = (entry.id, entry.profile.clone());
-        let is_told = !knobs.is_empty() || !stays.is_empty();
+        let is_told = !knobs.is_empty() || !stays.is_empty() || !shared.is_empty();
         is_told.then_some(Overlay { entry, profile, knobs, stays, shared })
     };
     open.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).filter_map(of).collect()

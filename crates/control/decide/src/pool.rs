@@ -155,13 +155,13 @@ pub(crate) fn raises<'a>(
 }
 
 /// Adds to the arithmetic how many pages of these pools are free that nobody has claimed. Of the free ones `waiting`
-/// are held for the same need and count as met.
+/// are held for the same need and count as met; a size in all has counted every one.
 fn tell_idle(raises: &mut [Raise<'_>], waiting: u64, observation: &Observation) {
     let page_bytes = raises.first().map(|raise| raise.pool.page_bytes);
     let Some(claimed) = page_bytes.and_then(|size| observation.pages_claimed.get(&size)) else { return };
     let free = raises.iter().map(|raise| raise.pool.free).fold(0, u64::saturating_add);
     let idle = free.saturating_sub(*claimed).saturating_sub(waiting);
-    for raise in raises.iter_mut().filter(|raise| raise.pages() > 0 && idle > 0) {
+    for raise in raises.iter_mut().filter(|raise| raise.in_all.is_none() && raise.pages() > 0 && idle > 0) {
         raise.because += &format!("; {BESIDE}{} free that nobody has claimed", counted(idle, "page"));
     }
 }
@@ -550,6 +550,10 @@ mod tests {
         let open = [entry_holding("series", &pool(1, 0).place, 9)];
         let apply = "planish apply series".to_owned();
         let (because, remarks, cure) = told(&by_need, &open, &seen);
+        assert!(!because.contains("beside") && remarks.is_empty() && cure == apply, "{because}: {remarks}");
+        // A size in all counts them already.
+        let in_all = Want::Total { total_bytes: 14 << 21, nodes: Nodes::Spread };
+        let (because, remarks, cure) = told(&in_all, &[], &seen);
         assert!(!because.contains("beside") && remarks.is_empty() && cure == apply, "{because}: {remarks}");
         // Of a kernel that does not tell what is claimed nothing is known to be idle.
         seen.pages_claimed.clear();

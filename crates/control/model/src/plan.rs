@@ -277,8 +277,8 @@ pub struct Overlay {
     /// Knobs that it has set, at places that the plan wants nothing of: they stay as it set them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<KnobId>,
-    /// Where some stay: knobs that it has set as the plan wants them. The plan writes them not, so that an undo of the
-    /// entry takes them too.
+    /// Knobs that it has set as the plan wants them. The plan writes them not, so that an undo of the entry takes them
+    /// too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<KnobId>,
 }

@@ -12,16 +12,25 @@ const NOTHING: [&str; 4] = ["/bin/true", "/usr/bin/true", "true", ":"];
 
 /// What the files of a unit say.
 pub(crate) fn unit_files(host: &Host, unit: &str) -> UnitFiles {
-    let paths = FOLDERS.map(|folder| format!("{folder}/{unit}"));
-    let file = paths.iter().find(|path| host.exists(path) || host.read_link(path).is_some());
-    let stands_for = file.and_then(|path| units::alias_of(host, path));
+    let stands_for = file_of(host, unit).and_then(|path| units::alias_of(host, &path));
     UnitFiles {
-        masked: file.filter(|path| is_mask(host, path) == Some(true)).cloned(),
+        masked: masked(host, unit),
         runs_nothing: runs_nothing(host, unit),
         pins_itself: pins_itself(host, unit),
         limits: if stands_for.is_none() { limits(host, unit) } else { Vec::new() },
         stands_for,
     }
+}
+
+/// The file of a unit that counts, also where it is a link to nothing.
+fn file_of(host: &Host, unit: &str) -> Option<String> {
+    let mut paths = FOLDERS.iter().map(|folder| format!("{folder}/{unit}"));
+    paths.find(|path| host.exists(path) || host.read_link(path).is_some())
+}
+
+/// The file by which a unit is masked, until the next boot or for longer: nobody can start it.
+pub fn masked(host: &Host, unit: &str) -> Option<String> {
+    file_of(host, unit).filter(|path| is_mask(host, path) == Some(true))
 }
 
 /// The line of the only command of a unit, where that ends at once.

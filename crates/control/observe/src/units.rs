@@ -344,6 +344,26 @@ pub fn later(host: &Host, place: &str, directives: &[String]) -> Vec<UnitLine> {
     found
 }
 
+/// The line of others by which a unit of ours, whose file is as we wrote it, runs another command, or none where a
+/// condition does not hold; or the file that systemd reads in its place. When a timer runs is for its owner to say.
+#[must_use]
+pub fn overruled(host: &Host, place: &str) -> Option<String> {
+    let unit = place.strip_prefix("/etc/systemd/system/").filter(|unit| !unit.contains('/'))?;
+    let controls = SET_PROPERTY.iter().filter(|folder| folder.ends_with(".control"));
+    let mut instead = controls.map(|folder| format!("{folder}/{unit}"));
+    if let Some(path) = instead.find(|path| host.exists(path) || host.read_link(path).is_some()) {
+        return Some(path);
+    }
+    let is_command = |name: &str| ["ExecStart", "ExecCondition"].contains(&name);
+    let is_condition = |name: &str| name.starts_with("Condition") || name.starts_with("Assert");
+    behind(host, &drop_in_folders(&[unit.to_owned()]), None).into_iter().find_map(|path| {
+        let text = host.read_lossy(&path).unwrap_or_default();
+        let commands = lines(&text, "[Service]").into_iter().filter(|(name, ..)| is_command(name));
+        let conditions = lines(&text, "[Unit]").into_iter().filter(|(name, ..)| is_condition(name));
+        commands.chain(conditions).next().map(|(name, line, value)| format!("{path}:{line} ({name}={value})"))
+    })
+}
+
 /// The drop-ins of some folders that are read behind one of a name.
 fn behind(host: &Host, folders: &[String], own: Option<&str>) -> Vec<String> {
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
@@ -403,8 +423,10 @@ fn assignments(text: &str, section: &str, directive: &str) -> Vec<(usize, String
 }
 
 /// All assignments in a section: the directive, its line, and its value. A line that ends with a backslash goes on in
-/// the next one, over comments (`systemd.syntax(7)`).
+/// the next one, over comments (`systemd.syntax(7)`), and the mark of the byte order before the first is passed over
+/// (`config_parse` of systemd's `src/shared/conf-parser.c`).
 pub(crate) fn lines(text: &str, section: &str) -> Vec<(String, usize, String)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut within, mut found) = (false, Vec::new());
     let mut begun: Option<(usize, String)> = None;
     for (number, text) in (1..).zip(text.lines().map(str::trim)) {
@@ -564,6 +586,8 @@ mod tests {
         let found: Vec<String> =
             found.iter().map(|(name, line, value)| format!("{line} {name}={value}")).collect();
         assert_eq!(found, ["2 CPUAffinity=1  5", "6 Nice=2", "10 Slice="]);
+        let marked = lines("\u{feff}[Service]\nNice=1\n", "[Service]");
+        assert_eq!(marked, [("Nice".to_owned(), 2, "1".to_owned())]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `planish apply`: the one way by which a plan reaches a host.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use planish_act::{Sink, boot, stack};
@@ -229,13 +230,13 @@ fn nothing_to_write(
 }
 
 /// A step as it is to be written, with the folders that its file needs; `None` for a file that has its lines already,
-/// and not only those of an entry that goes. Refuses a file of our name that is not as we left it, and a file in a
+/// by entries of this profile and none that goes. Refuses a file of our name that is not as we left it, and a file in a
 /// folder where none can be written: found out at the write, it would be an entry that failed.
 pub(crate) fn due(
     session: &Session,
     step: EntryStep,
+    plan: &Plan,
     entries: &[Entry],
-    gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<EntryStep>, PipelineError> {
     if step.undo == Undo::Edit {
@@ -245,7 +246,7 @@ pub(crate) fn due(
         return Ok(Some(step));
     }
     let contents = Contents::of(EntryId(0), &step, entries);
-    if !lacks_lines(session, &step, &contents, (entries, gone), sink)? {
+    if !lacks_lines(session, (&step, plan), &contents, entries, sink)? {
         return Ok(None);
     }
     intent::refuse_folder(session, &step.place)?;
@@ -257,27 +258,38 @@ pub(crate) fn due(
 pub(crate) fn is_due(
     session: &Session,
     step: &EntryStep,
+    plan: &Plan,
     entries: &[Entry],
-    gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<bool, PipelineError> {
     if step.undo != Undo::File {
         return Ok(true);
     }
-    lacks_lines(session, step, &Contents::of(EntryId(0), step, entries), (entries, gone), sink)
+    lacks_lines(session, (step, plan), &Contents::of(EntryId(0), step, entries), entries, sink)
 }
 
-/// Whether the file of a step lacks lines of it, where those of an entry go.
+/// Whether the file of a step lacks lines of it, where those of the entry go whose place the plan takes. Lines that
+/// entries of other profiles alone have would go with those.
 fn lacks_lines(
     session: &Session,
-    step: &EntryStep,
+    (step, plan): (&EntryStep, &Plan),
     contents: &Contents,
-    (entries, gone): (&[Entry], Option<EntryId>),
+    entries: &[Entry],
     sink: &dyn Sink,
 ) -> Result<bool, PipelineError> {
     contents.refuse_foreign(&step.place, sink)?;
-    let stay = without(entries, gone);
-    Ok(!Contents::of(EntryId(0), step, &stay).has(step, session.sound_catalogue()?, sink))
+    let stay = without(entries, goes(plan));
+    let has = Contents::of(EntryId(0), step, &stay).has(step, session.sound_catalogue()?, sink);
+    Ok(!has || !has_of_profile(step, &plan.profile, &stay))
+}
+
+/// Whether open entries of a profile have all lines of a step in its file.
+fn has_of_profile(step: &EntryStep, profile: &str, entries: &[Entry]) -> bool {
+    let own = entries.iter().filter(|entry| entry.is_open() && entry.profile == profile);
+    let files = own.flat_map(|entry| &entry.steps);
+    let files = files.filter(|file| file.place == step.place && file.is_in_file() && !file.is_undone());
+    let lines: BTreeSet<&str> = files.flat_map(|file| file.wanted.lines()).collect();
+    step.wanted.lines().all(|line| lines.contains(line))
 }
 
 /// The entries without one that goes.

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use planish_host::ReadError;
 use planish_model::{Entry, EntryId, EntryStep, OnceFormat};
 
 use crate::contents::Contents;
@@ -13,7 +14,8 @@ use crate::install;
 use crate::session::Session;
 use crate::{warm, weekly};
 
-/// A file that an open entry wrote, and that somebody changed or took away since: what it was to do may not be done.
+/// A file that an open entry wrote, and that somebody changed, took away or overruled since: what it was to do may not
+/// be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedFile {
     /// The entry; of several that have lines in it the newest.
@@ -26,11 +28,19 @@ pub struct ChangedFile {
     pub link: Option<String>,
     /// Whether a command of its own installed it, and no profile.
     pub is_installed: bool,
+    /// The line of others by which the unit runs something else, or nothing: its file is as it was written.
+    pub overruled: Option<String>,
 }
 
 impl fmt::Display for ChangedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { entry, path, is_there, link, is_installed } = self;
+        let Self { entry, path, is_there, link, is_installed, overruled } = self;
+        if let Some(by) = overruled {
+            return write!(
+                f,
+                "{by} has the unit run otherwise than {path} of entry {entry}: remove it, or planish undo {entry}"
+            );
+        }
         let how = match link {
             Some(target) => format!("was replaced by a link to {target}"),
             None if *is_there => "was changed".to_owned(),
@@ -65,17 +75,21 @@ pub(crate) fn changed(session: &Session, entries: &[Entry]) -> Vec<ChangedFile> 
 
 fn compared(session: &Session, entry: &Entry, step: &EntryStep, entries: &[Entry]) -> Option<ChangedFile> {
     let link = session.host().read_link(&step.place);
-    let now = match session.host().read(&step.place) {
+    // Bytes that are no text are none of ours.
+    let now = match session.host().read_lossy(&step.place) {
         // What a link leads to is no file of ours, also one with its text.
         _ if link.is_some() => None,
         Ok(text) => Some(text),
         Err(error) if error.is_absent() => None,
-        Err(_) => return None,
+        Err(ReadError::Denied { .. }) => return None,
+        // A folder has its name.
+        Err(_) => Some(String::new()),
     };
-    if Contents::of(entry.id, step, entries).is_as_written(step, now.as_deref()) {
-        return None;
-    }
     let is_installed = [install::NAME, warm::NAME, weekly::NAME].contains(&entry.profile.as_str());
     let is_there = now.is_some() || link.is_some();
-    Some(ChangedFile { entry: entry.id, path: step.place.clone(), is_there, link, is_installed })
+    let is_as_written = Contents::of(entry.id, step, entries).is_as_written(step, now.as_deref());
+    let overruled = planish_observe::overruled(session.host(), &step.place).filter(|_| is_as_written);
+    let is_found = !is_as_written || overruled.is_some();
+    let (entry, path) = (entry.id, step.place.clone());
+    is_found.then_some(ChangedFile { entry, path, is_there, link, is_installed, overruled })
 }

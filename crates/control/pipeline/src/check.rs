@@ -23,6 +23,7 @@ use crate::source::{Named, Source};
 use crate::texts::{self, HeldText};
 use crate::transition::{self, Unfinished};
 use crate::unconfirmed::{self, Unconfirmed};
+use crate::unread::{self, UnreadDropIn};
 
 /// Whose a file of planish's name is that no open entry has lines in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct Checked {
     pub interrupted: Vec<Interrupted>,
     /// Files that an open entry wrote as a whole, and that are no longer as it wrote them.
     pub changed_files: Vec<ChangedFile>,
+    /// Drop-ins of open entries whose service nobody can start.
+    pub unread_drop_ins: Vec<UnreadDropIn>,
     /// Files of the boot loader that lack what an open entry put into them.
     pub lost_runs: Vec<LostRun>,
     /// Boots on trial, neither confirmed nor undone, oldest first.
@@ -118,12 +121,14 @@ pub fn check_without(
     let unfinished = transition::unfinished(&entries);
     let interrupted = interrupted::all(session, &entries);
     let changed_files = changed::changed(session, &entries);
+    let unread_drop_ins = unread::unread(session, &entries);
     let lost_runs = lost::lost(session, &entries);
     let unconfirmed = unconfirmed::all(session, &entries);
     let texts = texts::held(session, &entries);
     let is_clean = drift.is_clean()
         && !texts.iter().any(HeldText::is_overtaken)
         && changed_files.is_empty()
+        && unread_drop_ins.is_empty()
         && lost_runs.is_empty()
         && carried_over.is_empty()
         && unfinished.is_empty()
@@ -146,6 +151,7 @@ pub fn check_without(
         unfinished,
         interrupted,
         changed_files,
+        unread_drop_ins,
         lost_runs,
         trial_boots,
         carried_over,

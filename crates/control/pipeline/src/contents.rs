@@ -79,23 +79,6 @@ fn place_of(line: &str) -> Option<String> {
     place::of_line(line).map(|(place, _)| place)
 }
 
-/// The place that a line sets, or the pattern of places, however somebody has written it (sysctl.d(5), tmpfiles.d(5)).
-fn place_in_any_form(line: &str) -> Option<String> {
-    let line = line.trim();
-    if line.starts_with(['#', ';']) {
-        return None;
-    }
-    let mut words = line.split_whitespace();
-    if let (Some(kind), Some(path)) = (words.next(), words.next())
-        && kind.starts_with('w')
-        && path.starts_with('/')
-    {
-        return place_of(&format!("w {path} - - - - 0"));
-    }
-    let (key, _) = line.split_once('=')?;
-    Some(place::of_sysctl(key.trim().trim_start_matches('-')))
-}
-
 /// The place that loses its value when this one is set.
 fn twin_of(place: &str, catalogue: &Catalogue) -> Option<String> {
     catalogue.knobs().find_map(|knob| {
@@ -311,9 +294,8 @@ impl Contents {
             return None;
         }
         let is_same = |own: &str, line: &str| {
-            let is_place =
-                |own: String| place_in_any_form(line).is_some_and(|theirs| place::matches(&theirs, &own));
-            key(own) == key(line) || place_of(own).is_some_and(is_place)
+            let is_set = |own: String| planish_observe::line_sets(&step.place, line, &own);
+            key(own) == key(line) || place_of(own).is_some_and(is_set)
         };
         let merged = merge(&now, self.with_lines(), self.without.as_deref(), &is_same)?;
         Some((now, merged))

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod bereft;
 mod boot;
 mod calendar;
 mod carry_out;
@@ -61,6 +62,7 @@ mod unborne;
 mod unconfirmed;
 mod undo;
 mod units;
+mod unread;
 mod until_reboot;
 mod warm;
 mod watch;
@@ -97,7 +99,8 @@ pub use transition::Unfinished;
 pub use unborne::{Unborne, is_undo_refused};
 pub use unconfirmed::{Unconfirmed, all as unconfirmed};
 pub use undo::{Target, Undone, undo};
-pub use warm::{InstallWarm, has_unit, install_warm, warm_units};
+pub use unread::UnreadDropIn;
+pub use warm::{InstallWarm, has_unit, install_warm, masked, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};

@@ -14,7 +14,7 @@ use planish_decide::Kept;
 use planish_host::Host;
 use planish_model::place::MOUNTS;
 use planish_model::{
-    BootLoader, Class, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
+    BootLoader, Class, Cpus, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
     PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind, size_of_line,
 };
 
@@ -155,6 +155,7 @@ impl Persistence {
         if let Some(observation) = observation {
             found.add_boot(&wishes, session, &observation.boot, (entries, sink), &mut refusal);
         }
+        found.left_out = without_kept_interrupts(found.left_out, plan);
         Ok((found, refusal))
     }
 
@@ -178,6 +179,27 @@ impl Persistence {
         self.steps.extend(written);
         self.left_out.extend(outside);
     }
+}
+
+/// What is left out, save interrupts that a boot keeps to CPUs of theirs: all of them begin with those of
+/// `irqaffinity=`, where the boot loader gives it.
+fn without_kept_interrupts(mut left_out: Vec<Unpersisted>, plan: &Plan) -> Vec<Unpersisted> {
+    const AT_BOOT: &str = "cmdline:irqaffinity";
+    if left_out.iter().any(|left| left.place == AT_BOOT) {
+        return left_out;
+    }
+    let given = plan.boot.iter().map(|step| (&step.place, step.wanted.as_str()));
+    let there = plan.skipped.iter().filter(|row| row.satisfied);
+    let mut given = given.chain(there.filter_map(|row| Some((&row.place, row.wanted.as_deref()?))));
+    let Some(at_boot) = given.find_map(|(place, list)| (place == AT_BOOT).then(|| Cpus::parse(list))?) else {
+        return left_out;
+    };
+    let is_kept = |left: &Unpersisted| {
+        left.knob.as_str() == "irq.affinity"
+            && Cpus::parse(&left.value).is_some_and(|cpus| cpus.is_within(&at_boot))
+    };
+    left_out.retain(|left| !is_kept(left));
+    left_out
 }
 
 /// Boot parameters that a plan finds in no need of a step, and that do not run: a menu may lack them.

@@ -6,7 +6,7 @@
 use planish_act::Sink;
 use planish_model::{Entry, EntryStep, PersistFile, Plan};
 
-use crate::apply::{ApplyOptions, due, goes, is_in_force};
+use crate::apply::{ApplyOptions, due, is_in_force};
 use crate::error::PipelineError;
 use crate::persist::Persistence;
 use crate::session::Session;
@@ -73,7 +73,7 @@ pub(crate) fn prepare(
     }
     refusals.extend(transition::refuse_moved(session, entries, plan, sink).err());
     for step in &persistence.steps {
-        match preview::due_file(session, step, entries, goes(plan), sink) {
+        match preview::due_file(session, step, plan, entries, sink) {
             // It is shown also to who may not write it.
             Ok(Some(file)) => {
                 refusals.extend(intent::refuse_folder(session, &step.place).err());
@@ -88,7 +88,7 @@ pub(crate) fn prepare(
     match intent::steps(session, plan, &open, options.persist, sink) {
         Ok(planned) if refusals.is_empty() => {
             for step in planned.into_iter().chain(persistence.steps.iter().cloned()) {
-                match due(session, step, entries, goes(plan), sink) {
+                match due(session, step, plan, entries, sink) {
                     Ok(step) => steps.extend(step),
                     Err(error) => refusals.push(error),
                 }

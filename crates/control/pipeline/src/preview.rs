@@ -5,7 +5,7 @@ use planish_act::{Sink, boot::format_of};
 use planish_host::Access;
 use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
-use crate::apply::{ApplyOptions, is_due, without};
+use crate::apply::{ApplyOptions, goes, is_due, without};
 use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -80,19 +80,19 @@ fn unless_hidden(session: &Session, error: PipelineError) -> PipelineError {
     }
 }
 
-/// What is to change in the file of a step, and by the going of an entry whose place it takes; `None` for one that has
-/// its lines already.
+/// What a plan is to change in the file of a step, and by the going of an entry whose place it takes; `None` for one
+/// that has its lines already.
 pub(crate) fn due_file(
     session: &Session,
     step: &EntryStep,
+    plan: &Plan,
     entries: &[Entry],
-    gone: Option<EntryId>,
     sink: &dyn Sink,
 ) -> Result<Option<PersistFile>, PipelineError> {
-    let is_due = is_due(session, step, entries, gone, sink)?;
-    let file = is_due.then(|| file(step, &without(entries, gone), sink)).transpose()?;
-    // Lines that another entry has from here on are no change.
-    Ok(file.filter(|file| gone.is_none() || file.new || !file.added.is_empty() || !file.removed.is_empty()))
+    let is_due = is_due(session, step, plan, entries, sink)?;
+    let file = is_due.then(|| file(step, &without(entries, goes(plan)), sink)).transpose()?;
+    // Lines that another entry has from here on, too, are no change.
+    Ok(file.filter(|file| file.new || !file.added.is_empty() || !file.removed.is_empty()))
 }
 
 /// One file before its write and after it.

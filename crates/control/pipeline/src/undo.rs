@@ -16,8 +16,8 @@ use crate::contents::Contents;
 use crate::error::PipelineError;
 use crate::session::Session;
 use crate::{
-    copied, devices, gone, install, next_boot, pools, program, relocate, settle, transition, unborne, units,
-    until_reboot,
+    bereft, copied, devices, gone, install, next_boot, pools, program, relocate, settle, transition, unborne,
+    units, until_reboot,
 };
 
 /// Which entries.
@@ -188,6 +188,7 @@ pub(crate) fn undo_selected(
         tell(session, &journal, one, force, &*sink, &mut undone);
     }
     tell_copies(session, &journal.ledger().entries, &mut undone);
+    tell_bereft(session, &journal.ledger().entries, &mut undone);
     tell_next_boot(session, &mut undone);
     // What force left is left by force once more.
     undone.kept = kept_of(&undone, &journal.ledger().entries).filter(|_| !force);
@@ -301,6 +302,15 @@ fn tell_copies(session: &Session, entries: &[Entry], undone: &mut Undone) {
     for hint in told.chain(copied::untold(session, entries, &ids)) {
         undone.hints.push(hint);
         undone.exit = worse(undone.exit, Exit::Findings);
+    }
+}
+
+/// Tells of entries that had found as wanted what went back.
+fn tell_bereft(session: &Session, entries: &[Entry], undone: &mut Undone) {
+    let told = bereft::told(entries, &undone.entries, session.catalogue());
+    if !told.is_empty() {
+        undone.exit = worse(undone.exit, Exit::Findings);
+        undone.hints.extend(told);
     }
 }
 

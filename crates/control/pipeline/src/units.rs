@@ -13,8 +13,8 @@ const FOLDER: &str = "/etc/systemd/system/";
 /// Where those of systemd's own configuration are.
 const MANAGER_FOLDER: &str = "/etc/systemd/system.conf.d/";
 
-/// The unit that a drop-in is of.
-fn unit_of(place: &str) -> Option<&str> {
+/// The service that a drop-in is of.
+pub(crate) fn unit_of(place: &str) -> Option<&str> {
     let (unit, _) = place.strip_prefix(FOLDER)?.split_once(".d/")?;
     unit.ends_with(".service").then_some(unit)
 }

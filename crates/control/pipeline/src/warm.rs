@@ -104,6 +104,13 @@ pub fn has_unit(session: &Session, unit: &str) -> bool {
     !planish_observe::is_systemd(host) || planish_observe::has_unit(host, unit)
 }
 
+/// The file by which a service is masked, where process 1 is systemd.
+#[must_use]
+pub fn masked(session: &Session, unit: &str) -> Option<String> {
+    let host = session.host();
+    planish_observe::is_systemd(host).then(|| planish_observe::masked(host, unit)).flatten()
+}
+
 /// A path as a part of a name of a unit: two paths never come to one name.
 fn escaped(path: &str) -> String {
     let one = |c: char| match c {

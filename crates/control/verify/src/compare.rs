@@ -457,6 +457,11 @@ impl Bench<'_> {
                 }
             };
         }
+        // A word for the boot loader of which no menu was made yet sets nothing, and the line that would is gone.
+        let is_of_no_menu = |found: &&Persisted| found.at_boot.is_some() && knob.boot_parameter().is_none();
+        if persisted.filter(is_of_no_menu).is_some() && self.line_of_ours(reading).is_some() {
+            return self.unpersisted(reading);
+        }
         match persisted {
             Some(found) if knob.r#type.same(&found.value, wanted) => match &found.at_boot {
                 None => (DriftState::Ok, None),

@@ -125,11 +125,10 @@ fn pool_has(page_bytes: u64, bytes: u64, node: u32, topology: &Topology) -> Resu
     }
     let why =
         format!("{free} of {needed} pages are free in the pool of node {node}, and none is added to it here");
-    let bytes = needed.saturating_mul(page_bytes);
-    let profile = "./pool.toml";
+    let (bytes, page) = (needed.saturating_mul(page_bytes), page_bytes / 1024);
     let cure = format!(
-        "planish size --bytes {bytes} --output {profile} writes a profile with the pool that it takes; planish apply \
-         {profile} sets it"
+        "planish size --bytes {bytes} --page-size {page}K --output ./pool-{page}k.toml writes a profile with the pool \
+         that it takes; planish apply ./pool-{page}k.toml sets it"
     );
     Err((why, cure))
 }

@@ -85,6 +85,18 @@ impl Setting {
     }
 }
 
+/// Whether a line of a file that systemd reads at boot sets a place, however it is written (`sysctl.d(5)`,
+/// `tmpfiles.d(5)`).
+#[must_use]
+pub fn line_sets(file: &str, line: &str, place: &str) -> bool {
+    let settings = match file {
+        _ if file.contains("/tmpfiles.d/") => tmpfiles::parsed(line, file),
+        _ if file.contains("/sysctl.d/") => sysctl::parse(line, file),
+        _ => Vec::new(),
+    };
+    settings.iter().any(|setting| setting.covers(place))
+}
+
 /// What a boot will set, by place.
 pub(crate) struct ToCome {
     pub(crate) persisted: BTreeMap<String, Persisted>,

@@ -136,6 +136,11 @@ fn parse(text: &str, file: &str) -> Vec<Line> {
     lines.filter_map(|(index, line)| Line::of(line, format!("{file}:{}", index + 1))).collect()
 }
 
+/// What the lines of a text write, each for itself.
+pub(super) fn parsed(text: &str, file: &str) -> Vec<Setting> {
+    parse(text, file).into_iter().flat_map(Line::settings).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use planish_act::boot::{is_in, resolved};
-use planish_model::{Entry, EntryId, EntryStep, OutcomeKind, Undo};
+use planish_model::{BootFormat, Entry, EntryId, EntryStep, OutcomeKind, Undo};
 
 use crate::copied::run_of;
 use crate::devices;
@@ -63,7 +63,12 @@ pub(crate) fn lost(session: &Session, entries: &[Entry]) -> Vec<LostRun> {
         for (step, arguments) in
             edited.filter_map(|step| Some((step, run_of(step).filter(|_| is_held(step))?)))
         {
-            let Ok(text) = session.host().read(&step.place) else { continue };
+            let is_of_kernel = BootFormat::of_knob(step.knob.as_str()) == Some(BootFormat::Entry);
+            let text = match session.host().read_lossy(&step.place) {
+                Ok(text) => text,
+                Err(error) if error.is_absent() && !is_of_kernel => String::new(),
+                Err(_) => continue,
+            };
             if !is_in(&resolved(step, entry.id, &entries), &text) && !has_all(&text, arguments) {
                 let (path, arguments) = (step.place.clone(), arguments.to_owned());
                 lost.push(LostRun { entry: entry.id, path, arguments });

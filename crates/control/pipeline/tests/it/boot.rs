@@ -219,6 +219,13 @@ fn a_file_of_the_loader_that_lacks_what_an_entry_gave_it_is_a_finding() {
             assert_eq!(again.exit, Exit::Done, "{name}: {path}");
             id = again.entry.expect("an entry");
         }
+        // What every kernel gets its arguments from goes with none.
+        for path in edited.iter().filter(|path| !path.contains("/loader/entries/")) {
+            let text = tree.get(path);
+            tree.remove(path);
+            assert_eq!(lost(&tree), (vec![path.clone()], Exit::Findings), "{name}: {path}");
+            tree.put(path, &text);
+        }
         // A kernel goes with its entry, and a comment or another argument beside ours is no loss.
         for path in edited.iter().filter(|path| path.ends_with("m-6.1.conf")) {
             tree.remove(path);

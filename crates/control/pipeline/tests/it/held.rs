@@ -92,6 +92,48 @@ fn check_sees_that_the_process_is_gone_and_undo_keeps_what_others_made_of_it() {
 }
 
 #[test]
+fn a_unit_that_others_have_run_something_else_is_a_finding() {
+    for (path, text) in [
+        ("/etc/systemd/system/planish-hold.service.d/x.conf", "[Service]\nExecStart=\nExecStart=/bin/true\n"),
+        ("/run/systemd/system/planish-hold.service.d/x.conf", "[Unit]\nConditionPathExists=/nowhere\n"),
+        ("/usr/lib/systemd/system/service.d/x.conf", "[Unit]\nAssertHost=other\n"),
+        ("/etc/systemd/system.control/planish-hold.service", ""),
+    ] {
+        let tree = host();
+        kept(&tree, &limit("a", 20));
+        tree.put("/usr/lib/systemd/system/service.d/time.conf", "[Service]\nTimeoutStopSec=5\n");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+        tree.put(path, text);
+        let checked = check(&tree.session(), None).expect("checked");
+        let told: Vec<String> = checked.changed_files.iter().map(ToString::to_string).collect();
+        assert_eq!((checked.exit, told.len()), (Exit::Findings, 1), "{path}: {told:?}");
+        assert!(told[0].starts_with(path) && told[0].contains(UNIT), "{told:?}");
+        tree.remove(path);
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+    }
+}
+
+#[test]
+fn a_unit_that_is_no_text_or_no_file_any_more_is_a_finding() {
+    for change in [
+        &|tree: &Tree| tree.put(UNIT, [tree.get(UNIT).as_bytes(), b"# caf\xe9\n"].concat().as_slice()),
+        &|tree: &Tree| {
+            tree.remove(UNIT);
+            tree.put(&format!("{UNIT}/x"), "");
+        },
+    ] as [&dyn Fn(&Tree); 2]
+    {
+        let tree = host();
+        kept(&tree, &limit("a", 20));
+        change(&tree);
+        let checked = check(&tree.session(), None).expect("checked");
+        let told: Vec<String> = checked.changed_files.iter().map(ToString::to_string).collect();
+        assert_eq!((checked.exit, told.len()), (Exit::Findings, 1), "{told:?}");
+        assert!(told[0].contains("was changed since entry 1"), "{told:?}");
+    }
+}
+
+#[test]
 fn where_nothing_starts_it_at_boot_that_is_said() {
     let tree = host();
     tree.remove("/run/systemd/system/.keep");

@@ -122,6 +122,34 @@ fn a_drop_in_that_differs_by_one_byte_is_named() {
     }
 }
 
+/// The file is as it was written, and nobody has what it gives.
+#[test]
+fn a_drop_in_whose_service_nobody_can_start_is_a_finding() {
+    const MASK: &str = "/etc/systemd/system/redis-server.service";
+    for (change, told) in [
+        (&|tree: &Tree| tree.put(MASK, ""), format!("redis-server.service is masked by {MASK}")),
+        (&|tree| put_link(tree, MASK, "/dev/null"), format!("redis-server.service is masked by {MASK}")),
+        (&|tree| tree.remove(UNIT), "there is no redis-server.service any more".to_owned()),
+    ] as [(&dyn Fn(&Tree), String); 3]
+    {
+        let tree = tree("1024:524288");
+        applied(&tree.session());
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+        change(&tree);
+        let checked = check(&tree.session(), None).expect("checked");
+        let unread: Vec<String> = checked.unread_drop_ins.iter().map(ToString::to_string).collect();
+        assert_eq!((checked.exit, unread.len()), (Exit::Findings, 2), "{unread:?}");
+        for path in [NOFILE, OOM] {
+            let wanted = format!(
+                "{told}: nothing reads {path} of entry 1; to take back what that set for it: planish undo 1"
+            );
+            assert!(unread.contains(&wanted), "{wanted}: {unread:?}");
+        }
+        assert_eq!(undo(&tree.session(), Target::Newest, false).expect("undone").exit, Exit::Done);
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+    }
+}
+
 /// From one profile to another that wants the same of a unit: its file stays, and goes with the second. One that wants
 /// fewer than the first had given does not count on the file of that.
 #[test]

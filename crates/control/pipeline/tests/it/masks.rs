@@ -3,7 +3,6 @@
 //! it.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 
 use planish_model::{Class, EntryId, Exit, Plan, Undo, Want};
 use planish_pipeline::{
@@ -83,17 +82,6 @@ fn files(make: fn() -> Tree, write: Write) -> Vec<String> {
     assert!(matches!(exit, Exit::Done | Exit::Findings), "{exit:?}");
     let steps = tree.entries().into_iter().flat_map(|entry| entry.steps);
     steps.filter(|step| step.undo == Undo::File).map(|step| step.place).collect()
-}
-
-fn put_link(tree: &Tree, path: &str, target: &str) {
-    let at = tree.root().join(path.trim_start_matches('/'));
-    fs::create_dir_all(at.parent().expect("below the root")).expect("ours");
-    let kept = tree.get(path);
-    if target.starts_with("..") && !kept.is_empty() {
-        fs::rename(&at, at.with_file_name(target)).expect("moved where the link leads");
-    }
-    tree.remove_if_there(path);
-    symlink(target, at).expect("ours");
 }
 
 fn link(tree: &Tree, path: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use planish_host::Host;
 use planish_model::{
     Class, Drift, DriftState, EntryId, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict,
-    VerdictKind,
+    VerdictKind, Want,
 };
 use planish_pipeline::{
     ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan, undo,
@@ -112,13 +112,7 @@ fn every_place_of_every_row_is_written_or_named_on_every_machine() {
 /// is, with the entry to undo: what has no file by intent is none.
 /// A value for /proc/sys, and one for /sys.
 fn own_two() -> Source {
-    profile(
-        "own",
-        &[
-            ("vm.swappiness", planish_model::Want::Int(1)),
-            ("thp.enabled", planish_model::Want::Text("never".into())),
-        ],
-    )
+    profile("own", &[("vm.swappiness", Want::Int(1)), ("thp.enabled", Want::Text("never".into()))])
 }
 
 /// What somebody wrote otherwise sets the place at the next boot all the same: an undo that leaves it is not done.
@@ -136,6 +130,18 @@ fn an_undo_that_leaves_a_line_of_ours_in_another_spelling_says_so() {
         (tmpfiles, "w /", "w  /"),
         (tmpfiles, "w /", "w+ /"),
         (tmpfiles, " - - - - ", "  - - -  - "),
+        (sysctl, "vm.swappiness = 1", "- vm.swappiness = 1"),
+        (sysctl, "vm.swappiness = 1", "vm//swappiness = 1"),
+        (
+            tmpfiles,
+            "w /sys/kernel/mm/transparent_hugepage/enabled",
+            "w \"/sys/kernel/mm/transparent_hugepage/enabled\"",
+        ),
+        (
+            tmpfiles,
+            "w /sys/kernel/mm/transparent_hugepage/enabled",
+            "F! /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
     ] {
         let tree = Tree::new();
         apply(&tree.session(), &plan_of(&tree.session(), &source), &persist).expect("applied");
@@ -176,7 +182,7 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
     // So is one for a value that was there as it was wanted.
     let tree = Tree::new();
     let there = tree.get("/proc/sys/vm/swappiness").trim().parse().expect("a number");
-    let same = profile("own", &[("vm.swappiness", planish_model::Want::Int(there))]);
+    let same = profile("own", &[("vm.swappiness", Want::Int(there))]);
     apply(&tree.session(), &plan_of(&tree.session(), &same), &persist).expect("applied");
     assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
     tree.remove(sysctl);
@@ -197,6 +203,25 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
     let tree = Tree::new();
     apply(&tree.session(), &plan_of(&tree.session(), &source), &ApplyOptions::default()).expect("applied");
     assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+}
+
+/// A word for the boot loader of which no menu was made sets nothing at the next boot.
+#[test]
+fn a_line_of_ours_that_is_gone_is_a_finding_whatever_waits_for_a_menu() {
+    for word in ["sysctl.vm.swappiness=77", "sysctl.vm.swappiness=012"] {
+        let tree = Tree::copy_of("metal-2s");
+        tree.remove_if_there("/etc/sysctl.d/99-local.conf");
+        let source = profile("own", &[("vm.swappiness", Want::Int(10))]);
+        apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+        let grub = tree.get("/etc/default/grub");
+        tree.put("/etc/default/grub", &format!("{grub}\nGRUB_CMDLINE_LINUX_DEFAULT=\"{word}\"\n"));
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "ours wins");
+        tree.remove("/etc/sysctl.d/90-planish.conf");
+        let checked = check(&tree.session(), None).expect("checked");
+        let row = checked.drift.knobs.iter().find(|row| row.knob.as_str() == "vm.swappiness").expect("a row");
+        assert_eq!((row.state, checked.exit), (DriftState::Drift, Exit::Findings), "{word}: {row:#?}");
+    }
 }
 
 /// No boot reads them where systemd is told to leave out what would.
@@ -237,7 +262,7 @@ fn files_that_no_boot_reads_are_a_finding() {
 /// A later line counts for what the kernel makes of it: `0` begins an octal number, and what follows one is not read.
 #[test]
 fn numbers_of_others_are_what_the_kernel_reads() {
-    let source = profile("own", &[("vm.swappiness", planish_model::Want::Int(10))]);
+    let source = profile("own", &[("vm.swappiness", Want::Int(10))]);
     let persist = ApplyOptions { persist: true, ..ApplyOptions::default() };
     for (text, exit) in [
         ("010", Exit::Findings),
@@ -262,7 +287,7 @@ fn folders_that_were_made_for_our_files_go_with_the_last_of_them() {
     let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
     let session = tree.session();
     apply(&session, &plan_of(&session, &everything()), &options).expect("applied");
-    let second = profile("second", &[("vm.swappiness", planish_model::Want::Int(1))]);
+    let second = profile("second", &[("vm.swappiness", Want::Int(1))]);
     apply(&session, &plan_of(&session, &second), &options).expect("applied");
     let entries = tree.entries();
     let made = |entry: usize| entries[entry].steps.last().expect("a file").folders.clone();
@@ -326,8 +351,8 @@ fn of_two_twins_the_one_that_was_wanted_last_is_set_last_at_boot() {
     let start = tree.snapshot();
     let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
     let session = tree.session();
-    let ratio = profile("ratio", &[("vm.dirty_ratio", planish_model::Want::Int(30))]);
-    let bytes = profile("bytes", &[("vm.dirty_bytes", planish_model::Want::Int(1 << 29))]);
+    let ratio = profile("ratio", &[("vm.dirty_ratio", Want::Int(30))]);
+    let bytes = profile("bytes", &[("vm.dirty_bytes", Want::Int(1 << 29))]);
     let lines = || -> Vec<String> {
         let text = tree.get(SYSCTL_FILE);
         text.lines().filter(|line| line.starts_with("vm.dirty")).map(str::to_owned).collect()
@@ -357,7 +382,7 @@ fn what_a_later_file_takes_back_at_boot_is_a_finding_each_time_that_the_next_boo
     let tree = Tree::new();
     tree.put("/etc/sysctl.d/99-local.conf", "vm.swappiness = 60\n");
     let session = tree.session();
-    let five = profile("five", &[("vm.swappiness", planish_model::Want::Int(5))]);
+    let five = profile("five", &[("vm.swappiness", Want::Int(5))]);
     let now = apply(&session, &plan_of(&session, &five), &ApplyOptions::default()).expect("applied");
     assert_eq!((now.exit, now.hints.len()), (Exit::Done, 0), "{:?}", now.hints);
     let options = ApplyOptions { persist: true, ..ApplyOptions::default() };
@@ -376,8 +401,7 @@ fn what_a_later_file_takes_back_at_boot_is_a_finding_of_the_confirm() {
     tree.put("/etc/sysctl.d/99-local.conf", "vm.swappiness = 60\n");
     let session = crate::watch::without_watcher(&tree);
     // One value is to be written, and one is as wanted already.
-    let two =
-        [("vm.swappiness", planish_model::Want::Int(5)), ("vm.stat_interval", planish_model::Want::Int(1))];
+    let two = [("vm.swappiness", Want::Int(5)), ("vm.stat_interval", Want::Int(1))];
     let (options, two) =
         (ApplyOptions { confirm_seconds: Some(3600), persist: true, reason: None }, profile("two", &two));
     let applied = apply(&session, &plan_of(&session, &two), &options).expect("applied");
@@ -421,10 +445,7 @@ fn what_a_later_file_takes_back_at_boot_is_a_finding_of_the_confirm() {
 fn what_was_as_wanted_when_it_was_persisted_is_held_against_now_and_the_next_boot() {
     let tree = Tree::new();
     let start = tree.snapshot();
-    let two = [
-        ("vm.zone_reclaim_mode", planish_model::Want::Int(1)),
-        ("vm.stat_interval", planish_model::Want::Int(10)),
-    ];
+    let two = [("vm.zone_reclaim_mode", Want::Int(1)), ("vm.stat_interval", Want::Int(10))];
     let session = tree.session();
     apply(&session, &plan_of(&session, &profile("two", &two)), &PERSIST).expect("applied");
     let row = |tree: &Tree| {
@@ -447,6 +468,39 @@ fn what_was_as_wanted_when_it_was_persisted_is_held_against_now_and_the_next_boo
 }
 
 /// The same where a later unit takes it back.
+/// Two profiles want the same: the second one writes nothing of it, and has its lines in the files all the same.
+#[test]
+fn what_an_entry_found_as_wanted_stays_in_its_files_and_is_told_when_it_goes_back() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let first =
+        profile("first", &[("vm.swappiness", Want::Int(5)), ("thp.enabled", Want::Text("never".into()))]);
+    let second =
+        profile("second", &[("vm.swappiness", Want::Int(5)), ("thp.enabled", Want::Text("never".into()))]);
+    let applied = |source: &Source| {
+        apply(&tree.session(), &plan_of(&tree.session(), source), &PERSIST).expect("applied")
+    };
+    applied(&first);
+    let [shared] = plan_of(&tree.session(), &second).overlays.try_into().expect("one entry is there");
+    assert_eq!((shared.entry, shared.shared.len()), (EntryId(1), 2), "{shared:?}");
+    assert_eq!(applied(&second).entry, Some(EntryId(2)), "its lines are its own");
+    assert_eq!(applied(&second).entry, None, "applied twice");
+    assert_eq!(applied(&first).entry, None, "applied twice");
+    let undone = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
+    let told = "entry 2 (second) is open, and had found as wanted what went back now: thp.enabled, vm.swappiness; \
+                its files bring that at each boot, and until then: planish apply second --persist";
+    assert!(undone.hints.iter().any(|hint| hint == told), "{:?}", undone.hints);
+    assert_eq!(undone.exit, Exit::Findings);
+    assert!(tree.get("/etc/sysctl.d/90-planish.conf").contains("\nvm.swappiness = 5\n"));
+    assert!(tree.get("/etc/tmpfiles.d/90-planish.conf").contains("transparent_hugepage/enabled"));
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings);
+    assert_eq!(applied(&second).exit, Exit::Done);
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+    // Nobody is left who wants it.
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 #[test]
 fn who_writes_over_what_was_as_wanted_is_laid_over_its_line() {
     let tree = Tree::copy_of("metal-2s");
@@ -454,10 +508,7 @@ fn who_writes_over_what_was_as_wanted_is_laid_over_its_line() {
                 /sys/kernel/mm/transparent_hugepage/defrag\"\n[Install]\nWantedBy=multi-user.target\n";
     let source = profile(
         "own",
-        &[
-            ("thp.defrag", planish_model::Want::Text("madvise".to_owned())),
-            ("vm.stat_interval", planish_model::Want::Int(10)),
-        ],
+        &[("thp.defrag", Want::Text("madvise".to_owned())), ("vm.stat_interval", Want::Int(10))],
     );
     let session = tree.session();
     apply(&session, &plan_of(&session, &source), &PERSIST).expect("applied");

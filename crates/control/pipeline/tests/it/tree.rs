@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use planish_model::{Entry, KnobId, Nodes, Plan, Profile, Want, cards};
@@ -378,6 +378,18 @@ impl Tree {
     }
 }
 
+/// Puts a link in the place of what is there, which stays where the link leads, if that is beside it.
+pub fn put_link(tree: &Tree, path: &str, target: &str) {
+    let at = tree.root().join(path.trim_start_matches('/'));
+    fs::create_dir_all(at.parent().expect("below the root")).expect("ours");
+    let kept = tree.get(path);
+    if target.starts_with("..") && !kept.is_empty() {
+        fs::rename(&at, at.with_file_name(target)).expect("moved where the link leads");
+    }
+    tree.remove_if_there(path);
+    symlink(target, at).expect("ours");
+}
+
 /// The folder of recorded machines.
 pub fn hosts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../hosts")
@@ -391,7 +403,7 @@ fn copy(from: &Path, to: &Path) {
         let (kind, target) = (entry.file_type().expect("readable"), to.join(entry.file_name()));
         if kind.is_symlink() {
             let link = fs::read_link(entry.path()).expect("readable");
-            std::os::unix::fs::symlink(link, target).expect("ours");
+            symlink(link, target).expect("ours");
         } else if kind.is_dir() {
             fs::create_dir(&target).expect("ours");
             copy(&entry.path(), &target);

@@ -19,8 +19,8 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 
 /// Write a plan to the host, read every value back, and keep what it takes to undo it
 ///
-/// The plan is shown first, with every file that --persist writes and its lines. Without a terminal to ask at, --yes is
-/// needed. It ends in exit code 1 where a place that is here is not as wanted afterwards; with --persist, also where a
+/// Who is asked is shown the plan first, with every file that --persist writes and its lines. Without a terminal to ask
+/// at, --yes is needed, which shows what was done alone: `planish plan` shows the rest. It ends in exit code 1 where a place that is here is not as wanted afterwards; with --persist, also where a
 /// file that is read later takes it back at the next boot. With --confirm, `planish confirm` writes those files, and
 /// ends so then.
 ///
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.message(Message::new(level, hint));
     }
     answer = without_it(args, &report, exit, context).into_iter().fold(answer, Answer::note);
-    if report.entry.is_some() && !failed {
+    if !failed {
         answer = overlays_told(&report.plan, &session).into_iter().fold(answer, Answer::note);
     }
     for sentence in report.left_alone().into_iter().chain(gone_at_boot(&report.unpersisted)) {

@@ -85,6 +85,7 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
             pools,
             unfinished,
             changed_files,
+            unread_drop_ins,
             lost_runs,
             interrupted,
             unconfirmed,
@@ -112,12 +113,14 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         };
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_files.first().map(|unit| monitor::warning(&unit.to_string()));
+        let unread = || unread_drop_ins.first().map(|unread| monitor::warning(&unread.to_string()));
         let lost = || lost_runs.first().map(|lost| monitor::warning(&lost.to_string()));
         let strange = || Some(monitor::warning(&of_no_entry(&strange_files).filter(|_| !hidden)?));
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
         let line = left
             .or_else(on_trial)
             .or_else(changed)
+            .or_else(unread)
             .or_else(lost)
             .or_else(short)
             .or_else(strange)
@@ -305,6 +308,9 @@ fn unsettled(mut answer: Answer, checked: &Checked, context: &Context) -> Answer
     }
     for unit in &checked.changed_files {
         answer = answer.note(unit.to_string());
+    }
+    for unread in &checked.unread_drop_ins {
+        answer = answer.note(unread.to_string());
     }
     for lost in &checked.lost_runs {
         answer = answer.note(lost.to_string());

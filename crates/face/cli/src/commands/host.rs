@@ -1,6 +1,7 @@
 //! `planish host`
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -251,7 +252,14 @@ impl From<OpenError> for Failure {
 
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
-        let occupied = matches!(error, RecordError::Occupied { .. });
+        let in_the_way = |source: &io::Error| {
+            matches!(source.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory)
+        };
+        let occupied = match &error {
+            RecordError::Occupied { .. } => true,
+            RecordError::Io { source, .. } => in_the_way(source),
+            RecordError::Meta { .. } => false,
+        };
         let failure = Self::usage(error);
         if occupied { failure.hint("name a folder that does not exist yet") } else { failure }
     }

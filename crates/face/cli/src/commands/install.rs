@@ -219,10 +219,24 @@ fn refuse_unfit(file: &Path, path: &str, cure: &str) -> Result<(), Failure> {
     Err(Failure::refused(told).hint(format!("{cure} {path}")))
 }
 
-/// Refuses a unit that this host has not: the drop-in would belong to nothing.
+/// Refuses a unit that this host has not, or that nobody can start: the drop-in would belong to nothing.
 fn refuse_unknown_unit(unit: Option<&str>, session: &Session) -> Result<(), Failure> {
-    let Some(unit) = unit.filter(|unit| !pipeline::has_unit(session, unit)) else { return Ok(()) };
+    let Some(unit) = unit else { return Ok(()) };
+    if let Some(by) = pipeline::masked(session, unit) {
+        let told = format!("{unit} is masked by {by}: nothing would be read, since nobody can start it");
+        return Err(Failure::refused(told).hint(format!("systemctl unmask {}", quoted(unit))));
+    }
+    if pipeline::has_unit(session, unit) {
+        return Ok(());
+    }
     let stem = unit.strip_suffix(".service").unwrap_or(unit);
+    let meant = format!("{unit}.service");
+    if pipeline::has_unit(session, &meant) {
+        let told = format!("this host has no unit {unit}, but {meant}");
+        return Err(
+            Failure::refused(told).hint(format!("name it as it is called: --unit {}", quoted(&meant)))
+        );
+    }
     Err(Failure::refused(format!("this host has no unit {unit}: nothing would be read before it starts"))
         .hint(format!(
             "see what it is called: systemctl list-unit-files '*{stem}*'; or leave --unit out for a timer"

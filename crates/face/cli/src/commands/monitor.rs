@@ -47,15 +47,13 @@ pub(crate) fn line(
     let of = |state: DriftState| -> Vec<&KnobCheck> {
         wanted.iter().filter(|knob| knob.state == state).copied().collect()
     };
+    // A line of ours that is gone or was edited: the next boot will show it.
+    let (later, drift): (Vec<&KnobCheck>, Vec<&KnobCheck>) =
+        of(DriftState::Drift).into_iter().partition(|knob| runs_as_wanted(knob));
     // Whoever writes over it at the boot comes first: --persist helps against nobody.
-    let lost = || [of(DriftState::OverwrittenAtBoot), of(DriftState::LostAtBoot)].concat();
-    let (ok, drift, lost, pending, unknown) = (
-        of(DriftState::Ok),
-        of(DriftState::Drift),
-        lost(),
-        of(DriftState::PendingReboot),
-        of(DriftState::Unknown),
-    );
+    let lost = || [of(DriftState::OverwrittenAtBoot), later.clone(), of(DriftState::LostAtBoot)].concat();
+    let (ok, lost, pending, unknown) =
+        (of(DriftState::Ok), lost(), of(DriftState::PendingReboot), of(DriftState::Unknown));
     let not_allowed = of(DriftState::NotAllowed);
     let cut = interrupted.map(|cut| format!("{cut}: planish {}", cut.cure()));
     let (level, told) = if !drift.is_empty() {
@@ -102,6 +100,13 @@ pub(crate) fn line(
     .map(|(name, places)| format!("{name}={}", places.len()))
     .join(" ");
     (units::harmless(&format!("planish {}: {told} | {data}\n", level.word())).into_owned(), level)
+}
+
+/// Whether a place of the kernel shows what is wanted, whatever becomes of it at the next boot.
+fn runs_as_wanted(knob: &KnobCheck) -> bool {
+    // Of a unit and of the kernel's command line it is no proof that the value is in force.
+    let is_kernels = knob.place.starts_with("/proc/") || knob.place.starts_with("/sys/");
+    is_kernels && knob.running.is_some() && knob.running == knob.wanted
 }
 
 /// What takes them away: a setting of a unit goes with its next start, which need be no boot.
@@ -195,6 +200,7 @@ fn group_told(group: &[&KnobCheck], page: &Page<'_>, said: &mut SaidOnce) -> Str
     }
     // What runs as wanted is told once: what becomes of it is the reason.
     let runs = matches!(first.state, DriftState::LostAtBoot | DriftState::OverwrittenAtBoot);
+    let runs = runs || runs_as_wanted(first);
     if let Some(wanted) = first.wanted.as_ref().filter(|_| !runs) {
         told += &format!(", wanted {}", page.value(&first.knob, wanted));
     }

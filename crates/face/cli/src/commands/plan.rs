@@ -175,6 +175,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let mut plan = args.choice.plan(&args.source, args.persist, &session, context)?;
     // What a file tells of files is looked at anew, or not told at all.
+    let had_files = plan.persist.as_ref().is_some_and(|persist| !persist.files.is_empty());
     let (persist, refusals) = match args.persist.then(|| pipeline::preview(&session, &plan)).transpose()? {
         Some(preview) => (Some(preview.persist), preview.refusals),
         None => (None, Vec::new()),
@@ -208,7 +209,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let answer = answer.exit(Exit::Refused).message(refusal);
         return Ok(next.into_iter().fold(answer, Answer::next));
     }
-    let persist = if args.persist && may_persist { " --persist" } else { "" };
+    // A plan that was saved with its files is applied with them.
+    let is_with_files = (args.persist && may_persist) || (had_files && !args.persist);
+    let persist = if is_with_files { " --persist" } else { "" };
     if let Some(path) = args.output.as_ref().filter(|_| exit.is_none()) {
         let json = serde_json::to_string_pretty(&plan).expect("a plan is plain data");
         write_file(path, &(json + "\n"))?;
@@ -312,14 +315,17 @@ pub(crate) fn overlays_told(plan: &Plan, session: &Session) -> Vec<String> {
                  take its place: --instead-of {entry}"
             ));
         }
+        let again = format!("({}): after it apply {} again", named(shared), plan.profile);
+        if stays.is_empty() && !shared.is_empty() {
+            told.push(format!(
+                "entry {entry} ({profile}) is open, and an undo of it takes back what this plan finds as wanted \
+                 {again}; to take its place: --instead-of {entry}"
+            ));
+        }
         if !stays.is_empty() {
             let too = match shared.is_empty() {
                 true => String::new(),
-                false => format!(
-                    ", and with them what this plan wants too ({}): after it apply {} again",
-                    named(shared),
-                    plan.profile
-                ),
+                false => format!(", and with them what this plan wants too {again}"),
             };
             let way = match pipeline::is_undo_refused(session, *entry, plan) {
                 true => format!(

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Also memory that a program has locked: it waits for a moment for each page
     #[arg(long, requires = "to")]
     locked: bool,
-    /// Move at most so much in a second, in MB; an undo goes no faster
+    /// Move at most so much in a second, in MB, from 1 to 1000000; an undo goes no faster
     #[arg(long, value_name = "MB", requires = "to", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     rate: Option<u64>,
     /// Look and tell what would be moved; move nothing

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use planish_model::{Catalogue, Exit, KnobId, Nodes, Profile, Sizing, Want, quoted};
 use planish_pipeline::{self as pipeline, Service, SizeRequest};
+use planish_report::units;
 use planish_workload::parse_bytes;
 
 use crate::answer::Answer;
@@ -17,6 +18,8 @@ use crate::failure::Failure;
 const HEADROOM_MAX: u32 = 400;
 
 /// Compute how many huge pages a service needs on each node, and show the arithmetic
+///
+/// Exit code 1: no node can give that much.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("subject").required(true))]
 pub(crate) struct Args {
@@ -37,8 +40,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROGRAM", requires = "postgres")]
     postgres_program: Option<PathBuf>,
     /// Add this much to what is needed
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     headroom: Option<u32>,
+    /// Pages of this size alone, such as 1G; without it all sizes are told, and --output takes the smallest that can be had
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    page_size: Option<usize>,
     /// Save a profile that wants the pool of --bytes, --regions or --postgres, for `planish plan FILE`
     #[arg(long, short, value_name = "FILE", conflicts_with = "service")]
     output: Option<PathBuf>,
@@ -54,10 +60,13 @@ fn percent(text: &str) -> Result<u32, String> {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let request = args.request();
-    let sizing: Sizing = pipeline::size(&session, &request, args.headroom)?;
+    let mut sizing: Sizing = pipeline::size(&session, &request, args.headroom)?;
+    if let Some(page_bytes) = args.page_size {
+        of_pages(&mut sizing, page_bytes as u64, context)?;
+    }
     let mut answer = context.answer(&sizing, session.catalogue());
     if !sizing.rows.is_empty() && sizing.rows.iter().all(|row| row.refused.is_some()) {
-        answer = answer.warning("no node can give that much");
+        answer = answer.exit(Exit::Findings).warning("no node can give that much");
     }
     if sizing.need_bytes == 0 {
         answer = answer.note("it maps no shared memory, which is what pools are sized for: see planish map");
@@ -76,6 +85,24 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let profile = session.catalogue().profile_for(program, None).unwrap_or("PROFILE");
     Ok(answer.next(context.line(&format!("plan {profile} --service {}", quoted(&named)))))
+}
+
+/// Leaves pages of one size of a sizing.
+fn of_pages(sizing: &mut Sizing, page_bytes: u64, context: &Context) -> Result<(), Failure> {
+    let sizes: BTreeSet<u64> = sizing.rows.iter().map(|row| row.page_bytes).collect();
+    if !sizes.is_empty() && !sizes.contains(&page_bytes) {
+        let here: Vec<String> = sizes.into_iter().map(units::bytes).collect();
+        let told = format!(
+            "this host has no huge pages of {}, but of {}",
+            units::bytes(page_bytes),
+            here.join(", ")
+        );
+        return Err(Failure::usage(told).hint(format!("what it has: {}", context.line("topo"))));
+    }
+    let of_size = format!("pages of {}:", units::bytes(page_bytes));
+    sizing.rows.retain(|row| row.page_bytes == page_bytes);
+    sizing.arithmetic.retain(|line| !line.starts_with("pages of ") || line.starts_with(&of_size));
+    Ok(())
 }
 
 /// Who tells exactly what PostgreSQL would take, and what has it take that.

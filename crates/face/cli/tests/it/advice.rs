@@ -768,11 +768,54 @@ fn what_size_proposes_for_a_server_that_is_stopped_needs_none_that_runs() {
 fn what_no_node_can_give_is_not_what_to_type_next() {
     let sandbox = sandbox();
     let sized = on(sandbox.path(), &["size", "--bytes", "1000T"]);
-    assert_eq!((sized.exit, message(&sized, "next")), (0, format!("{HERE} topo")), "{}", sized.stdout);
+    assert_eq!((sized.exit, message(&sized, "next")), (1, format!("{HERE} topo")), "{}", sized.stdout);
     assert_eq!(message(&sized, "warning"), "no node can give that much");
     assert_eq!(typed(sandbox.path(), &message(&sized, "next")).exit, 0);
     let odd = on(sandbox.path(), &["size", "--bytes", "1G", "-o", "mine"]);
     assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, "mine is no name for a profile"));
+}
+
+/// What was reviewed with its files is applied with them, and what stands in a file of ours is in the log.
+#[test]
+fn a_plan_that_was_saved_with_its_files_goes_on_with_them() {
+    let sandbox = sandbox();
+    let saved = on(sandbox.path(), &["plan", "two", "--persist", "-o", "two.json"]);
+    assert_eq!(saved.exit, 0, "{}", saved.stdout);
+    assert_eq!(message(&saved, "next"), format!("{HERE} apply two.json --persist"));
+    let shown = on(sandbox.path(), &["plan", "./two.json"]);
+    assert_eq!(message(&shown, "next"), format!("{HERE} apply ./two.json --persist"));
+    let without = on(sandbox.path(), &["plan", "two", "-o", "bare.json"]);
+    assert_eq!(message(&without, "next"), format!("{HERE} apply bare.json"));
+}
+
+#[test]
+fn what_is_in_the_way_of_a_recording_and_odd_numbers_are_named() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("file"), "").expect("ours");
+    for folder in ["file", "file/below"] {
+        let refused = on(sandbox.path(), &["host", "record", folder]);
+        assert_eq!(refused.exit, 2, "{folder}");
+        assert!(refused.stdout.contains("name a folder that does not exist yet"), "{}", refused.stdout);
+    }
+    let negative = typed(sandbox.path(), &format!("{HERE} size --bytes 1G --headroom -3"));
+    assert_eq!(negative.exit, 2);
+    assert!(negative.stderr.contains("a whole number of percent, from 0 to 400"), "{}", negative.stderr);
+}
+
+#[test]
+fn pages_of_one_size_are_sized_and_had_by_the_profile_that_is_written() {
+    let sandbox = sandbox();
+    let args = ["size", "--bytes", "2G", "--headroom", "0", "--page-size", "1G", "-o", "giant.toml"];
+    let sized = on(sandbox.path(), &args);
+    assert_eq!(sized.exit, 0, "{}", sized.stdout);
+    let rows = sized.envelope()["result"]["rows"].clone();
+    let rows = rows.as_array().expect("rows");
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["page_bytes"] == 1_u64 << 30), "{rows:?}");
+    let written = std::fs::read_to_string(sandbox.path().join("giant.toml")).expect("a profile");
+    assert!(written.contains("\"hugepages.1g\" = { need_bytes = 2147483648 }"), "{written}");
+    let odd = on(sandbox.path(), &["size", "--bytes", "2G", "--page-size", "16M"]);
+    let told = "this host has no huge pages of 16 MiB, but of 2 MiB, 1 GiB";
+    assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, told));
 }
 
 /// An undo of an older entry takes what a younger profile wants too and did not have to write.

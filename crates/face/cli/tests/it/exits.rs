@@ -103,7 +103,7 @@ fn a_missing_file_and_a_number_out_of_bounds_are_usage_for_every_command() {
         assert_eq!(run.exit, 2, "{args:?}: {}", run.stderr);
     }
     let run = on(sandbox.path(), &["size", "--bytes", "1024T"]);
-    assert_eq!(run.exit, 0, "{}", run.stdout);
+    assert_eq!(run.exit, 1, "{}", run.stdout);
 }
 
 /// Writes a profile of the sandbox.

@@ -311,7 +311,17 @@ fn a_program_or_a_service_that_a_host_has_not_is_not_warmed() {
         (unit.exit, message(&unit, "error").as_str()),
         (3, "this host has no unit nosuch.service: nothing would be read before it starts")
     );
+    let short = warm(&["/srv/none", "--unit", "realtime"]);
+    let told = "this host has no unit realtime, but realtime.service";
+    assert_eq!((short.exit, message(&short, "error").as_str()), (3, told));
+    assert!(short.stdout.contains("--unit realtime.service"), "{}", short.stdout);
     assert!(warm(&["/srv/none", "--unit", "realtime.service"]).stdout.contains("has no file /srv/none"));
+    let mask = "etc/systemd/system/analytics.service";
+    std::fs::write(sandbox.path().join("host").join(mask), "").expect("ours");
+    let masked = warm(&["/srv/none", "--unit", "analytics.service"]);
+    let told =
+        format!("analytics.service is masked by /{mask}: nothing would be read, since nobody can start it");
+    assert_eq!((masked.exit, message(&masked, "error")), (3, told));
     let live: Run = command(sandbox.path(), ["--json", "--state", "state", "install", "warm", "/srv/none"])
         .output()
         .expect("it starts")

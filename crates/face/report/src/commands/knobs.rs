@@ -1,6 +1,6 @@
 //! `planish knobs`: every row of the catalogue, and what it means on this host.
 
-use planish_model::{Class, KnobId, Reading, Verdict, VerdictKind, When};
+use planish_model::{Access, Class, KnobId, Reading, Verdict, VerdictKind, When};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -71,7 +71,11 @@ impl Report for KnobsReport {
 pub(super) fn now(id: &KnobId, readings: &[Reading], page: &Page<'_>) -> String {
     let mut values: Vec<String> = Vec::new();
     for reading in readings {
-        let value = reading.value.as_deref().map_or("?".to_owned(), |raw| page.value(id, raw));
+        let value = match reading.value.as_deref() {
+            Some(raw) => page.value(id, raw),
+            None if reading.access == Access::Absent => "-".to_owned(),
+            None => "?".to_owned(),
+        };
         if !values.contains(&value) {
             values.push(value);
         }

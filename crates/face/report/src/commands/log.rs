@@ -1,6 +1,6 @@
 //! `planish log`: what was done to this host, newest first.
 
-use planish_model::{Closure, Entry, EntryState, EntryStep, Undo};
+use planish_model::{Closure, Entry, EntryState, EntryStep, OutcomeKind, Undo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -88,6 +88,7 @@ fn state(entry: &Entry) -> Cell {
         EntryState::Open => Cell::styled("open", styles::GOOD),
         EntryState::Unconfirmed => Cell::styled("unconfirmed", styles::WARNING),
         EntryState::Interrupted => Cell::styled("interrupted", styles::BAD),
+        EntryState::Closed(Closure::Undone) if has_failed(entry) => "failed, put back".into(),
         EntryState::Closed(Closure::Undone) => "undone".into(),
         EntryState::Closed(Closure::GoneWithReboot) => "gone with the reboot".into(),
         EntryState::Closed(Closure::Empty) => "empty".into(),
@@ -102,10 +103,18 @@ fn state(entry: &Entry) -> Cell {
     }
 }
 
+/// Whether a step of an apply failed, which then took back all others.
+fn has_failed(entry: &Entry) -> bool {
+    let failed = |step: &EntryStep| {
+        step.outcome.as_ref().is_some_and(|outcome| outcome.outcome == OutcomeKind::Failed)
+    };
+    entry.steps.iter().any(failed)
+}
+
 /// What was to be written: a value, or of a file how much; its lines stand below the table, one a line.
 fn wanted(step: &EntryStep, page: &Page<'_>) -> Cell {
     match step.undo {
-        Undo::File => units::count(step.wanted.lines().count(), "line").into(),
+        Undo::File => units::count(step.wanted.lines().count() + step.pools.len(), "line").into(),
         _ => page.value(&step.knob, &step.wanted).into(),
     }
 }
@@ -135,9 +144,14 @@ fn steps(entry: &Entry, page: &mut Page<'_>) {
         ]);
     }
     page.table(&table);
-    for file in entry.steps.iter().filter(|step| step.undo == Undo::File && !step.wanted.is_empty()) {
+    let has_lines = |step: &&EntryStep| !step.wanted.is_empty() || !step.pools.is_empty();
+    for file in entry.steps.iter().filter(|step| step.undo == Undo::File).filter(has_lines) {
         page.gap();
         page.line(format!("{}:", file.place));
         file.wanted.lines().for_each(|line| page.line(format!("  {line}")));
+        // The line of a pool is the sum over all entries: its size stands in the file.
+        for pool in &file.pools {
+            page.line(format!("  {} for the pool {}", units::counted(pool.pages, "page"), pool.place));
+        }
     }
 }

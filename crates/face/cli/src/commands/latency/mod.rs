@@ -45,11 +45,11 @@ pub(crate) struct Args {
     /// Measure instead how much of each CPU's time a thread of its own does not get
     #[arg(long)]
     jitter: bool,
-    /// With --jitter: time for everything, of which half is spun and half slept
+    /// With --jitter: time for everything, at most an hour, of which half is spun and half slept
     #[arg(long, value_name = "SECS", default_value = "10", requires = "jitter")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// With --jitter: nanoseconds from which on a gap counts as one
+    /// With --jitter: nanoseconds from which on a gap counts as one, from 50 to 1000000000
     #[arg(long, value_name = "NS", default_value = "1000", requires = "jitter")]
     #[arg(value_parser = clap::value_parser!(u64).range(50..=1_000_000_000))]
     threshold: u64,

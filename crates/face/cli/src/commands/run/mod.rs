@@ -67,7 +67,7 @@ pub(crate) struct Args {
     /// It may lock so much memory: bytes (64M, 2G) or unlimited
     #[arg(long, value_name = "SIZE", value_parser = memlock)]
     memlock: Option<u64>,
-    /// Fill shared segments by so many threads; without it by one for each CPU, at most 16
+    /// Fill shared segments by so many threads, at most 64; without it by one for each CPU, at most 16
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     prefault_threads: Option<u16>,
     /// Do not fill shared segments before their first use
@@ -76,7 +76,7 @@ pub(crate) struct Args {
     /// Leave shared segments alone that are shorter than this
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_bytes)]
     min: usize,
-    /// Look at its memory after so long; without it when its segments are placed, or after two seconds
+    /// Look at its memory after so long, at most a day; without it when its segments are placed, or after two seconds
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     verify_after: Option<u64>,
     /// Also write what was achieved to F, as JSON

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     /// with --replay those of a file of perf c2c record, with --record they are kept for that
     #[arg(long, conflicts_with_all = ["once", "count", "interval", "sort", "filter"])]
     c2c: bool,
-    /// Sample for so long, with --c2c [default: 10]
+    /// Sample for so long, at most an hour, with --c2c [default: 10]
     #[arg(long, value_name = "SECS", conflicts_with = "replay",
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,

@@ -50,10 +50,10 @@ pub(crate) struct Args {
     /// The program to make a profile of; without it, the one with most samples
     #[arg(long, value_name = "BIN")]
     program: Option<PathBuf>,
-    /// Record for so long; without it, until the command or process ends, or Ctrl-C
+    /// Record for so long, at most a year; without it, until the command or process ends, or Ctrl-C
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     seconds: Option<u64>,
-    /// Samples a second on each CPU
+    /// Samples a second on each CPU, from 1 to 100000
     #[arg(long, value_name = "HZ", default_value_t = 293, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     rate: u64,
     /// Sample this share of the time, in turns of about a second; mappings are followed all the time

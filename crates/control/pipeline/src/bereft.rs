@@ -1,0 +1,49 @@
+//! What an undo took from entries that are still there: a value that one of them had found as it wants it, and has in
+//! its files for each boot, was set by the entry that went, and is again what it was before that.
+
+use std::collections::BTreeSet;
+
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Outcome, OutcomeKind};
+
+/// Most knobs that one sentence names.
+const NAMED_MAX: usize = 6;
+
+/// A sentence for each open entry that lacks something of its files now.
+pub(crate) fn told(
+    entries: &[Entry],
+    back: &[(EntryId, Vec<Outcome>)],
+    catalogue: &Catalogue,
+) -> Vec<String> {
+    let is_back = |outcome: &&Outcome| outcome.outcome == OutcomeKind::Done && !outcome.knob.is_persistence();
+    let lacked = |entry: &Entry| -> BTreeSet<&KnobId> {
+        let values = back.iter().flat_map(|(_, outcomes)| outcomes.iter().filter(is_back));
+        values.filter(|outcome| is_lacked(outcome, entry, catalogue)).map(|outcome| &outcome.knob).collect()
+    };
+    let mut told = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.is_open()) {
+        let knobs = lacked(entry);
+        if knobs.is_empty() {
+            continue;
+        }
+        let named: Vec<&str> = knobs.iter().take(NAMED_MAX).map(|knob| knob.as_str()).collect();
+        let more = match knobs.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (id, profile, named) = (entry.id, &entry.profile, named.join(", "));
+        told.push(format!(
+            "entry {id} ({profile}) is open, and had found as wanted what went back now: {named}{more}; its files \
+             bring that at each boot, and until then: planish apply {profile} --persist"
+        ));
+    }
+    told
+}
+
+/// Whether a value that went back is another one now than a line of an entry has for its place.
+fn is_lacked(outcome: &Outcome, entry: &Entry, catalogue: &Catalogue) -> bool {
+    let Some(now) = outcome.read_back.as_deref() else { return false };
+    let Ok(knob) = catalogue.knob(&outcome.knob) else { return false };
+    let is_there = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
+    let mut lines = entry.steps.iter().filter(is_there).flat_map(EntryStep::lines);
+    lines.any(|(place, wanted)| place == outcome.place && !knob.r#type.same(&wanted, now))
+}
