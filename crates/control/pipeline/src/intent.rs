@@ -10,9 +10,10 @@ use planish_model::{
     PoolReading, Skipped, Step, Undo, place,
 };
 
+use crate::apply::goes;
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::{devices, pools};
+use crate::{devices, pools, transition};
 
 /// The intent of what no plan asked for: an action, a move, files of a program. It is called by a name in the place of
 /// a profile, and no deadline undoes it.
@@ -239,27 +240,29 @@ fn each_once<'a>(knobs: impl Iterator<Item = &'a KnobId>) -> Vec<KnobId> {
 fn look_at_satisfied(
     session: &Session,
     plan: &Plan,
-    observation: &Observation,
+    (observation, open): (&Observation, &[Entry]),
     persist: bool,
     sink: &dyn Sink,
     moved: &mut Vec<String>,
 ) -> Result<(), PipelineError> {
+    // What a pool has of an entry whose place the plan takes goes with that.
+    let going = |place: &str| goes(plan).map_or(0, |old| transition::pages_held(old, place, open));
     for skipped in plan.skipped.iter().filter(|skipped| skipped.satisfied) {
         let Some(wanted) = &skipped.wanted else { continue };
         let knob = session.sound_catalogue()?.knob(&skipped.knob)?;
         if knob.undo == Undo::Restore && knob.boot_parameter().is_none() {
             look(session, sink, &skipped.knob, &skipped.place, wanted, None, moved)?;
-        } else if persist && !shows(observation, knob, &skipped.place, wanted) {
+        } else if persist && !shows(observation, knob, &skipped.place, (wanted, going(&skipped.place))) {
             moved.push(format!("{} is not `{}` any more, as the plan saw", skipped.place, wanted.trim()));
         }
     }
     Ok(())
 }
 
-/// Whether a pool, without the pages that are only lent, or a boot parameter is as wanted.
-fn shows(observation: &Observation, knob: &Knob, place: &str, wanted: &str) -> bool {
+/// Whether a pool, without the pages that are only lent and those that go, or a boot parameter is as wanted.
+fn shows(observation: &Observation, knob: &Knob, place: &str, (wanted, going): (&str, u64)) -> bool {
     if let Some(pool) = observation.pools.iter().find(|pool| pool.place == place) {
-        return wanted.trim().parse() == Ok(pool.pages.saturating_sub(pool.surplus));
+        return wanted.trim().parse() == Ok(pool.persistent().saturating_sub(going));
     }
     let now = observation.reading(&knob.id, place).and_then(|reading| reading.value.as_deref());
     now.is_some_and(|now| knob.r#type.same(now, wanted))
@@ -321,7 +324,7 @@ pub(crate) fn steps(
         let there = is_pool.then(|| all_there(&others, &observation));
         steps.push(EntryStep { device, others, line, there, ..entry_step(step, originals) });
     }
-    look_at_satisfied(session, plan, &observation, persist, sink, &mut moved)?;
+    look_at_satisfied(session, plan, (&observation, open), persist, sink, &mut moved)?;
     let by_node = look_at_pools(plan, &observation, &mut moved)?;
     if !moved.is_empty() {
         return Err(PipelineError::Moved { moved });

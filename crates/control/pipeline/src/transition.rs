@@ -135,7 +135,7 @@ pub(crate) fn refuse_moved(
 }
 
 /// The pages of a pool that an entry holds.
-fn pages_held(id: EntryId, place: &str, known: &[Entry]) -> u64 {
+pub(crate) fn pages_held(id: EntryId, place: &str, known: &[Entry]) -> u64 {
     let steps = known.iter().filter(|entry| entry.id == id).flat_map(|entry| &entry.steps);
     let own = steps.filter(|step| step.undo == Undo::Subtract && step.place == place && !step.is_undone());
     own.map(EntryStep::pages_held).sum()

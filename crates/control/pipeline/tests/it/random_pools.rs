@@ -335,3 +335,10 @@ proptest! {
         live(&events)?;
     }
 }
+
+/// A pool has enough without the pages of the entry that goes: with files it was taken for one that had moved.
+#[test]
+fn a_size_that_is_there_without_the_entry_that_goes_is_no_other_host() {
+    let events = [Event::Apply(3, false), Event::Apply(2, false), Event::Instead(5, 2, true)];
+    live(&events).expect("as asked for");
+}
