@@ -19,10 +19,10 @@ const CONFIRM_SECONDS_MAX: u64 = 30 * 24 * 3600;
 
 /// Write a plan to the host, read every value back, and keep what it takes to undo it
 ///
-/// Who is asked is shown the plan first, with every file that --persist writes and its lines. Without a terminal to ask
-/// at, --yes is needed, which shows what was done alone: `planish plan` shows the rest. It ends in exit code 1 where a place that is here is not as wanted afterwards; with --persist, also where a
-/// file that is read later takes it back at the next boot. With --confirm, `planish confirm` writes those files, and
-/// ends so then.
+/// Who is asked is shown the plan first, with every file that --persist writes and its lines. Without a terminal to
+/// ask at, --yes is needed, which shows what was done alone: `planish plan` shows the rest. It ends in exit code 1
+/// where a place that is here is not as wanted afterwards; with --persist, also where a file that is read later takes
+/// it back at the next boot. With --confirm, `planish confirm` writes those files, and ends so then.
 ///
 /// With --instead-of, the plan takes the place of an entry that is open. No value goes through what it was before that:
 /// what both want is not written, and belongs to the new entry from then on. The old one is closed when all is written,

@@ -42,7 +42,8 @@ pub(crate) struct Args {
     /// Add this much to what is needed
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     headroom: Option<u32>,
-    /// Pages of this size alone, such as 1G; without it all sizes are told, and --output takes the smallest that can be had
+    /// Pages of this size alone, such as 1G; without it all sizes are told, and --output takes the smallest that can be
+    /// had
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     page_size: Option<usize>,
     /// Save a profile that wants the pool of --bytes, --regions or --postgres, for `planish plan FILE`

@@ -208,7 +208,8 @@ fn a_library_that_hides_segments_from_the_preload_is_told() {
     if !made.is_ok_and(|status| status.success()) {
         return planish_skip::skip(TEST, "no C compiler");
     }
-    let program = "import mmap, os, time\nkept = mmap.mmap(-1, 4 << 20)\nprint(os.environ['LD_PRELOAD'])\ntime.sleep(6)";
+    let program = "import mmap, os, time\nkept = mmap.mmap(-1, 4 << 20)\n\
+                   print(os.environ['LD_PRELOAD'])\ntime.sleep(6)";
     let words = ["run", "--numa", "interleave", "--min", "1M", "--", "python3", "-c", program];
     let mut hidden = command(home.path(), words);
     let ran = Run::from(hidden.env("LD_PRELOAD", &library).output().expect("it starts"));
@@ -425,14 +426,16 @@ fn a_signal_that_planish_was_started_to_ignore_ends_no_program() {
 /// Started by a Python that ignores `number` and becomes planish.
 fn ignoring(number: i32, words: &[&str]) -> Run {
     let home = tempfile::tempdir().expect("a temporary folder");
-    let become_it = "import os, signal, sys\nsignal.signal(int(sys.argv[1]), signal.SIG_IGN)\nos.execv(sys.argv[2], sys.argv[2:])";
+    let become_it = "import os, signal, sys\nsignal.signal(int(sys.argv[1]), signal.SIG_IGN)\n\
+                     os.execv(sys.argv[2], sys.argv[2:])";
     let mut python = std::process::Command::new("python3");
     python.args(["-c", become_it, &number.to_string(), env!("CARGO_BIN_EXE_planish")]).args(words);
     python.current_dir(home.path()).env("HOME", home.path()).stdin(std::process::Stdio::null());
     python.output().expect("it starts").into()
 }
 
-/// systemd starts each service with SIGPIPE ignored: one that lives on EPIPE would end at the first client that hangs up.
+/// systemd starts each service with SIGPIPE ignored: one that lives on EPIPE would end at the first client that hangs
+/// up.
 #[test]
 fn a_program_ignores_what_planish_was_started_to_ignore() {
     const TEST: &str = "a_program_ignores_what_planish_was_started_to_ignore";
@@ -497,7 +500,8 @@ while True:
     number = signal.sigtimedwait([], 0.05)
 ";
 
-/// A service that is told by SIGWINCH, SIGABRT (of a watchdog) or a real-time signal what to do is told through planish.
+/// A service that is told by SIGWINCH, SIGABRT (of a watchdog) or a real-time signal what to do is told through
+/// planish.
 #[test]
 fn every_signal_that_may_be_the_programs_reaches_it() {
     if !python_or_skip("every_signal_that_may_be_the_programs_reaches_it") {
@@ -525,7 +529,8 @@ fn every_signal_that_may_be_the_programs_reaches_it() {
     assert_eq!(planish.wait().expect("it ends").code(), Some(137));
 }
 
-/// What a terminal sends it sends to the program as well, and what a person sends through planish is sent on, there too.
+/// What a terminal sends it sends to the program as well, and what a person sends through planish is sent on, there
+/// too.
 #[test]
 fn keys_reach_the_program_once_and_a_job_stops_as_a_whole() {
     const TEST: &str = "keys_reach_the_program_once_and_a_job_stops_as_a_whole";
