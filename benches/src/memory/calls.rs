@@ -7,14 +7,16 @@
 
 #![expect(unsafe_code, reason = "the preload stands in front of functions of libc, which are C")]
 
+use std::io::{Read as _, stdin};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::ptr::{null, null_mut};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use planish_stats::summary;
 use planish_sys::policy::{self, Existing, Policy};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::set_socket_passcred;
@@ -23,7 +25,7 @@ use super::cpu_ns;
 use crate::rounds::{Arm, Rounds};
 use crate::row::{Limit, Rows};
 
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 60;
 /// What a call may take more.
 const ADDED_NS_MAX: f64 = 2000.0;
 /// What a call may take that has nothing to do with the preload, over the same without: nothing, as far as processes
@@ -35,6 +37,8 @@ const SMALL_BYTES: usize = 64 << 10;
 const LARGE_BYTES: usize = 16 << 20;
 /// How long the notice of a segment has.
 const NOTICE: Duration = Duration::from_micros(500);
+/// The word of the process that takes it up, before the name of its socket.
+const LISTEN: &str = "listen-";
 /// What it tells of a segment.
 const TOLD_BYTES: usize = 64;
 
@@ -113,6 +117,9 @@ fn rounds(planish: &Path, with: &Cycle, without: &Cycle) -> Result<Rounds> {
 
 /// The measured side: nanoseconds of CPU time of a cycle, and whether the preload is there.
 pub fn serve(word: &str) -> Result<()> {
+    if let Some(name) = word.strip_prefix(LISTEN) {
+        return listen(name);
+    }
     let mut cycles = CYCLES.iter().chain([&PLACED, &BY_HAND, &OTHER]);
     let cycle = cycles.find(|cycle| cycle.word == word).context("no such cycle")?;
     let run: Box<dyn Fn() -> Result<()>> = match word {
@@ -120,8 +127,9 @@ pub fn serve(word: &str) -> Result<()> {
         "shared" => Box::new(|| map(SMALL_BYTES, libc::MAP_SHARED, |_| Ok(()))),
         "placed" => Box::new(|| map(LARGE_BYTES, libc::MAP_SHARED, |_| Ok(()))),
         "by-hand" => {
-            let (policy, listener) = (Policy::Interleave(policy::allowed_nodes()?), listen()?);
+            let (policy, (listener, reader)) = (Policy::Interleave(policy::allowed_nodes()?), listener()?);
             Box::new(move || {
+                let _held = &reader;
                 map(LARGE_BYTES, libc::MAP_SHARED, |address| {
                     policy::bind(address, LARGE_BYTES, &policy, Existing::Stay)?;
                     UnixDatagram::unbound()?.send_to_addr(&[0; TOLD_BYTES], &listener)?;
@@ -145,7 +153,8 @@ pub fn serve(word: &str) -> Result<()> {
     Ok(())
 }
 
-/// CPU time of all cycles, without their pauses.
+/// CPU time of all cycles. Of those with a pause each is timed by itself, and the median stands for all: what comes in
+/// between (an interrupt, a wake-up on another CPU) is a few of hundreds, and longer than what is looked for.
 fn measured(cycle: &Cycle, run: &dyn Fn() -> Result<()>) -> Result<f64> {
     let timed = |count: usize| {
         let before = cpu_ns();
@@ -159,20 +168,37 @@ fn measured(cycle: &Cycle, run: &dyn Fn() -> Result<()>) -> Result<f64> {
         std::thread::sleep(cycle.pause);
         timed(1)
     };
-    (0..cycle.count).map(one).sum()
+    let each = (0..cycle.count).map(one).collect::<Result<Vec<f64>>>()?;
+    Ok(summary::median(&each) * cycle.count as f64)
 }
 
-/// Somebody who reads what he is told, in a thread of his own, whose time is not ours. He waits as `planish run` does,
-/// by poll, and asks who tells it: both cost whoever tells.
-fn listen() -> Result<SocketAddr> {
-    let address = SocketAddr::from_abstract_name(format!("planish-bench-{}", std::process::id()))?;
-    let listener = UnixDatagram::bind_addr(&address).context("listen")?;
+/// Somebody who reads what he is told, in a process of his own as the launcher is one: to wake another process takes
+/// longer than another thread. He is there until the pipe that he is given closes, which it does with us.
+fn listener() -> Result<(SocketAddr, Child)> {
+    let name = format!("planish-bench-{}", std::process::id());
+    let mut command = Command::new(std::env::current_exe().context("our own path")?);
+    command.args(["server", "--role", &format!("calls {LISTEN}{name}")]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("start the listener")?;
+    let mut ready = [0];
+    child.stdout.take().context("its output")?.read_exact(&mut ready).context("the listener")?;
+    Ok((SocketAddr::from_abstract_name(name)?, child))
+}
+
+/// The listener's side. It waits as `planish run` does, by poll, and asks who tells it: both cost whoever tells.
+fn listen(name: &str) -> Result<()> {
+    let listener = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(name)?).context("listen")?;
     set_socket_passcred(&listener, true)?;
-    std::thread::spawn(move || {
-        let wait = || poll(&mut [PollFd::new(&listener, PollFlags::IN)], None);
-        while wait().is_ok() && listener.recv(&mut [0; TOLD_BYTES]).is_ok() {}
-    });
-    Ok(address)
+    println!("1");
+    let parent = stdin();
+    loop {
+        let mut files = [PollFd::new(&listener, PollFlags::IN), PollFd::new(&parent, PollFlags::IN)];
+        poll(&mut files, None)?;
+        if !files[1].revents().is_empty() {
+            return Ok(());
+        }
+        listener.recv(&mut [0; TOLD_BYTES])?;
+    }
 }
 
 /// Maps, has `place` do what it likes with the address, and unmaps.
