@@ -264,7 +264,8 @@ fn runtime_note(program: &Path) -> Option<&'static str> {
 
 /// The list of preloads, in which each comes before what it calls. Hooks of the user's call on to what is behind them
 /// (`dlsym(RTLD_NEXT)`), and ours calls the kernel: what is behind it sees no call, and so hooks go first. Allocators
-/// call the kernel too, some from an mmap of their own (tcmalloc), and the one that was asked for is to come first of them.
+/// call the kernel too, some from an mmap of their own (tcmalloc), and the one that was asked for is to come first of
+/// them.
 fn preloads(known: &OsStr, own: Vec<OsString>) -> OsString {
     let words = known.as_bytes().split(|byte| matches!(byte, b':' | b' ')).filter(|word| !word.is_empty());
     let is_hook = |word: &&[u8]| Allocator::of(&String::from_utf8_lossy(word)).is_none();
