@@ -71,7 +71,7 @@ fn an_open_entry_that_the_plan_covers_is_named() {
     assert_eq!(found[0].knobs, [KnobId::new("vm.swappiness")]);
     let so = overlays(&[("vm.swappiness", Want::Int(60))], &entry);
     assert_eq!((so[0].knobs.len(), so[0].stays.len()), (0, 0), "it is so already");
-    assert_eq!(so[0].shared, [KnobId::new("vm.swappiness")], "and goes with the entry");
+    assert_eq!(so[0].shared, [entry.steps[0].knob.clone()], "and goes with the entry");
     assert_eq!((found[0].stays.len(), found[0].shared.len()), (0, 0), "the plan sets all of it");
     let other = overlays(&[("vm.dirty_ratio", Want::Int(5))], &entry);
     assert_eq!(
