@@ -8,6 +8,7 @@ use planish_model::{Entry, EntryId};
 
 use crate::session::Session;
 use crate::units::unit_of;
+use crate::warm;
 
 /// A drop-in that an open entry wrote, and whose service nobody can start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,16 +39,15 @@ impl fmt::Display for UnreadDropIn {
 
 /// Those of a host whose process 1 is systemd, each once.
 pub(crate) fn unread(session: &Session, entries: &[Entry]) -> Vec<UnreadDropIn> {
-    let host = session.host();
     let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
     for entry in entries.iter().rev().filter(|entry| entry.is_open()) {
         let there = entry.steps.iter().filter(|step| step.is_in_file() && !step.is_undone());
         for (path, unit) in there.filter_map(|step| Some((&step.place, unit_of(&step.place)?))) {
-            if !seen.insert(path) || !planish_observe::is_systemd(host) {
+            if !seen.insert(path) {
                 continue;
             }
-            let masked = planish_observe::masked(host, unit);
-            if masked.is_some() || !planish_observe::has_unit(host, unit) {
+            let masked = warm::masked(session, unit);
+            if masked.is_some() || !warm::has_unit(session, unit) {
                 let (path, unit) = (path.clone(), unit.to_owned());
                 found.push(UnreadDropIn { entry: entry.id, path, unit, masked });
             }
