@@ -5,7 +5,7 @@ use planish_host::Host;
 use planish_model::{PARTS, Persisted, UnitFiles, UnitLimit};
 
 use crate::units;
-use crate::writers::unit::{FOLDERS, is_mask};
+use crate::writers::unit::{BEFORE, FOLDERS, is_mask};
 
 /// Commands that end at once: a unit that runs nothing else stands for others, which it pulls in.
 const NOTHING: [&str; 4] = ["/bin/true", "/usr/bin/true", "true", ":"];
@@ -24,7 +24,7 @@ pub(crate) fn unit_files(host: &Host, unit: &str) -> UnitFiles {
 
 /// The file of a unit that counts, also where it is a link to nothing.
 fn file_of(host: &Host, unit: &str) -> Option<String> {
-    let mut paths = FOLDERS.iter().map(|folder| format!("{folder}/{unit}"));
+    let mut paths = BEFORE.iter().chain(&FOLDERS).map(|folder| format!("{folder}/{unit}"));
     paths.find(|path| host.exists(path) || host.read_link(path).is_some())
 }
 

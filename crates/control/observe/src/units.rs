@@ -17,7 +17,7 @@ use planish_model::{
 
 use crate::parts;
 use crate::persisted::files;
-use crate::writers::unit::FOLDERS;
+use crate::writers::unit::{BEFORE, FOLDERS, GENERATED};
 use crate::writers::{has_unit, is_systemd};
 
 /// Adds what the units have that a profile means: a place for each file that may be written, with what the unit has
@@ -265,7 +265,9 @@ fn files_of(host: &Host, unit: &str) -> Vec<String> {
 /// The file of a unit itself; of an instance that of its template, where it has none of its own.
 fn own_file(host: &Host, unit: &str) -> Option<String> {
     let names = [Some(unit.to_owned()), template(unit)];
-    let mut paths = names.iter().flatten().flat_map(|name| FOLDERS.map(|folder| format!("{folder}/{name}")));
+    let folders = || FOLDERS.iter().chain(&GENERATED);
+    let mut paths =
+        names.iter().flatten().flat_map(|name| folders().map(move |folder| format!("{folder}/{name}")));
     paths.find(|path| host.exists(path))
 }
 
@@ -344,25 +346,63 @@ pub fn later(host: &Host, place: &str, directives: &[String]) -> Vec<UnitLine> {
     found
 }
 
-/// The line of others by which a unit of ours, whose file is as we wrote it, runs another command, or none where a
-/// condition does not hold; or the file that systemd reads in its place. When a timer runs is for its owner to say.
+/// The line of others by which a unit of ours, whose file is as we wrote it, may run something else, or nothing, or
+/// without what it needs; or the file that systemd reads in its place. When a timer runs is for its owner to say.
 #[must_use]
 pub fn overruled(host: &Host, place: &str) -> Option<String> {
     let unit = place.strip_prefix("/etc/systemd/system/").filter(|unit| !unit.contains('/'))?;
-    let controls = SET_PROPERTY.iter().filter(|folder| folder.ends_with(".control"));
-    let mut instead = controls.map(|folder| format!("{folder}/{unit}"));
+    let mut instead = BEFORE.iter().map(|folder| format!("{folder}/{unit}"));
     if let Some(path) = instead.find(|path| host.exists(path) || host.read_link(path).is_some()) {
         return Some(path);
     }
-    let is_command = |name: &str| ["ExecStart", "ExecCondition"].contains(&name);
-    let is_condition = |name: &str| name.starts_with("Condition") || name.starts_with("Assert");
+    let is_meant = |(name, ..): &(String, usize, String)| {
+        !HARMLESS.iter().any(|harmless| match harmless.strip_suffix('*') {
+            Some(beginning) => name.starts_with(beginning) && name != "MemoryDenyWriteExecute",
+            None => name == harmless,
+        })
+    };
     behind(host, &drop_in_folders(&[unit.to_owned()]), None).into_iter().find_map(|path| {
         let text = host.read_lossy(&path).unwrap_or_default();
-        let commands = lines(&text, "[Service]").into_iter().filter(|(name, ..)| is_command(name));
-        let conditions = lines(&text, "[Unit]").into_iter().filter(|(name, ..)| is_condition(name));
-        commands.chain(conditions).next().map(|(name, line, value)| format!("{path}:{line} ({name}={value})"))
+        let lines = ["[Service]", "[Unit]"].into_iter().flat_map(|section| lines(&text, section));
+        lines.into_iter().find(is_meant).map(|(name, line, value)| format!("{path}:{line} ({name}={value})"))
     })
 }
+
+/// Directives of a service (`systemd.unit(5)`, `systemd.service(5)`, `systemd.exec(5)`, `systemd.kill(5)`,
+/// `systemd.resource-control(5)`) that change neither what it runs nor what that sees, as hardening does, which is often
+/// for all services: when it ends and begins again, what it costs at most, where its words go. All others are told.
+const HARMLESS: [&str; 30] = [
+    "X-*",
+    "Description",
+    "Documentation",
+    "After",
+    "Before",
+    "Wants",
+    "OnFailure*",
+    "OnSuccess*",
+    "StartLimit*",
+    "Timeout*",
+    "Restart*",
+    "Kill*",
+    "SendSIG*",
+    "Log*",
+    "Syslog*",
+    "Standard*",
+    "Nice",
+    "IO*",
+    "BlockIO*",
+    "CPU*",
+    "AllowedCPUs",
+    "NUMA*",
+    "AllowedMemoryNodes",
+    "Memory*",
+    "ManagedOOM*",
+    "OOM*",
+    "Tasks*",
+    "Limit*",
+    "Slice",
+    "Delegate",
+];
 
 /// The drop-ins of some folders that are read behind one of a name.
 fn behind(host: &Host, folders: &[String], own: Option<&str>) -> Vec<String> {

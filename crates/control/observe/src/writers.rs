@@ -84,8 +84,9 @@ pub(crate) fn read(host: &Host, catalogue: &Catalogue, default_page: Option<u64>
 pub fn has_unit(host: &Host, unit: &str) -> bool {
     let template = unit.split_once('@').map(|(name, _)| format!("{name}@.service"));
     let names = [Some(unit.to_owned()), template].into_iter().flatten();
+    let folders = || unit::BEFORE.iter().chain(&unit::FOLDERS).chain(&unit::GENERATED);
     names
-        .flat_map(|name| unit::FOLDERS.map(|folder| format!("{folder}/{name}")))
+        .flat_map(|name| folders().map(move |folder| format!("{folder}/{name}")))
         .any(|path| host.exists(&path))
 }
 

@@ -17,6 +17,17 @@ pub(crate) const FOLDERS: [&str; 5] = [
     "/lib/systemd/system",
 ];
 
+/// Folders of units that come before those of an administrator (`systemd.unit(5)`).
+pub(crate) const BEFORE: [&str; 4] = [
+    "/etc/systemd/system.control",
+    "/run/systemd/system.control",
+    "/run/systemd/transient",
+    "/run/systemd/generator.early",
+];
+
+/// Folders of units that programs make at each start and reload, of other files: of SysV scripts, of containers.
+pub(crate) const GENERATED: [&str; 2] = ["/run/systemd/generator", "/run/systemd/generator.late"];
+
 /// The units of a host whose process 1 is systemd; none of another one, whatever files an image left behind.
 pub(super) struct Units<'a> {
     host: &'a Host,

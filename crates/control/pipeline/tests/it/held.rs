@@ -98,10 +98,21 @@ fn a_unit_that_others_have_run_something_else_is_a_finding() {
         ("/run/systemd/system/planish-hold.service.d/x.conf", "[Unit]\nConditionPathExists=/nowhere\n"),
         ("/usr/lib/systemd/system/service.d/x.conf", "[Unit]\nAssertHost=other\n"),
         ("/etc/systemd/system.control/planish-hold.service", ""),
+        ("/run/systemd/generator.early/planish-hold.service", ""),
+        ("/etc/systemd/system/service.d/50-hardening.conf", "[Service]\nPrivateDevices=yes\n"),
+        ("/etc/systemd/system/planish-hold.service.d/x.conf", "[Service]\nExecStartPre=/bin/false\n"),
+        ("/etc/systemd/system/planish-hold.service.d/x.conf", "[Service]\nType=oneshot\nUser=nobody\n"),
+        ("/etc/systemd/system/planish-hold.service.d/x.conf", "[Service]\nMemoryDenyWriteExecute=yes\n"),
+        (
+            "/etc/systemd/system/planish-hold.service.d/x.conf",
+            "[Service]\nInaccessiblePaths=/dev/cpu_dma_latency\n",
+        ),
     ] {
         let tree = host();
         kept(&tree, &limit("a", 20));
-        tree.put("/usr/lib/systemd/system/service.d/time.conf", "[Service]\nTimeoutStopSec=5\n");
+        let harmless =
+            "[Unit]\nDescription=x\n[Service]\nTimeoutStopSec=5\nMemoryMax=1G\nX-Note=x\nLimitNOFILE=9\n";
+        tree.put("/usr/lib/systemd/system/service.d/time.conf", harmless);
         assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
         tree.put(path, text);
         let checked = check(&tree.session(), None).expect("checked");
