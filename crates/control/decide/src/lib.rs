@@ -31,6 +31,7 @@ mod cpus;
 mod error;
 mod files;
 mod findings;
+mod held;
 mod mounts;
 mod names;
 mod next_boot;

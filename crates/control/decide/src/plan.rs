@@ -16,7 +16,8 @@ use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, raised_beside_idle, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
-    against, back, boot, bounds, caches, cards, cpus, mounts, names, order, parts, units, verdict, writers,
+    against, back, boot, bounds, caches, cards, cpus, held, mounts, names, order, parts, units, verdict,
+    writers,
 };
 
 /// What the user allows and names besides the profile.
@@ -145,6 +146,8 @@ fn tell_impossible(
 fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
     let steps = &plan.steps;
     let is_step = |place: &str| steps.iter().any(|step| step.place == place);
+    // A size in all counts the pages of older entries.
+    let counts = |place: &str| steps.iter().any(|step| step.place == place && step.in_all.is_some());
     let is_so = |place: &str| plan.skipped.iter().any(|row| row.satisfied && row.place == place);
     let of = |entry: &Entry| {
         let own = || {
@@ -163,12 +166,17 @@ fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
             true => [BTreeSet::new(), BTreeSet::new()],
             false => [
                 knobs_of(&|place| !is_step(place) && !is_so(place)),
-                knobs_of(&|place| !is_step(place) && is_so(place) && !is_covered_by_newer(place)),
+                knobs_of(&|place| {
+                    counts(place) || (!is_step(place) && is_so(place) && !is_covered_by_newer(place))
+                }),
             ],
         };
         let sets = |own: &EntryStep, step: &Step| own.place == step.place && !own.is_undone();
-        let is_covered =
-            |step: &&Step| step.undo != Undo::Subtract && entry.steps.iter().any(|own| sets(own, step));
+        let is_covered = |step: &&Step| {
+            step.undo != Undo::Subtract
+                && step.part.is_none()
+                && entry.steps.iter().any(|own| sets(own, step))
+        };
         let knobs: BTreeSet<KnobId> = steps.iter().filter(is_covered).map(|step| step.knob.clone()).collect();
         let [knobs, stays, shared] =
             [knobs, stays, shared].map(|knobs| knobs.into_iter().collect::<Vec<_>>());
@@ -441,8 +449,10 @@ impl<'a> Draft<'a> {
         // Nobody else than whoever names the knob may have each boot set it.
         let refused = cards::refusal(knob, reading, wanted, self.observation, self.options);
         let not_to_keep = refused.map(|verdict| verdict.reason);
-        if not_to_keep.is_none() && self.is_taken_over(&reading.place) {
-            return self.take_over(knob, reading, wanted, verdict);
+        let boot = &self.observation.host.boot_id;
+        let holder = || held::by((self.open, boot), self.profile, self.options.instead_of, (knob, reading));
+        if let Some(entry) = not_to_keep.is_none().then(holder).flatten() {
+            return self.hold(entry, knob, reading, wanted, verdict);
         }
         let row = Skipped::satisfied(knob.id.clone(), reading.place.clone(), wanted.to_owned(), verdict);
         self.skipped.push(Skipped { not_to_keep, ..row });
@@ -453,26 +463,16 @@ impl<'a> Draft<'a> {
         self.options.allow_classes.contains(&class) || self.options.allow_knobs.contains(&knob.id)
     }
 
-    /// Whether a place that is as wanted is so by the entry that the plan takes the place of, and by no newer one.
-    fn is_taken_over(&self, place: &str) -> bool {
-        let boot = &self.observation.host.boot_id;
-        let holds = |step: &EntryStep| {
-            step.place == place && !step.is_undone() && matches!(step.undo, Undo::Restore | Undo::File)
-        };
-        let own = self.open.iter().filter(|entry| entry.is_open() && &entry.boot_id == boot);
-        let newest = own.rev().find(|entry| entry.steps.iter().any(holds)).map(|entry| entry.id);
-        newest.is_some() && newest == self.options.instead_of
-    }
-
-    /// A step that writes nothing: its value is there, and what becomes of the plan holds it.
-    fn take_over(&mut self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
+    /// A step that writes nothing: its value is there by an entry, and what becomes of the plan holds it.
+    fn hold(&mut self, entry: EntryId, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         let now = reading.value.clone().unwrap_or_default();
         let word = knob.r#type.normal(wanted);
-        let because =
-            self.options.instead_of.map(|entry| format!("taken over from entry {entry}: not written"));
-        let taken = Step::of(knob, &reading.place, now, word, verdict);
-        self.steps.push(Step { coupled, because, part: Some(Part::TakenOver), ..taken });
+        let beside = (self.options.instead_of != Some(entry)).then_some(entry);
+        let how = if beside.is_some() { "set by" } else { "taken over from" };
+        let because = Some(format!("{how} entry {entry}: not written"));
+        let held = Step::of(knob, &reading.place, now, word, verdict);
+        self.steps.push(Step { coupled, because, part: Some(Part::TakenOver), beside, ..held });
     }
 
     fn left_out(&self, knob: &Knob, place: &str) -> Option<String> {
@@ -811,7 +811,8 @@ impl<'a> Draft<'a> {
     fn going_back(&self) -> Vec<Step> {
         let goes = |entry: &&Entry| Some(entry.id) == self.options.instead_of;
         let own = self.open.iter().filter(goes).flat_map(|entry| &entry.steps);
-        let own = own.filter(|step| self.is_taken_over(&step.place));
+        let boot = &self.observation.host.boot_id;
+        let own = own.filter(|step| held::newest(self.open, boot, &step.place) == self.options.instead_of);
         let now = |original: &Original| {
             let reading = self.observation.reading(&original.knob, &original.place)?;
             Some(reading.value.clone().unwrap_or_default())
@@ -828,10 +829,11 @@ impl<'a> Draft<'a> {
         let steps = std::mem::take(&mut self.steps);
         for (step, refusal) in steps.into_iter().zip(refusals) {
             match refusal {
-                Some(reason) => {
+                // What is there by an entry that stays is borne.
+                Some(reason) if step.beside.is_none() => {
                     self.skipped.push(Skipped::impossible(step.knob, step.place, step.wanted, reason));
                 }
-                None => self.steps.push(step),
+                _ => self.steps.push(step),
             }
         }
     }

@@ -46,7 +46,8 @@ pub struct Coupled {
 pub enum Part {
     /// That entry set the place, and this plan wants nothing of it: it goes back to what it was before that entry.
     Back,
-    /// That entry set the place as this plan wants it: nothing is written, and what becomes of this plan holds it.
+    /// That entry, or another open one, set the place as this plan wants it: nothing is written, and what becomes of
+    /// this plan holds it.
     TakenOver,
 }
 
@@ -163,6 +164,10 @@ pub struct Step {
     /// wants otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
+    /// The open entry that has set the place as wanted, where that one stays: both hold it then, and it goes back with
+    /// the last of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<EntryId>,
     /// For pools: the service that the pages are for, by the name of its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
@@ -175,6 +180,12 @@ pub struct Step {
 }
 
 impl Step {
+    /// Whether it writes anything: what is taken over, or held beside an entry, is there.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.part != Some(Part::TakenOver) || self.raise_pages.is_some_and(|pages| pages > 0)
+    }
+
     /// A step with what the row of its knob says, and nothing coupled.
     #[must_use]
     pub fn of(knob: &Knob, place: &str, now: String, wanted: String, verdict: Verdict) -> Self {
@@ -194,6 +205,7 @@ impl Step {
             takes_pages: None,
             in_all: None,
             part: None,
+            beside: None,
             service: None,
             coupled: Vec::new(),
             because: None,
@@ -277,8 +289,8 @@ pub struct Overlay {
     /// Knobs that it has set, at places that the plan wants nothing of: they stay as it set them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<KnobId>,
-    /// Knobs that it has set as the plan wants them. The plan writes them not, so that an undo of the entry takes them
-    /// too.
+    /// Pools, and what the kernel derives, that it has brought to what the plan wants. The plan holds them not, so that an
+    /// undo of the entry takes them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<KnobId>,
 }
@@ -543,6 +555,7 @@ mod tests {
             takes_pages: None,
             in_all: None,
             part: None,
+            beside: None,
             service: None,
             coupled: Vec::new(),
             because: None,

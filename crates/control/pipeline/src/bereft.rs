@@ -1,5 +1,5 @@
-//! What an undo took from entries that are still there: a value that one of them had found as it wants it, and has in
-//! its files for each boot, was set by the entry that went, and is again what it was before that.
+//! What an undo took from entries that are still there: pages that a size in all had counted, and what one of them has
+//! in its files for each boot and does not hold, were of the entry that went, and are again what they were before that.
 
 use std::collections::BTreeSet;
 
@@ -31,17 +31,31 @@ pub(crate) fn told(
             more => format!(" and {more} more"),
         };
         let (id, profile, named) = (entry.id, &entry.profile, named.join(", "));
+        let again = match entry.steps.iter().any(|step| step.is_in_file() && !step.is_undone()) {
+            true => format!(
+                "its files bring that at each boot, and until then: planish apply {profile} --persist"
+            ),
+            false => format!("again: planish apply {profile}"),
+        };
         told.push(format!(
-            "entry {id} ({profile}) is open, and had found as wanted what went back now: {named}{more}; its files \
-             bring that at each boot, and until then: planish apply {profile} --persist"
+            "entry {id} ({profile}) is open, and had found as wanted what went back now: {named}{more}; {again}"
         ));
     }
     told
 }
 
-/// Whether a value that went back is another one now than a line of an entry has for its place.
+/// Whether a value that went back is another one now than a line of an entry has for its place, or a pool lacks pages
+/// that a size in all had counted.
 fn is_lacked(outcome: &Outcome, entry: &Entry, catalogue: &Catalogue) -> bool {
     let Some(now) = outcome.read_back.as_deref() else { return false };
+    let pages: Option<u64> = now.trim().parse().ok();
+    let is_short = |step: &EntryStep| {
+        let counted = step.in_all.filter(|_| step.place == outcome.place && !step.is_undone());
+        counted.zip(pages).is_some_and(|(counted, pages)| pages < counted)
+    };
+    if entry.steps.iter().any(is_short) {
+        return true;
+    }
     let Ok(knob) = catalogue.knob(&outcome.knob) else { return false };
     let is_there = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
     let mut lines = entry.steps.iter().filter(is_there).flat_map(EntryStep::lines);

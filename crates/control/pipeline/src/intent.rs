@@ -80,7 +80,9 @@ pub fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), PipelineError
         if matches!(knob.class, Class::Oneway | Class::Action) {
             return Err(forged(format!("{} cannot be undone", knob.id)));
         }
-        if plan.instead_of.is_none() && (step.part.is_some() || step.takes_pages.is_some()) {
+        let is_beside = step.beside.is_some() && step.part == Some(Part::TakenOver);
+        let takes = step.part.is_some() || step.takes_pages.is_some();
+        if (plan.instead_of.is_none() && takes && !is_beside) || (step.beside.is_some() && !is_beside) {
             return Err(forged("it takes the place of no entry".to_owned()));
         }
         // What was there before an entry may be beyond what anybody may want; the journal is asked whether it was.

@@ -59,7 +59,7 @@ pub(crate) fn take_place(
     let read = |place: &str| session.host().read(place).ok();
     let going = look(session, entries, id, &plan, &read)?;
     refuse_unset(id, &plan, &session.in_boot(entries), is_excluded)?;
-    if plan.steps.is_empty() {
+    if plan.steps.iter().all(|step| step.beside.is_some()) {
         let reason = format!("{} takes nothing over from it and writes nothing besides", plan.profile);
         return Err(refused(id, reason, format!("planish undo {id} puts back what it set")));
     }
@@ -120,7 +120,8 @@ pub(crate) fn refuse_moved(
         moved.push(format!("entry {id} goes back in another order"));
     }
     let known = session.in_boot(entries);
-    for step in plan.steps.iter().filter(|step| step.part == Some(Part::TakenOver)) {
+    let is_taken = |step: &&Step| step.part == Some(Part::TakenOver) && step.beside.is_none();
+    for step in plan.steps.iter().filter(is_taken) {
         if step.undo != Undo::Subtract && holder(&step.place, &known) != Some(id) {
             moved.push(format!("{} is not what entry {id} set any more", step.place));
         }

@@ -134,7 +134,9 @@ pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &
                 Undo::Subtract => {
                     let (held, asked) = pools.entry(key.clone()).or_default();
                     *held = held.saturating_add(step.pages_in_force());
-                    *asked = (*asked).max(pages_short_of(step).unwrap_or(0));
+                    // A size in all counts the pages of older entries, which may be gone since.
+                    let in_all = step.in_all.filter(|_| !step.is_left_in_use());
+                    *asked = (*asked).max(pages_short_of(step).unwrap_or(0)).max(in_all.unwrap_or(0));
                     let at_boot = size_of_boot(&own, &step.place, observation).unwrap_or(0);
                     wishes.insert(key, Wish::Pages((*held).max(*asked).max(at_boot)));
                 }

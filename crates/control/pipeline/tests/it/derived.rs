@@ -1,7 +1,7 @@
 //! Places that the kernel derives from others, where entries lie over each other.
 
 use planish_model::{Class, EntryId, Exit, OutcomeKind, Want};
-use planish_pipeline::{ApplyOptions, PlanOptions, Target, apply, plan, undo};
+use planish_pipeline::{ApplyOptions, PlanOptions, Target, apply, check, plan, undo};
 
 use crate::life::{apply_here, undo_all};
 use crate::tree::*;
@@ -35,6 +35,29 @@ fn a_derived_place_that_a_newer_entry_set_is_handed_over() {
         let undone = undo(&tree.session(), Target::Entry(EntryId(1)), force).expect("undone");
         assert_eq!((undone.exit, undone.hints.as_slice()), (Exit::Done, [].as_slice()));
         assert_eq!(tree.get(MIN_FREE), "200000\n", "the newer entry's");
+        assert_eq!(undo_all(&tree).exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
+/// What the kernel derived for the older one is just what the newer one wants: it holds that beside it, in files, too.
+#[test]
+fn a_derived_place_that_a_newer_entry_wants_as_it_is_stays_with_that_one() {
+    let allowed = PlanOptions { allow_classes: vec![Class::Availability], ..Default::default() };
+    for options in [ApplyOptions::default(), PERSIST] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let derived = set_thp(&tree);
+        let source = profile("min-free", &[("vm.min_free_kbytes", Want::Int(derived))]);
+        let session = tree.session();
+        let planned = plan(&session, &source, &allowed).expect("a plan");
+        assert_eq!(planned.steps[0].beside, Some(EntryId(1)));
+        let done = apply(&session, &planned, &options).expect("applied");
+        assert_eq!((done.entry, done.exit), (Some(EntryId(2)), Exit::Done), "{:?}", done.hints);
+        let undone = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
+        assert_eq!((undone.exit, undone.hints.as_slice()), (Exit::Done, [].as_slice()));
+        assert_eq!(tree.get(MIN_FREE), format!("{derived}\n"), "the newer entry's");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
         assert_eq!(undo_all(&tree).exit, Exit::Done);
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
     }

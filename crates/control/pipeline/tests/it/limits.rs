@@ -122,6 +122,20 @@ fn a_drop_in_that_differs_by_one_byte_is_named() {
     }
 }
 
+/// A unit that a generator makes, of a SysV script or a container, is a unit.
+#[test]
+fn a_drop_in_of_a_unit_that_a_generator_makes_is_read() {
+    for folder in ["generator", "generator.late", "generator.early", "transient"] {
+        let tree = tree("1024:524288");
+        applied(&tree.session());
+        let text = tree.get(UNIT);
+        tree.remove(UNIT);
+        tree.put(&format!("/run/systemd/{folder}/redis-server.service"), &text);
+        let checked = check(&tree.session(), None).expect("checked");
+        assert_eq!((checked.exit, checked.unread_drop_ins.len()), (Exit::Done, 0), "{folder}");
+    }
+}
+
 /// The file is as it was written, and nobody has what it gives.
 #[test]
 fn a_drop_in_whose_service_nobody_can_start_is_a_finding() {
@@ -129,8 +143,12 @@ fn a_drop_in_whose_service_nobody_can_start_is_a_finding() {
     for (change, told) in [
         (&|tree: &Tree| tree.put(MASK, ""), format!("redis-server.service is masked by {MASK}")),
         (&|tree| put_link(tree, MASK, "/dev/null"), format!("redis-server.service is masked by {MASK}")),
+        (
+            &|tree| put_link(tree, "/etc/systemd/system.control/redis-server.service", "/dev/null"),
+            "redis-server.service is masked by /etc/systemd/system.control/redis-server.service".to_owned(),
+        ),
         (&|tree| tree.remove(UNIT), "there is no redis-server.service any more".to_owned()),
-    ] as [(&dyn Fn(&Tree), String); 3]
+    ] as [(&dyn Fn(&Tree), String); 4]
     {
         let tree = tree("1024:524288");
         applied(&tree.session());
@@ -178,6 +196,30 @@ fn a_drop_in_that_both_want_is_taken_over() {
     assert!(!oom.is_empty());
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// Two profiles that want the same of a unit: its file goes with the last of the two entries.
+#[test]
+fn a_drop_in_that_both_want_goes_with_the_last() {
+    let options = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    for (first, last) in [(1, 2), (2, 1)] {
+        let tree = tree("1024:524288");
+        let start = tree.snapshot();
+        applied(&tree.session());
+        let text = tree.get(NOFILE);
+        let source = profile("second", &[("unit.nofile", of_redis("65536"))]);
+        let second = plan(&tree.session(), &source, &options).expect("a plan");
+        let beside: Vec<_> = second.steps.iter().map(|step| step.beside).collect();
+        assert_eq!(beside, [Some(EntryId(1))], "{second:#?}");
+        let done = apply(&tree.session(), &second, &ApplyOptions::default()).expect("applied");
+        assert_eq!((done.exit, tree.get(NOFILE)), (Exit::Done, text.clone()), "{:#?}", done.hints);
+        let undone =
+            |entry| undo(&tree.session(), Target::Entry(EntryId(entry)), false).expect("undone").exit;
+        assert_eq!((undone(first), tree.get(NOFILE)), (Exit::Done, text), "{first}");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{first}");
+        assert_eq!(undone(last), Exit::Done, "{last}");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{first}");
+    }
 }
 
 #[test]

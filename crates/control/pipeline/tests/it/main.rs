@@ -50,6 +50,7 @@ mod refusals;
 mod relocate;
 mod rules;
 mod sequences;
+mod shared;
 mod size;
 mod speed;
 mod tag;

@@ -468,39 +468,6 @@ fn what_was_as_wanted_when_it_was_persisted_is_held_against_now_and_the_next_boo
 }
 
 /// The same where a later unit takes it back.
-/// Two profiles want the same: the second one writes nothing of it, and has its lines in the files all the same.
-#[test]
-fn what_an_entry_found_as_wanted_stays_in_its_files_and_is_told_when_it_goes_back() {
-    let tree = Tree::new();
-    let start = tree.snapshot();
-    let first =
-        profile("first", &[("vm.swappiness", Want::Int(5)), ("thp.enabled", Want::Text("never".into()))]);
-    let second =
-        profile("second", &[("vm.swappiness", Want::Int(5)), ("thp.enabled", Want::Text("never".into()))]);
-    let applied = |source: &Source| {
-        apply(&tree.session(), &plan_of(&tree.session(), source), &PERSIST).expect("applied")
-    };
-    applied(&first);
-    let [shared] = plan_of(&tree.session(), &second).overlays.try_into().expect("one entry is there");
-    assert_eq!((shared.entry, shared.shared.len()), (EntryId(1), 2), "{shared:?}");
-    assert_eq!(applied(&second).entry, Some(EntryId(2)), "its lines are its own");
-    assert_eq!(applied(&second).entry, None, "applied twice");
-    assert_eq!(applied(&first).entry, None, "applied twice");
-    let undone = undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone");
-    let told = "entry 2 (second) is open, and had found as wanted what went back now: thp.enabled, vm.swappiness; \
-                its files bring that at each boot, and until then: planish apply second --persist";
-    assert!(undone.hints.iter().any(|hint| hint == told), "{:?}", undone.hints);
-    assert_eq!(undone.exit, Exit::Findings);
-    assert!(tree.get("/etc/sysctl.d/90-planish.conf").contains("\nvm.swappiness = 5\n"));
-    assert!(tree.get("/etc/tmpfiles.d/90-planish.conf").contains("transparent_hugepage/enabled"));
-    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings);
-    assert_eq!(applied(&second).exit, Exit::Done);
-    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
-    // Nobody is left who wants it.
-    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
-    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
-}
-
 #[test]
 fn who_writes_over_what_was_as_wanted_is_laid_over_its_line() {
     let tree = Tree::copy_of("metal-2s");

@@ -136,6 +136,7 @@ fn step(id: &str, place: &str, wanted: &str) -> Step {
         takes_pages: None,
         in_all: None,
         part: None,
+        beside: None,
         service: None,
         coupled: Vec::new(),
         because: None,

@@ -99,6 +99,10 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
     let old = || plan.instead_of.as_ref().map(|instead| instead.entry.to_string()).unwrap_or_default();
     let moment = |step: &Step| match step.when {
         _ if step.part == Some(Part::Back) => format!("now, back to what was there before entry {}", old()),
+        _ if step.beside.is_some() => {
+            let entry = step.beside.map(|entry| entry.to_string()).unwrap_or_default();
+            format!("set so by entry {entry}, and held beside it: nothing is written")
+        }
         _ if step.part == Some(Part::TakenOver) => {
             format!("taken over from entry {}: nothing is written", old())
         }
@@ -330,11 +334,13 @@ fn summary(plan: &Plan) -> String {
     let waits = |when| plan.steps.iter().filter(|step| step.when == when).count();
     let files = plan.persist.as_ref().map_or(0, |persist| persist.files.len());
     let of_part = |part| plan.steps.iter().filter(|step| step.part == Some(part)).count();
-    let taken = of_part(Part::TakenOver);
-    let mut parts = vec![format!("{} to write", plan.steps.len() - taken + files)];
+    let held = plan.steps.iter().filter(|step| step.beside.is_some()).count();
+    let taken = of_part(Part::TakenOver) - held;
+    let mut parts = vec![format!("{} to write", plan.steps.len() - taken - held + files)];
     for (count, words) in [
         (of_part(Part::Back), "of them back to what was there before"),
         (taken, "taken over"),
+        (held, "held beside another entry"),
         (waits(When::Process), "of them for processes that start later"),
         (waits(When::Reload), "of them at the next daemon-reload"),
         (waits(When::Boot), "of them at the next boot"),

@@ -234,13 +234,14 @@ impl HostControl for PipelineHost<'_> {
 
     fn can_differ(&self, profile: &Profile) -> Result<(), ArmError> {
         let plan = self.plan(profile).map_err(|error| refused(&error))?;
-        if !plan.steps.is_empty() {
+        if plan.steps.iter().any(Step::is_written) {
             return Ok(());
         }
         let entries = in_force(self.session).unwrap_or_default();
         let sets = |entry: &&Entry, place: &str| entry.steps.iter().any(|step| step.place == place);
-        let had = plan.skipped.iter().filter(|row| row.satisfied);
-        let newest = had.filter_map(|row| entries.iter().rev().find(|entry| sets(entry, &row.place)));
+        let found = plan.skipped.iter().filter(|row| row.satisfied).map(|row| &row.place);
+        let had = found.chain(plan.steps.iter().map(|step| &step.place));
+        let newest = had.filter_map(|place| entries.iter().rev().find(|entry| sets(entry, place)));
         let newest: BTreeSet<EntryId> = newest.map(|entry| entry.id).collect();
         let undo = undo_lines(newest.into_iter().rev());
         let what = "the host has already all of it that a trial can set here";

@@ -1,0 +1,60 @@
+//! Values that are as a plan wants them by an open entry. What becomes of the plan has to hold them, too: an undo of that
+//! entry would take them from it.
+
+use planish_model::{Entry, EntryId, EntryStep, Knob, Profile, Reading, Undo};
+
+/// The newest open entry that holds a place in this boot.
+pub(crate) fn newest(open: &[Entry], boot_id: &str, place: &str) -> Option<EntryId> {
+    let sets = |entry: &&Entry| entry.steps.iter().any(|step| sets(step, place));
+    of_boot(open, boot_id).find(sets).map(|entry| entry.id)
+}
+
+/// The entry by which a place is as wanted, where what becomes of a plan is to hold it as well: the one that the plan
+/// takes the place of, or one of another profile. What an entry of the same profile holds already is held.
+pub(crate) fn by(
+    (open, boot_id): (&[Entry], &str),
+    profile: &Profile,
+    instead_of: Option<EntryId>,
+    (knob, reading): (&Knob, &Reading),
+) -> Option<EntryId> {
+    let place = &reading.place;
+    if instead_of.is_some() && instead_of == newest(open, boot_id, place) {
+        return instead_of;
+    }
+    // What somebody else has set since, just as the plan wants it, goes with no entry.
+    let now = reading.value.as_deref().unwrap_or_default();
+    let leaves_it = |entry: &&Entry| {
+        let mut left = entry.steps.iter().rev().filter_map(|step| left_at(step, place));
+        left.next().is_some_and(|left| left.is_none_or(|left| knob.r#type.same(left, now)))
+    };
+    let is_own = |entry: &Entry| entry.profile == profile.name;
+    let is_held =
+        of_boot(open, boot_id).any(|entry| is_own(entry) && entry.steps.iter().any(|step| sets(step, place)));
+    let touched = of_boot(open, boot_id)
+        .find(|entry| entry.steps.iter().any(|step| left_at(step, place).is_some()))
+        .filter(leaves_it);
+    let is_of_other = |entry: &&Entry| !is_own(entry) && instead_of != Some(entry.id);
+    touched.filter(is_of_other).filter(|_| !is_held).map(|entry| entry.id)
+}
+
+/// The open entries of this boot, newest first.
+fn of_boot<'a>(open: &'a [Entry], boot_id: &'a str) -> impl Iterator<Item = &'a Entry> {
+    open.iter().rev().filter(move |entry| entry.is_open() && entry.boot_id == boot_id)
+}
+
+fn sets(step: &EntryStep, place: &str) -> bool {
+    step.place == place && !step.is_undone() && matches!(step.undo, Undo::Restore | Undo::File)
+}
+
+/// What a step left at a place, its own or one that the kernel derives from it; `Some(None)` of a file, which is there
+/// or not. `None` where it has nothing to do with the place.
+fn left_at<'a>(step: &'a EntryStep, place: &str) -> Option<Option<&'a str>> {
+    if sets(step, place) {
+        return Some((step.undo == Undo::Restore).then(|| step.ours()));
+    }
+    if step.undo != Undo::Restore || step.is_undone() {
+        return None;
+    }
+    let caused = step.outcome.iter().flat_map(|outcome| &outcome.caused);
+    caused.into_iter().find(|caused| caused.place == place).map(|caused| Some(caused.value.as_str()))
+}

@@ -1,0 +1,217 @@
+//! Two profiles that want the same: both entries hold it, and it goes back with the last of them.
+
+use planish_model::{Class, DriftState, EntryId, Exit, Nodes, OutcomeKind, Part, Plan, Want};
+use planish_pipeline::{
+    Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,
+};
+
+use crate::tree::*;
+
+const FIRST: [(&str, &str); 2] = [("vm.swappiness", "5"), ("thp.enabled", "never")];
+
+fn wants(name: &str, values: &[(&str, &str)]) -> Source {
+    let want = |text: &str| text.parse().map_or_else(|_| Want::Text(text.to_owned()), Want::Int);
+    let wants: Vec<_> = values.iter().map(|(knob, text)| (*knob, want(text))).collect();
+    profile(name, &wants)
+}
+
+fn applied(tree: &Tree, source: &Source, options: &ApplyOptions) -> Applied {
+    apply(&tree.session(), &plan_of(&tree.session(), source), options).expect("applied")
+}
+
+fn undone(tree: &Tree, entry: u64) -> (Exit, Vec<String>) {
+    let undone = undo(&tree.session(), Target::Entry(EntryId(entry)), false).expect("undone");
+    (undone.exit, undone.hints)
+}
+
+/// Places that show something else than an entry wants.
+fn drifts(tree: &Tree) -> usize {
+    let rows = check(&tree.session(), None).expect("checked").drift.knobs;
+    rows.iter().filter(|row| row.state == DriftState::Drift).count()
+}
+
+/// What each step is beside: the entry that has set it.
+fn beside(plan: &Plan) -> Vec<(&str, Option<u64>)> {
+    plan.steps.iter().map(|step| (step.knob.as_str(), step.beside.map(|entry| entry.0))).collect()
+}
+
+#[test]
+fn what_two_profiles_want_goes_back_with_the_last_of_them() {
+    let now = ApplyOptions::default();
+    for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let before = [tree.get(SWAPPINESS), tree.get(THP)];
+        applied(&tree, &wants("first", &FIRST), &now);
+        let set = tree.snapshot();
+        let second = wants("second", &FIRST);
+        let planned = plan_of(&tree.session(), &second);
+        assert_eq!(beside(&planned), [("thp.enabled", Some(1)), ("vm.swappiness", Some(1))]);
+        assert_eq!(planned.overlays, [], "nothing of it goes with the first");
+        let done = applied(&tree, &second, &now);
+        assert!(done.outcomes.iter().all(|outcome| outcome.outcome == OutcomeKind::TakenOver));
+        assert_eq!((done.entry, done.exit), (Some(EntryId(2)), Exit::Done), "{:?}", done.hints);
+        assert_eq!(differences(&set, &tree.snapshot()), [""; 0], "nothing was written");
+        assert_eq!(applied(&tree, &second, &now).entry, None, "applied twice");
+        assert_eq!(applied(&tree, &wants("first", &FIRST), &now).entry, None, "applied twice");
+        assert_eq!(applied(&tree, &wants("third", &FIRST[..1]), &now).entry, Some(EntryId(3)));
+        let mut open = vec![1, 2, 3];
+        for entry in order {
+            assert_eq!(undone(&tree, entry).0, Exit::Done, "{order:?}: {entry}");
+            open.retain(|other| *other != entry);
+            let held = |is_any: bool, set: &str, before: &str| (if is_any { set } else { before }).to_owned();
+            let swappiness = held(!open.is_empty(), "5\n", &before[0]);
+            let thp = held(open.iter().any(|entry| *entry != 3), "always madvise [never]\n", &before[1]);
+            assert_eq!([tree.get(SWAPPINESS), tree.get(THP)], [swappiness, thp], "{order:?}: {open:?}");
+            assert_eq!(
+                check(&tree.session(), None).expect("checked").exit,
+                Exit::Done,
+                "{order:?}: {open:?}"
+            );
+        }
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+    }
+}
+
+/// In files, too, over a reboot between the undos.
+#[test]
+fn what_two_profiles_have_each_boot_set_goes_back_with_the_last_of_them() {
+    for (first, last) in [(1, 2), (2, 1)] {
+        for reboots in [false, true] {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            applied(&tree, &wants("first", &FIRST), &PERSIST);
+            applied(&tree, &wants("second", &FIRST), &PERSIST);
+            if reboots {
+                tree.reboot(&start);
+                for (place, value) in [(SWAPPINESS, "5"), (THP, "never")] {
+                    tree.edit(place, value);
+                }
+            }
+            let (exit, hints) = undone(&tree, first);
+            assert_eq!(exit, Exit::Done, "{first}, {reboots}: {hints:?}");
+            assert_eq!(tree.get(SWAPPINESS).trim(), "5");
+            assert!(tree.get(SYSCTL_FILE).contains("\nvm.swappiness = 5\n"));
+            assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{first}, {reboots}");
+            let (exit, hints) = undone(&tree, last);
+            assert_eq!(exit, Exit::Done, "{last}, {reboots}: {hints:?}");
+            let left = differences(&start, &tree.snapshot());
+            let boot = |line: &String| line.contains("boot_id");
+            assert!(left.iter().all(|line| reboots && boot(line)), "{first}, {reboots}: {left:?}");
+        }
+    }
+}
+
+/// A value that somebody set after the first entry goes with no entry.
+#[test]
+fn what_somebody_has_set_since_is_held_beside_no_entry() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    applied(&tree, &wants("first", &FIRST), &ApplyOptions::default());
+    tree.edit(SWAPPINESS, "33");
+    let second = wants("second", &[("vm.swappiness", "33"), ("vm.stat_interval", "10")]);
+    assert_eq!(beside(&plan_of(&tree.session(), &second)), [("vm.stat_interval", None)]);
+    applied(&tree, &second, &ApplyOptions::default());
+    assert_eq!(undone(&tree, 1).0, Exit::Findings, "theirs is kept, and told");
+    assert_eq!(tree.get(SWAPPINESS).trim(), "33");
+    undo(&tree.session(), Target::All, true).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// The second entry takes the place of one and holds what another one has set beside that.
+#[test]
+fn what_takes_the_place_of_one_entry_holds_beside_another() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let now = ApplyOptions::default();
+    applied(&tree, &wants("first", &FIRST), &now);
+    applied(&tree, &wants("second", &[("vm.stat_interval", "10")]), &now);
+    let third = wants("third", &[("vm.swappiness", "5"), ("vm.stat_interval", "10")]);
+    let instead = |session: &Session, source: &Source| {
+        let options = PlanOptions { instead_of: Some(EntryId(2)), ..PlanOptions::default() };
+        plan(session, source, &options)
+    };
+    let alone = instead(&tree.session(), &wants("alone", &FIRST));
+    let error = alone.expect_err("it takes nothing over").to_string();
+    assert!(error.contains("takes nothing over from it"), "{error}");
+    let planned = instead(&tree.session(), &third).expect("a plan");
+    let parts: Vec<_> = planned.steps.iter().map(|step| (step.part, step.beside)).collect();
+    assert_eq!(parts, [(Some(Part::TakenOver), None), (Some(Part::TakenOver), Some(EntryId(1)))]);
+    let done = apply(&tree.session(), &planned, &now).expect("applied");
+    assert_eq!(done.exit, Exit::Done, "{:?}", done.hints);
+    assert_eq!(undone(&tree, 1).0, Exit::Done);
+    assert_eq!((tree.get(SWAPPINESS).trim(), tree.get(STAT_INTERVAL).trim()), ("5", "10"));
+    assert_eq!(undone(&tree, 3).0, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// One twin is a setting with the other: what goes back with the last entry is the one that was live.
+#[test]
+fn twins_that_two_profiles_want_go_back_as_they_were() {
+    let allowed = PlanOptions { allow_classes: vec![Class::Durability], ..PlanOptions::default() };
+    for order in [[1, 2], [2, 1]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let bytes = [("vm.dirty_bytes", "268435456")];
+        for name in ["first", "second"] {
+            let session = tree.session();
+            let plan = plan(&session, &wants(name, &bytes), &allowed).expect("a plan");
+            apply(&session, &plan, &ApplyOptions::default()).expect("applied");
+        }
+        assert_eq!(undone(&tree, order[0]).0, Exit::Done);
+        assert_eq!(tree.get(DIRTY_BYTES).trim(), "268435456", "{order:?}");
+        assert_eq!(undone(&tree, order[1]).0, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+    }
+}
+
+/// Pages have no two owners: those of an older entry that a size in all counts go with that one, which is told before
+/// and after.
+#[test]
+fn pages_that_a_size_in_all_counts_are_told_when_they_go() {
+    let total = |name: &str, total_bytes| {
+        profile(name, &[("hugepages.2m", Want::Total { total_bytes, nodes: Nodes::Spread })])
+    };
+    for (options, again) in [
+        (ApplyOptions::default(), "again: planish apply second"),
+        (PERSIST, "its files bring that at each boot, and until then: planish apply second --persist"),
+    ] {
+        let tree = Tree::copy_of("metal-2s");
+        let start = tree.snapshot();
+        applied(&tree, &total("first", 40 << 20), &options);
+        let second = total("second", 80 << 20);
+        let planned = plan_of(&tree.session(), &second);
+        let [shared] = planned.overlays.as_slice() else { panic!("{planned:#?}") };
+        assert_eq!((shared.entry, shared.shared.len()), (EntryId(1), 1), "{shared:?}");
+        assert_eq!(applied(&tree, &second, &options).entry, Some(EntryId(2)));
+        assert_eq!(drifts(&tree), 0);
+        let (exit, hints) = undone(&tree, 1);
+        let told = "entry 2 (second) is open, and had found as wanted what went back now: hugepages.2m; ";
+        assert!(hints.contains(&format!("{told}{again}")), "{hints:?}");
+        assert_eq!(exit, Exit::Findings);
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings);
+        assert_eq!(applied(&tree, &second, &options).entry, Some(EntryId(3)));
+        assert_eq!(drifts(&tree), 0);
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
+/// No plan file has a step held that is not there, or that is beside nothing that a plan holds.
+#[test]
+fn a_step_that_a_file_calls_held_has_to_be_there() {
+    let tree = Tree::new();
+    applied(&tree, &wants("first", &FIRST), &ApplyOptions::default());
+    let honest = plan_of(&tree.session(), &wants("second", &[("vm.swappiness", "7")]));
+    for (part, beside) in
+        [(Some(Part::TakenOver), Some(EntryId(1))), (None, Some(EntryId(1))), (Some(Part::Back), None)]
+    {
+        let mut steps = honest.steps.clone();
+        (steps[0].part, steps[0].beside) = (part, beside);
+        let Plan { profile, host_id, boot_id, .. } = honest.clone();
+        let forged = Plan::new(profile, host_id, boot_id, steps, Vec::new());
+        let error = apply(&tree.session(), &forged, &ApplyOptions::default()).expect_err("no plan holds it");
+        assert!(matches!(error, PipelineError::Forged { .. }), "{part:?}: {error}");
+        assert_eq!((tree.get(SWAPPINESS).trim(), tree.entries().len()), ("5", 1));
+    }
+}
