@@ -104,4 +104,4 @@ pub use warm::{InstallWarm, has_unit, install_warm, masked, warm_units};
 #[doc(hidden)]
 pub use watch::take_unconfirmed;
 pub use watch::{WATCH_COMMAND, keep_watch};
-pub use weekly::{InstallPublish, install_publish, publish_units};
+pub use weekly::{InstallPublish, Weekly, install_publish, publish_units};

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "files of these tests")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -326,6 +327,12 @@ fn go_through_the_journal(home: &Path, timer: &Path) {
     fs::write(&service, text.replace("text publish", "text  publish; /bin/sh")).expect("ours");
     let forged = run(&["install", "publish", timer, "--yes"]);
     assert!(forged.exit == 2 && forged.stderr.contains("as its line"), "{}", forged.stderr);
+    fs::write(&service, &text).expect("ours");
+    let others = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(&service, others).expect("ours");
+    let of_all = run(&["install", "publish", timer, "--yes"]);
+    assert!(of_all.exit == 3 && of_all.stderr.contains("chmod go-w"), "{}", of_all.stderr);
+    fs::set_permissions(&service, fs::Permissions::from_mode(0o644)).expect("ours");
     if rustix::process::geteuid().is_root() {
         fs::write(&service, &text).expect("ours");
         std::os::unix::fs::chown(&service, Some(12_345), None).expect("we are root");

@@ -1,14 +1,16 @@
 //! `planish install publish`
 
-use std::os::unix::fs::MetadataExt;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use planish_pipeline::{self as pipeline, InstallPublish};
+use planish_model::quoted;
+use planish_pipeline::{self as pipeline, InstallPublish, Weekly};
 use planish_report::InstallPublishReport;
+use rustix::fs::OFlags;
 
 use super::{agreed, listed, told};
 use crate::answer::Answer;
-use crate::commands::read_file;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -16,8 +18,8 @@ use crate::failure::Failure;
 ///
 /// The service and the timer that `planish text publish --timer DIR` wrote, and a drop-in that has each boot start
 /// the timer: three files below /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes
-/// them out again. Refused is a line that `planish text publish` does not write, and a service of another user that
-/// would run as root. Nothing is started: the last line says what to type for now.
+/// them out again. Both are written anew from what they say: a line that `planish text publish` does not write is
+/// refused, and so is a service of another user that would not run as that user. The program is this one. Nothing is started: the last line says what to type for now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The timer, as it was written to DIR; its service lies beside it
@@ -32,7 +34,6 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let wanted = wanted(&args.timer)?;
     let files = pipeline::publish_units(&wanted)?;
-    refuse_as_root(&args.timer.with_extension("service"), &wanted.service)?;
     agreed(&files, args.yes, context)?;
     let installed = pipeline::install_publish(&session, &wanted)?;
     let start = format!("systemctl daemon-reload && systemctl start {}.timer", wanted.name);
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(told(context.answer(&report, session.catalogue()), &installed, &start, context))
 }
 
-/// Both units, as they were written.
+/// Both units, as they are to be written: by this program, and as who wrote the service.
 fn wanted(timer: &Path) -> Result<InstallPublish, Failure> {
     let name = timer.file_stem().map(|name| name.to_string_lossy().into_owned());
     let name = name.filter(|_| timer.extension().is_some_and(|ending| ending == "timer"));
@@ -49,19 +50,41 @@ fn wanted(timer: &Path) -> Result<InstallPublish, Failure> {
         Failure::usage(format!("{} is no timer", timer.display()))
             .hint("planish text publish PROFILE --timer DIR writes DIR/planish-text-publish-NAME.timer")
     })?;
-    let text = |path: &Path| read_file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(InstallPublish { name, service: text(&timer.with_extension("service"))?, timer: text(timer)? })
+    let path = timer.with_extension("service");
+    let (service, writer) = written(&path)?;
+    let (timer, _) = written(timer)?;
+    let mut units = Weekly::read(&service, &timer)?;
+    // What somebody else wrote runs as who wrote it, and not as root.
+    if let Some(owner) = writer.filter(|owner| units.user != Some(*owner)) {
+        let failed = format!("{} belongs to user {owner}, and has no line User={owner}", path.display());
+        return Err(Failure::refused(failed).hint(ANEW));
+    }
+    // A program of that user would get the right to record.
+    units.program = std::env::current_exe().map_err(Failure::refused)?.to_string_lossy().into_owned();
+    Ok(InstallPublish { name, units })
 }
 
-/// Refuses what somebody else wrote, and root would run: a service runs as who publishes, and that is who wrote it.
-fn refuse_as_root(service: &Path, text: &str) -> Result<(), Failure> {
-    let owner = std::fs::metadata(service).map_err(Failure::usage)?.uid();
-    let users: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("User=")).collect();
-    if owner == 0 || users == [owner.to_string().as_str()] {
-        return Ok(());
+const ANEW: &str = "have that user write it anew: planish text publish PROFILE --timer DIR";
+
+/// The text of a file, and the user who wrote it where that is not root.
+fn written(path: &Path) -> Result<(String, Option<u32>), Failure> {
+    let not_read = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
+    // Text and owner are of one file, whatever its name leads to meanwhile.
+    let waits_for_nobody = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let mut file =
+        std::fs::OpenOptions::new().read(true).custom_flags(waits_for_nobody).open(path).map_err(not_read)?;
+    let metadata = file.metadata().map_err(not_read)?;
+    if !metadata.is_file() {
+        return Err(Failure::usage(format!("{} is no file", path.display())));
     }
-    let failed =
-        format!("{} belongs to user {owner}, and has no single line User={owner}", service.display());
-    Err(Failure::refused(failed)
-        .hint("have that user write it anew: planish text publish PROFILE --timer DIR"))
+    if metadata.mode() & 0o022 != 0 {
+        let failed = format!("{} may be written by others than its owner", path.display());
+        return Err(Failure::refused(failed).hint(format!("chmod go-w {}", quoted(&path.to_string_lossy()))));
+    }
+    let mut text = String::new();
+    file.by_ref().take(TEXT_BYTES_MAX).read_to_string(&mut text).map_err(not_read)?;
+    Ok((text, Some(metadata.uid()).filter(|owner| *owner != 0)))
 }
+
+/// More than any command line: a longer file is cut off, and then no unit.
+const TEXT_BYTES_MAX: u64 = 256 << 10;

@@ -1,0 +1,373 @@
+//! The service and the timer of a publish of every week: as `planish text publish --timer` writes them for a user, and
+//! read back by root. What root installs is rendered anew from what was read, so that nothing gets into a file of
+//! systemd that this module does not write.
+
+use std::collections::BTreeSet;
+
+use crate::calendar;
+use crate::error::PipelineError;
+use crate::install::refuse_unless;
+
+/// The times of a timer that nobody has edited.
+const EVERY: &str = "weekly";
+const SPREAD: &str = "6h";
+
+/// What both units say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weekly {
+    /// The program, by its absolute path.
+    pub program: String,
+    /// What it is called with, in turn: `text record ...` where a fresh profile is recorded first, `text publish ...`.
+    pub commands: Vec<Vec<String>>,
+    /// The folder in which it is called.
+    pub folder: String,
+    /// The number of the user as whom it runs; root where there is none.
+    pub user: Option<u32>,
+    /// When, as a calendar event of systemd.
+    pub every: String,
+    /// The span over which the services of a fleet are spread.
+    pub spread: String,
+}
+
+impl Weekly {
+    /// Every week, some time within six hours.
+    #[must_use]
+    pub fn new(program: String, commands: Vec<Vec<String>>, folder: String, user: Option<u32>) -> Self {
+        Self { program, commands, folder, user, every: EVERY.to_owned(), spread: SPREAD.to_owned() }
+    }
+
+    /// The text of the service.
+    ///
+    /// # Errors
+    /// A word, or a folder, with control characters; a folder that systemd would read as another one.
+    pub fn service(&self) -> Result<String, PipelineError> {
+        let mut text = format!(
+            "[Unit]\nDescription=Publish a fresh text profile\nWants=network-online.target\n\
+             After=network-online.target\n[Service]\nType=oneshot\nWorkingDirectory={}\n",
+            folder(&self.folder)?
+        );
+        if let Some(user) = self.user {
+            // Who publishes now: the repository and the keys are theirs.
+            text += &format!("User={user}\n");
+        }
+        if self.records() {
+            text += "# Recording a service takes this right and no other.\nAmbientCapabilities=CAP_PERFMON\n";
+        }
+        for command in &self.commands {
+            let words = std::iter::once(&self.program).chain(command).map(|text| word(text));
+            text += &format!("ExecStart={}\n", words.collect::<Result<Vec<_>, _>>()?.join(" "));
+        }
+        text += "# 1 says that it is pinned, and not pushed. 3 says that a gate refused it: the old pin stays.\n\
+                 SuccessExitStatus=1\nTimeoutStartSec=3h\nNice=10\nUMask=0022\n";
+        Ok(text)
+    }
+
+    /// The text of the timer.
+    #[must_use]
+    pub fn timer(&self) -> String {
+        let Self { every, spread, .. } = self;
+        format!(
+            "[Unit]\nDescription=Publish a fresh text profile, every week\n[Timer]\nOnCalendar={every}\n\
+             # Not all services of a fleet at once; and after a week off, soon.\nRandomizedDelaySec={spread}\n\
+             Persistent=true\n[Install]\nWantedBy=timers.target\n"
+        )
+    }
+
+    /// What the texts of both units say.
+    ///
+    /// # Errors
+    /// The first line that neither is one of [`Self::service`] and [`Self::timer`] nor differs from it in a value that
+    /// may be edited; a service without a command; a time that is none.
+    pub fn read(service: &str, timer: &str) -> Result<Self, PipelineError> {
+        let mut read = Self::new(String::new(), Vec::new(), String::new(), None);
+        for Line { section, key, value, text } in lines(service)? {
+            let is_sound = match (section, key) {
+                ("[Service]", "WorkingDirectory") => take(&mut read.folder, folder_of(value)),
+                ("[Service]", "User") => match value.parse() {
+                    Ok(user) if value.chars().all(|c| c.is_ascii_digit()) => {
+                        read.user = Some(user);
+                        true
+                    }
+                    _ => false,
+                },
+                ("[Service]", "ExecStart") => read.add(value),
+                _ => is_fixed(OF_SERVICE, section, key, value),
+            };
+            refuse_unless(is_sound, "line", text)?;
+        }
+        let ends_with = |verb: &str| read.commands.last().is_some_and(|command| command[1] == verb);
+        refuse_unless(ends_with("publish"), "commands", "no ExecStart= that publishes, as the last one")?;
+        refuse_unless(!read.folder.is_empty(), "folder", "no WorkingDirectory=")?;
+        for Line { section, key, value, text } in lines(timer)? {
+            let is_sound = match (section, key) {
+                ("[Timer]", "OnCalendar") => {
+                    let not_a_time = |reason| PipelineError::NotATime { text: value.to_owned(), reason };
+                    calendar::check(value).map_err(not_a_time)?;
+                    value.clone_into(&mut read.every);
+                    true
+                }
+                ("[Timer]", "RandomizedDelaySec") => {
+                    value.clone_into(&mut read.spread);
+                    !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ')
+                }
+                _ => is_fixed(OF_TIMER, section, key, value),
+            };
+            refuse_unless(is_sound, "line", text)?;
+        }
+        Ok(read)
+    }
+
+    fn records(&self) -> bool {
+        self.commands.iter().any(|command| command.get(1).is_some_and(|verb| verb == "record"))
+    }
+
+    /// Adds a command; false for one that no publish has.
+    fn add(&mut self, line: &str) -> bool {
+        let Some(mut words) = words_of(line).filter(|words| words.len() > 2) else { return false };
+        let program = words.remove(0);
+        let is_verb = words[0] == "text" && ["publish", "record"].contains(&words[1].as_str());
+        self.commands.push(words);
+        is_verb && program.starts_with('/') && (self.commands.len() == 1 || program == self.program) && {
+            self.program = program;
+            true
+        }
+    }
+}
+
+/// Takes a value that comes once.
+fn take(place: &mut String, value: Option<String>) -> bool {
+    let is_first = place.is_empty();
+    *place = value.unwrap_or_default();
+    is_first && !place.is_empty()
+}
+
+/// What other lines say, by section.
+const OF_SERVICE: &[(&str, &str, &str)] = &[
+    ("[Unit]", "Description", "Publish a fresh text profile"),
+    ("[Unit]", "Wants", "network-online.target"),
+    ("[Unit]", "After", "network-online.target"),
+    ("[Service]", "Type", "oneshot"),
+    ("[Service]", "AmbientCapabilities", "CAP_PERFMON"),
+    ("[Service]", "SuccessExitStatus", "1"),
+    ("[Service]", "TimeoutStartSec", "3h"),
+    ("[Service]", "Nice", "10"),
+    ("[Service]", "UMask", "0022"),
+];
+const OF_TIMER: &[(&str, &str, &str)] = &[
+    ("[Unit]", "Description", "Publish a fresh text profile, every week"),
+    ("[Timer]", "Persistent", "true"),
+    ("[Install]", "WantedBy", "timers.target"),
+];
+
+fn is_fixed(known: &[(&str, &str, &str)], section: &str, key: &str, value: &str) -> bool {
+    known.contains(&(section, key, value))
+}
+
+/// An assignment, with its section and its line as it stands.
+struct Line<'a> {
+    section: &'a str,
+    key: &'a str,
+    value: &'a str,
+    text: &'a str,
+}
+
+/// The assignments of a text, each key once in its section save for commands. Only the line feed ends a line here, and
+/// of control characters nothing else is let through: systemd takes a carriage return for the end of a line, too.
+fn lines(text: &str) -> Result<Vec<Line<'_>>, PipelineError> {
+    let (mut section, mut found, mut seen) = ("", Vec::new(), BTreeSet::new());
+    for text in text.split('\n') {
+        refuse_unless(!text.contains(char::is_control) && !text.ends_with('\\'), "line", text)?;
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        if text.starts_with('[') {
+            section = text;
+            continue;
+        }
+        let set = text.split_once('=').filter(|(key, _)| *key == "ExecStart" || seen.insert((section, *key)));
+        let Some((key, value)) = set else {
+            return Err(PipelineError::NotForAUnit { what: "line", text: text.to_owned() });
+        };
+        found.push(Line { section, key, value, text });
+    }
+    Ok(found)
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@:=,".contains(c))
+}
+
+/// A word of a command line of systemd, which knows quotes, `%` and `$` of its own (`systemd.service(5)`).
+fn word(text: &str) -> Result<String, PipelineError> {
+    refuse_unless(!text.contains(char::is_control), "word", text)?;
+    if is_plain(text) {
+        return Ok(text.to_owned());
+    }
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    Ok(format!("\"{escaped}\""))
+}
+
+/// The words of a line that [`word`] has made; `None` of any other line.
+fn words_of(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut rest) = (Vec::new(), line);
+    loop {
+        let (word, behind) = match rest.strip_prefix('"') {
+            Some(quoted) => unquoted(quoted)?,
+            None => {
+                let (word, _) = rest.split_once(' ').unwrap_or((rest, ""));
+                (Some(word).filter(|word| is_plain(word))?.to_owned(), &rest[word.len()..])
+            }
+        };
+        words.push(word);
+        match behind.strip_prefix(' ') {
+            Some(behind) => rest = behind,
+            None => return behind.is_empty().then_some(words),
+        }
+    }
+}
+
+/// The word up to the quote that ends it, and what stands behind that.
+fn unquoted(quoted: &str) -> Option<(String, &str)> {
+    let (mut word, mut chars) = (String::new(), quoted.char_indices());
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((word, &quoted[at + 1..])),
+            '\\' => word.push(chars.next().map(|(_, c)| c).filter(|c| "\\\"".contains(*c))?),
+            '%' | '$' => word.push(chars.next().map(|(_, next)| next).filter(|next| *next == c)?),
+            _ => word.push(c),
+        }
+    }
+    None
+}
+
+/// A folder as a unit has it, which stands without quotes, and blanks mean themselves in it.
+fn folder(path: &str) -> Result<String, PipelineError> {
+    let is_sound = path.starts_with('/')
+        && !path.contains(char::is_control)
+        && !path.ends_with(char::is_whitespace)
+        && !path.ends_with('\\');
+    refuse_unless(is_sound, "folder", path)?;
+    Ok(path.replace('%', "%%"))
+}
+
+fn folder_of(value: &str) -> Option<String> {
+    let path = value.replace("%%", "\u{0}");
+    let path = Some(path).filter(|path| !path.contains('%'))?.replace('\u{0}', "%");
+    folder(&path).is_ok_and(|again| again == value).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn owned(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn weekly() -> Weekly {
+        let record = owned(&["text", "record", "--unit", "a.service", "-o", "a b.planish"]);
+        let publish = owned(&["text", "publish", "a b.planish", "--store", "s3://b/p,x=1"]);
+        Weekly::new(
+            "/opt/my tools/planish".to_owned(),
+            vec![record, publish],
+            "/srv/50% a".to_owned(),
+            Some(1000),
+        )
+    }
+
+    fn read(service: &str) -> Result<Weekly, PipelineError> {
+        Weekly::read(service, &weekly().timer())
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = weekly().service().expect("sound");
+        assert!(text.contains("WorkingDirectory=/srv/50%% a\nUser=1000\n"), "{text}");
+        assert_eq!(read(&text).expect("ours"), weekly());
+        let edited = weekly().timer().replace("weekly", "Mon 03:00").replace("6h", "90 min");
+        let read = Weekly::read(&text, &edited).expect("times may be edited");
+        assert_eq!((read.every.as_str(), read.spread.as_str()), ("Mon 03:00", "90 min"));
+        assert_eq!(read.timer(), edited);
+    }
+
+    #[test]
+    fn words_of_a_unit_mean_themselves() {
+        for (text, told) in [
+            ("s3://b/p,x=1", "s3://b/p,x=1"),
+            ("a b", "\"a b\""),
+            ("50%$x\"\\", "\"50%%$$x\\\"\\\\\""),
+            ("", "\"\""),
+        ] {
+            assert_eq!(word(text).expect("sound"), told);
+        }
+        assert!(word("a\nExecStart=x").is_err());
+    }
+
+    /// Each of these would have systemd do something that no publish does, or is not read by it as it is here.
+    #[test]
+    fn a_line_that_no_publish_has_is_refused() {
+        let text = weekly().service().expect("sound");
+        let change = |old: &str, new: &str| {
+            assert!(text.contains(old), "{old}");
+            text.replacen(old, new, 1)
+        };
+        for forged in [
+            change("[Service]\n", "[X-Service]\n"),
+            change("User=1000\n", "[Unit]\nUser=1000\n[Service]\n"),
+            change("User=1000\n", "User=root\n"),
+            change("User=1000\n", "User=+0\n"),
+            change("User=1000\n", "User=1000\nUser=0\n"),
+            change("User=1000\n", "User=1000\n# x\rUser=0\n"),
+            change("User=1000\n", "\u{a0}User=1000\n"),
+            change("User=1000\n", " User=1000\n"),
+            change("User=1000\n", "User=1000\n; x \\\n"),
+            change("Wants=network-online.target", "Wants=debug-shell.service"),
+            change("After=network-online.target", "OnFailure=debug-shell.service"),
+            change("\"/opt/my tools/planish\" text record", "/bin/sh -c \"id # text record\""),
+            change("\"/opt/my tools/planish\" text record", "/bin/sh text record"),
+            change("ExecStart=\"/opt", "ExecStart=+\"/opt"),
+            change("\"a b.planish\"", "\"a $x.planish\""),
+            change("\"a b.planish\"", "\"a %i.planish\""),
+            change("\"a b.planish\"", "'a b.planish'"),
+            change("\"a b.planish\"", "a ; /bin/sh"),
+            change("CAP_PERFMON", "CAP_SYS_ADMIN"),
+            change("Nice=10", "Environment=LD_PRELOAD=/tmp/x"),
+            change("Nice=10", "ExecStartPre=/bin/true"),
+            change("WorkingDirectory=/", "WorkingDirectory=-/"),
+            text.replace(" text publish ", " text record "),
+            text.lines().filter(|line| !line.starts_with("ExecStart")).collect::<Vec<_>>().join("\n"),
+            String::new(),
+        ] {
+            assert!(read(&forged).is_err(), "{forged}");
+        }
+        let service = |timer: &str| Weekly::read(&text, timer).is_err();
+        assert!(service(&weekly().timer().replace("[Timer]\n", "[Timer]\nUnit=debug-shell.service\n")));
+        assert!(service(&weekly().timer().replace("weekly", "some day")));
+        assert!(service(&weekly().timer().replace("timers.target", "x.target")));
+    }
+
+    proptest! {
+        #[test]
+        fn any_words_come_back(words in prop::collection::vec("[^\\p{Cc}]{0,12}", 1..6), folder in "/[^\\p{Cc}]{0,12}") {
+            let mut command = owned(&["text", "publish"]);
+            command.extend(words);
+            let wanted = Weekly::new("/p".to_owned(), vec![command], folder, None);
+            if let Ok(text) = wanted.service() {
+                prop_assert_eq!(read(&text).expect("ours"), wanted);
+            }
+        }
+
+        #[test]
+        fn what_is_read_of_any_text_is_written_as_it_is_read(edit in 0..600_usize, text in "[\\PC\\n\\r=%$\"]{0,6}") {
+            let mut service = weekly().service().expect("sound");
+            let at = (edit.min(service.len())..=service.len()).find(|at| service.is_char_boundary(*at)).unwrap_or(0);
+            service.insert_str(at, &text);
+            if let Ok(found) = read(&service) {
+                let again = found.service().expect("sound");
+                prop_assert_eq!(read(&again).expect("ours"), found);
+            }
+        }
+    }
+}
