@@ -123,6 +123,12 @@ fn nothing_goes_while_it_is_not_known_what_builds_follow() {
     fs::write(home.join("torn.toml"), "format = 1\nstore = ").expect("room for a file");
     refused("--pin pin.toml --pin torn.toml --delete --keep 0", 2, "no pin");
     refused("--pin pin.toml --pin none.toml --delete --keep 0", 2, "none.toml");
+    let pin = fs::read_to_string(home.join("pin.toml")).expect("our own file");
+    let (head, before) = pin.split_once("[previous]").expect("something was pinned before");
+    let at = before.find("profile = \"").expect("a digest") + "profile = \"".len();
+    let damaged = format!("{head}[previous]{}x{}", &before[..at], &before[at + 1..]);
+    fs::write(home.join("damaged.toml"), damaged).expect("room for a file");
+    refused("--pin damaged.toml --delete --keep 0", 2, "which is no sha256");
 }
 
 /// The contract as a script. Its first delete works, and no other.

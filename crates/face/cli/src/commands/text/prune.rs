@@ -62,8 +62,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         refuse_blind(&pins, &missing, &store)?;
     }
     let now = super::now(context);
-    let pinned: HashSet<Digest> =
-        pins.iter().flat_map(|(_, pin)| pin.named()).filter_map(|text| text.parse().ok()).collect();
+    let pinned = pinned(&pins)?;
     let since = now.saturating_sub((args.min_age * DAY_SECONDS) as u64);
     let fates = fates(&listing.blobs, &Keep { pinned: &pinned, newest: args.keep, since });
     let mut rows: Vec<TextPruneRow> =
@@ -108,6 +107,19 @@ fn store(args: &Args, pins: &[Named]) -> Result<Store, Failure> {
         }
     };
     opened.map_err(in_store)
+}
+
+/// What pins name, now and as what was pinned before.
+fn pinned(pins: &[Named]) -> Result<HashSet<Digest>, Failure> {
+    let named = pins.iter().flat_map(|(path, pin)| pin.named().map(move |text| (path, text)));
+    let one = |(path, text): (&PathBuf, &str)| {
+        // What cannot be read is not known to be kept.
+        text.parse().map_err(|_| {
+            Failure::usage(format!("{} names `{text}`, which is no sha256", path.display()))
+                .hint("is it whole? planish text publish writes it, and git has the one before")
+        })
+    };
+    named.map(one).collect()
 }
 
 /// What pins name and the store has not.
