@@ -8,6 +8,7 @@
 //! [`crate::boot`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use planish_act::Sink;
 use planish_decide::Kept;
@@ -152,26 +153,30 @@ impl Persistence {
         let mut steps: Vec<EntryStep> = [sysctl, tmpfiles, rules].into_iter().chain(holders).collect();
         steps.retain(|step| !step.wanted.is_empty() || !step.pools.is_empty());
         let mut found = Self { steps, left_out, pending: None };
-        if let Some(observation) = observation {
-            found.add_boot(&wishes, session, &observation.boot, (entries, sink), &mut refusal);
+        let has_interrupts = found.left_out.iter().any(is_interrupt);
+        if let Some(observation) = observation.or_else(|| has_interrupts.then(|| session.observe())) {
+            found.add_boot(&wishes, session, (plan, &observation), (entries, sink), &mut refusal);
         }
-        found.left_out = without_kept_interrupts(found.left_out, plan);
         Ok((found, refusal))
     }
 
-    /// Adds what the files of the boot loader get.
+    /// Adds what the files of the boot loader get, and takes out what that keeps.
     fn add_boot(
         &mut self,
         wishes: &boot::Wishes,
         session: &Session,
-        loader: &BootLoader,
+        (plan, observation): (&Plan, &Observation),
         (entries, sink): (&[Entry], &dyn Sink),
         refusal: &mut Option<PipelineError>,
     ) {
-        let (written, outside) = match wishes.clone().into_steps(session, loader, entries, sink) {
+        let (written, outside) = match wishes.clone().into_steps(session, &observation.boot, entries, sink) {
             Ok(given) => given,
             Err(error) => (Vec::new(), wishes.clone().left_out(refusal.get_or_insert(error))),
         };
+        if !outside.iter().any(|left| left.place == INTERRUPTS_AT_BOOT) {
+            let at_boot = interrupts_at_boot(plan, observation);
+            self.left_out = without_kept_interrupts(mem::take(&mut self.left_out), at_boot.as_ref());
+        }
         if !written.iter().any(|step| step.generator.is_some()) {
             self.left_out.extend_from_slice(wishes.stale());
         }
@@ -181,25 +186,39 @@ impl Persistence {
     }
 }
 
+/// Where all interrupts begin at a boot.
+const INTERRUPTS_AT_BOOT: &str = "cmdline:irqaffinity";
+
+fn is_interrupt(left: &Unpersisted) -> bool {
+    left.knob.as_str() == "irq.affinity"
+}
+
 /// What is left out, save interrupts that a boot keeps to CPUs of theirs: all of them begin with those of
-/// `irqaffinity=`, where the boot loader gives it.
-fn without_kept_interrupts(mut left_out: Vec<Unpersisted>, plan: &Plan) -> Vec<Unpersisted> {
-    const AT_BOOT: &str = "cmdline:irqaffinity";
-    if left_out.iter().any(|left| left.place == AT_BOOT) {
-        return left_out;
-    }
-    let given = plan.boot.iter().map(|step| (&step.place, step.wanted.as_str()));
-    let there = plan.skipped.iter().filter(|row| row.satisfied);
-    let mut given = given.chain(there.filter_map(|row| Some((&row.place, row.wanted.as_deref()?))));
-    let Some(at_boot) = given.find_map(|(place, list)| (place == AT_BOOT).then(|| Cpus::parse(list))?) else {
-        return left_out;
-    };
+/// `irqaffinity=`, where this plan or a file gives it.
+fn without_kept_interrupts(left_out: Vec<Unpersisted>, at_boot: Option<&Cpus>) -> Vec<Unpersisted> {
     let is_kept = |left: &Unpersisted| {
-        left.knob.as_str() == "irq.affinity"
-            && Cpus::parse(&left.value).is_some_and(|cpus| cpus.is_within(&at_boot))
+        let cpus = at_boot.zip(Cpus::parse(&left.value));
+        is_interrupt(left) && cpus.is_some_and(|(at_boot, cpus)| cpus.is_within(at_boot))
     };
-    left_out.retain(|left| !is_kept(left));
-    left_out
+    left_out.into_iter().filter(|left| !is_kept(left)).collect()
+}
+
+/// The CPUs that the next boot gives all interrupts. Of a file that has what this plan wants no menu may be made yet:
+/// that is told of the parameter itself.
+fn interrupts_at_boot(plan: &Plan, observation: &Observation) -> Option<Cpus> {
+    let wanted = plan.boot.iter().map(|step| (&step.place, step.wanted.as_str()));
+    let there = plan.skipped.iter().filter(|row| row.satisfied);
+    let mut wanted = wanted.chain(there.filter_map(|row| Some((&row.place, row.wanted.as_deref()?))));
+    let given = wanted.find_map(|(place, list)| (place == INTERRUPTS_AT_BOOT).then_some(list));
+    let list = given.or_else(|| {
+        let is_known = matches!(observation.boot, BootLoader::Known(_));
+        let found = observation.persisted.get(INTERRUPTS_AT_BOOT).filter(|_| is_known)?;
+        let is_wanted = not_given(plan).any(|(row, list)| {
+            row.place == INTERRUPTS_AT_BOOT && Cpus::parse(list) == Cpus::parse(&found.value)
+        });
+        Some(found.at_boot.as_ref().filter(|_| !is_wanted).unwrap_or(&found.value))
+    })?;
+    Cpus::parse(list)
 }
 
 /// Boot parameters that a plan finds in no need of a step, and that do not run: a menu may lack them.
