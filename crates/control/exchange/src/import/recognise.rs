@@ -140,7 +140,10 @@ fn several(lines: &[&str]) -> Option<Vec<String>> {
     let named: Vec<(&str, ImportFormat)> =
         paths.filter_map(|path| Some((path, ImportFormat::of_name(path)?))).collect();
     let is_mixed = named.iter().any(|(_, format)| *format != named[0].1);
-    is_mixed.then(|| named.iter().map(|(path, _)| (*path).to_owned()).collect())
+    // A file may begin with its own path, behind the one that it was printed with.
+    let mut paths: Vec<String> = named.iter().map(|(path, _)| (*path).to_owned()).collect();
+    paths.dedup();
+    is_mixed.then_some(paths)
 }
 
 /// A comment in an old encoding is text still; what is full of characters that nobody reads is none.
