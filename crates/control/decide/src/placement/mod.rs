@@ -245,10 +245,13 @@ fn whereabouts(service: &PlacedService) -> String {
     format!("{} on node {nodes}", service.unit)
 }
 
-/// Refuses a plan that moves interrupts and pins no service: half of a placement.
+/// Refuses a plan that moves interrupts and pins no service: half of a placement. Leave to set them makes no whole of
+/// it, so that nobody is sent to give it.
 pub(crate) fn refuse_unpinned(plan: &Plan) -> Result<(), PlacementError> {
-    let moved = plan.steps.iter().find(|step| step.knob.as_str() == MOVED_WITH_A_SERVICE);
-    moved.map_or(Ok(()), |step| Err(PlacementError::Unpinned { knob: step.knob.clone() }))
+    let waiting = plan.skipped.iter().filter(|row| row.not_allowed).map(|row| &row.knob);
+    let mut knobs = plan.steps.iter().map(|step| &step.knob).chain(waiting);
+    let moved = knobs.find(|knob| knob.as_str() == MOVED_WITH_A_SERVICE);
+    moved.map_or(Ok(()), |knob| Err(PlacementError::Unpinned { knob: knob.clone() }))
 }
 
 /// Why an interrupt stays where it is, whatever is wanted: the kernel places it, or it belongs to one CPU.
