@@ -51,11 +51,10 @@ pub fn findings(
 ) -> Vec<Finding> {
     let found = |rule| {
         let finding = judge(rule, observation)?;
+        let alone = || cure_alone(rule).unwrap_or_else(|| finding.cure.clone());
         let cure = match against {
-            Some(against) => {
-                cure_by(rule, against, catalogue).unwrap_or_else(|| against.named(&finding.cure))
-            }
-            None => cure_alone(rule).unwrap_or_else(|| finding.cure.clone()),
+            Some(against) => cure_by(rule, against, catalogue).unwrap_or_else(|| against.named(&alone())),
+            None => alone(),
         };
         Some(Finding { cure, ..finding })
     };
@@ -192,8 +191,8 @@ fn cure_by(rule: &FindingRule, against: Against<'_>, catalogue: &Catalogue) -> O
     leaves_it
 }
 
-/// The cure of a rule where no profile was named: the one knob that cures it, before a profile that sets
-/// much besides that nobody asked for.
+/// The cure of a rule where no profile was named that has to do with it: the one knob that cures it, before a profile
+/// that sets much besides that nobody asked for.
 fn cure_alone(rule: &FindingRule) -> Option<String> {
     let cured_by = rule.cured_by.first().filter(|_| rule.cure.starts_with("planish apply "))?;
     let value = match &cured_by.value {
@@ -519,7 +518,7 @@ source = "s"
     }
 
     #[test]
-    fn without_a_profile_the_one_knob_is_the_cure() {
+    fn without_a_profile_that_sets_it_the_one_knob_is_the_cure() {
         let mut catalogue = catalogue();
         let cured_by =
             "cured_by = [{ knob = \"vm.swappiness\", when = \"below\", value = 11 }]\nsource = \"s\"";
@@ -529,11 +528,21 @@ source = "s"
         };
         let rules = rule("planish apply series") + &rule("ask its owner").replace("thp.stalls", "other");
         catalogue.add_findings("own.toml", &rules).expect("good rules");
-        let cures: Vec<String> =
-            findings(&catalogue, &facts("always", 3e6), None).into_iter().map(|found| found.cure).collect();
+        let seen = facts("always", 3e6);
+        let cures = |against| -> Vec<String> {
+            let found = findings(&catalogue, &seen, against).into_iter();
+            found.filter(|found| found.knob.is_none()).map(|found| found.cure).collect()
+        };
         let alone = "\"vm.swappiness\" below 11 in a profile of your own (docs/profiles.md), which sets that alone; \
                      or, with all else that it sets: planish apply series";
-        assert_eq!(cures, [alone, "ask its owner"]);
+        assert_eq!(cures(None), [alone, "ask its owner"]);
+        // A profile that has nothing to do with it makes no other one the better cure.
+        let other = profile(&[("cpu.governor", Want::Text("performance".to_owned()))]);
+        let plan = crate::plan(&catalogue, &seen, &other, &[], &Options::default()).expect("known");
+        assert_eq!(
+            cures(Some(Against { plan: &plan, source: "other", service: None })),
+            [alone, "ask its owner"]
+        );
     }
 
     #[test]
@@ -773,7 +782,11 @@ source = "s"
             cure("vm.swappiness", Want::Int(60)),
             "./own.toml wants vm.swappiness = 60, which leaves it so: change that there"
         );
-        assert_eq!(cure("vm.dirty_bytes", Want::Int(8192)), "planish apply low-latency, or wait");
+        assert_eq!(
+            cure("vm.dirty_bytes", Want::Int(8192)),
+            "\"thp.enabled\" other than \"always\" in a profile of your own (docs/profiles.md), which sets that alone; \
+             or, with all else that it sets: planish apply low-latency, or wait"
+        );
         let misspelt = rules.replace("thp.stalls", "x").replace("vm.swappiness", "vm.swapiness");
         catalogue.add_findings("own.toml", &misspelt).expect("good rules");
         assert!(catalogue.check().is_err(), "a rule names no knob that is not there");
