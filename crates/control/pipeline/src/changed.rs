@@ -41,15 +41,16 @@ impl fmt::Display for ChangedFile {
                 "{by} has the unit run otherwise than {path} of entry {entry}: remove it, or planish undo {entry}"
             );
         }
-        let how = match link {
-            Some(target) => format!("was replaced by a link to {target}"),
-            None if *is_there => "was changed".to_owned(),
-            None => "was taken away".to_owned(),
+        // There is nothing of others in what is gone.
+        let (how, force) = match link {
+            Some(target) => (format!("was replaced by a link to {target}"), " --force"),
+            None if *is_there => ("was changed".to_owned(), " --force"),
+            None => ("was taken away".to_owned(), ""),
         };
         let (did, again) = if *is_installed { ("installed", "install") } else { ("wrote", "apply") };
         write!(
             f,
-            "{path} {how} since entry {entry} {did} it: planish undo {entry} --force, then {again} it again"
+            "{path} {how} since entry {entry} {did} it: planish undo {entry}{force}, then {again} it again"
         )
     }
 }

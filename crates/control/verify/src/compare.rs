@@ -344,7 +344,9 @@ impl Bench<'_> {
                 why
             }
             (_, Some((entry, _))) if knob.is_own_file() => {
-                format!("its file is not as entry {entry} wrote it: undo {entry} --force and apply it again")
+                format!(
+                    "its file is not as entry {entry} wrote it: planish undo {entry} --force, then apply it again"
+                )
             }
             (Some(found), _) if knob.boot_parameter().is_some() => says(knob, found),
             (None, Some((entry, _))) if knob.boot_parameter().is_some() => {
@@ -562,8 +564,8 @@ impl Bench<'_> {
         let (entry, (_, ours)) = lines.filter(|(_, (place, _))| *place == reading.place).last()?;
         (!knob.r#type.same(&ours, &found.value)).then(|| {
             let why = format!(
-                "someone made {} of the line of entry {entry} for it, which gave {ours}, in {}: undo {entry} --force \
-                 and apply it again with --persist",
+                "someone made {} of the line of entry {entry} for it, which gave {ours}, in {}: planish undo \
+                 {entry} --force, then apply it again with --persist",
                 found.value, found.source
             );
             (DriftState::Drift, Some(why))
@@ -699,8 +701,8 @@ impl Bench<'_> {
             None => (DriftState::LostAtBoot, Some("no file persists it".to_owned())),
             Some((entry, file)) => {
                 let why = format!(
-                    "the line of entry {entry} for it is gone from {file}: undo {entry} --force and apply it again \
-                     with --persist"
+                    "the line of entry {entry} for it is gone from {file}: planish undo {entry}, then apply it \
+                     again with --persist"
                 );
                 (DriftState::Drift, Some(why))
             }

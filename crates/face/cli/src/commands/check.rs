@@ -147,6 +147,8 @@ fn of_no_entry(strange_files: &[(String, Stranger)]) -> Option<String> {
     (!files.is_empty()).then(|| format!("{} {is} of planish and {OF_NO_ENTRY}", files.join(" and ")))
 }
 
+    let reasons = checked.drift.knobs.iter_mut().filter_map(|knob| knob.because.as_mut());
+    reasons.for_each(|because| *because = context.here(because));
 fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let mut checked = args.checked(&session)?;

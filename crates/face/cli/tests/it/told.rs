@@ -574,6 +574,31 @@ fn what_is_left_out_of_no_profile_is_told_with_the_profile_that_is_missing() {
         assert_eq!(refused.exit, 2, "{}", refused.stdout);
         let told = message(&refused, "error");
         assert!(told.contains("leaves something out of a profile, and no profile is named"), "{told}");
+/// There is nothing of others in it that force would be for, and the line can be typed where it is told.
+#[test]
+fn what_is_gone_of_ours_is_told_with_the_plain_undo_of_this_host() {
+    for (words, gone, again) in [
+        (
+            &["apply", "./own.toml", "--persist"][..],
+            "sysctl.d/90-planish.conf",
+            "apply it again with --persist",
+        ),
+        (&["install", "check"], "systemd/system/planish-check.timer", "install it again"),
+    ] {
+        let sandbox = sandbox();
+        own_profile(sandbox.path(), "\"vm.stat_interval\" = 20");
+        assert_eq!(on(sandbox.path(), &[words, &["--yes"]].concat()).exit, 0);
+        std::fs::remove_file(sandbox.path().join("host/etc").join(gone)).expect("it was written");
+        let cure = format!("{HERE} undo 1, then {again}");
+        let checked = on(sandbox.path(), &["check"]);
+        assert!(checked.exit == 1 && checked.stdout.contains(&cure), "{}", checked.stdout);
+        let (code, line) = monitored(sandbox.path(), &[]);
+        assert!(code == 1 && line.contains(&cure), "{line}");
+        assert_eq!(on(sandbox.path(), &["undo", "1"]).exit, 0, "{gone}");
+        assert_eq!(on(sandbox.path(), &[words, &["--yes"]].concat()).exit, 0);
+    }
+}
+
         let line = format!("{} PROFILE --exclude vm.swappiness", command.join(" "));
         assert!(refused.stdout.contains(&line), "{}", refused.stdout);
     }
