@@ -99,7 +99,9 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let report = CheckReport { against, knobs: drift.knobs, trial_boots, carried_over, pools, texts };
         // Of a named profile, too: what its entry was granted, and what is on trial, is in the journal.
         let hidden = session.hidden_state().is_some();
-        let line = monitor::line(&report, session.catalogue(), hidden, interrupted.first());
+        let waiting = unconfirmed.iter().find(|waiting| !waiting.is_abandoned);
+        let waiting = waiting.map(|waiting| on_trial(waiting, context));
+        let line = monitor::line(&report, session.catalogue(), hidden, interrupted.first(), waiting);
         let is_ok = line.1 == monitor::Level::Ok;
         // What nothing takes back by itself any more, and an undo has left.
         let abandoned = unconfirmed.iter().find(|waiting| waiting.is_abandoned);
@@ -107,10 +109,6 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let left = || interrupted.iter().find(|cut| cut.how == Half::Left);
         let stuck = abandoned.or_else(|| left().map(|cut| format!("{cut}: planish {}", cut.cure())));
         let stuck = stuck.map(|told| monitor::critical(&told));
-        let on_trial = || {
-            let waiting = unconfirmed.iter().find(|waiting| !waiting.is_abandoned)?;
-            Some(monitor::warning(&on_trial(waiting, context)))
-        };
         let left = unfinished.first().map(monitor::unfinished);
         let changed = || changed_files.first().map(|unit| monitor::warning(&unit.to_string()));
         let unread = || unread_drop_ins.first().map(|unread| monitor::warning(&unread.to_string()));
@@ -118,7 +116,6 @@ fn monitored(args: &Args, context: &Context) -> Result<Answer, Failure> {
         let strange = || Some(monitor::warning(&of_no_entry(&strange_files).filter(|_| !hidden)?));
         let short = || report.texts.iter().find_map(|text| Some(monitor::warning(&text.finding()?)));
         let line = left
-            .or_else(on_trial)
             .or_else(changed)
             .or_else(unread)
             .or_else(lost)

@@ -34,12 +34,14 @@ const NAMED_MAX: usize = 3;
 /// nobody knows what was applied. The catalogue gives places their names, and values their units.
 ///
 /// What a kill left half way comes before all that is as wanted, and behind a value that is not: beside that one it is
-/// named, too, since it may be the reason.
+/// named, too, since it may be the reason. What is `on_trial` until somebody confirms it comes before all that the next
+/// boot takes.
 pub(crate) fn line(
     report: &CheckReport,
     catalogue: &Catalogue,
     hidden: bool,
     interrupted: Option<&Interrupted>,
+    on_trial: Option<String>,
 ) -> (String, Level) {
     let page = Page::new(PageOptions { width: 0, detailed: false }, catalogue);
     let named = |places: &[&KnobCheck]| named(places, &page);
@@ -67,6 +69,8 @@ pub(crate) fn line(
         (Level::Unknown, "what root applied is in a journal that only root may read".to_owned())
     } else if let Some(cut) = cut {
         (Level::Warning, cut)
+    } else if let Some(waiting) = on_trial {
+        (Level::Warning, waiting)
     } else if !lost.is_empty() {
         (
             Level::Warning,
@@ -225,7 +229,7 @@ mod tests {
 
     /// The line where nobody knows a knob: no place has a name, and no value a unit.
     fn line(report: &CheckReport, hidden: bool) -> (String, Level) {
-        super::line(report, &Catalogue::default(), hidden, None)
+        super::line(report, &Catalogue::default(), hidden, None, None)
     }
 
     fn report(states: &[DriftState]) -> CheckReport {
@@ -321,6 +325,7 @@ mod tests {
             &catalogue,
             false,
             None,
+            None,
         );
         assert_eq!(level, Level::Warning);
         assert_eq!(
@@ -374,10 +379,26 @@ mod tests {
             (&[LostAtBoot], Level::Warning),
             (&[Drift], Level::Critical),
         ] {
-            let told = super::line(&report(states), &Catalogue::default(), false, Some(&cut));
+            let told = super::line(&report(states), &Catalogue::default(), false, Some(&cut), None);
             assert_eq!(told.1, level, "{states:?}");
             let cure = "entry 1 was interrupted and is half way on the host: planish undo 1 |";
             assert!(told.0.contains(cure), "{}", told.0);
+        }
+    }
+
+    #[test]
+    fn what_goes_in_minutes_is_told_before_what_goes_at_a_boot() {
+        use DriftState::{Drift, LostAtBoot, Ok, PendingReboot};
+        for (states, level) in [
+            (&[Ok][..], Level::Warning),
+            (&[LostAtBoot], Level::Warning),
+            (&[PendingReboot], Level::Warning),
+            (&[Drift], Level::Critical),
+        ] {
+            let told = "entry 1 is undone in 100 s".to_owned();
+            let (line, found) =
+                super::line(&report(states), &Catalogue::default(), false, None, Some(told.clone()));
+            assert_eq!((found, line.contains(&told)), (level, level == Level::Warning), "{line}");
         }
     }
 

@@ -654,6 +654,11 @@ fn no_note_names_an_undo_that_is_refused() {
     own_profile(sandbox.path(), "\"vm.overcommit_ratio\" = 95");
     assert_eq!(on(sandbox.path(), &apply).exit, 0);
     show("CommitLimit", 255_013_683);
+    // What goes in minutes is told before what goes at the next boot.
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "600"]).exit, 0);
+    let (code, line) = monitored(sandbox.path(), &[]);
+    assert!(code == 1 && line.starts_with("planish WARNING: entry 2 is undone in "), "{line}");
+    assert!(line.contains(" | wanted=") && !line.contains(" lost=0 "), "{line}");
     own_profile(sandbox.path(), "\"vm.overcommit_memory\" = 2");
     // The profile is the same by name: as another one it leaves what the first one set.
     let renamed = std::fs::read_to_string(sandbox.path().join("own.toml")).expect("ours");
