@@ -5,8 +5,8 @@ use std::time::Duration;
 use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
-    BootFormat, BootValue, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, NOT_GIVEN,
-    Outcome, OutcomeKind, Plan, TrialBoot, Undo, Unpersisted, pages_in_file,
+    BootFormat, BootValue, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, KnobId,
+    NOT_GIVEN, Outcome, OutcomeKind, Plan, TrialBoot, Undo, Unpersisted, pages_in_file,
 };
 
 use crate::apply::{look_again, lost_at_boot, of_file};
@@ -24,6 +24,8 @@ pub struct Confirmed {
     pub entries: Vec<EntryId>,
     /// What they were to persist and nothing brings back at the next boot.
     pub unpersisted: Vec<Unpersisted>,
+    /// What the next boot will bring otherwise than they were to persist it, a knob for each place.
+    pub lost: Vec<KnobId>,
     /// The files that were written for the next boot, in that order.
     pub files: Vec<String>,
     /// Where nothing waited: the entry that was taken back because nobody had confirmed it in time, and when, in
@@ -145,22 +147,28 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     // After this point every file is written and every entry stays; the fresh look trusts none of that.
     let plans = waiting.iter().filter_map(|entry| entry.on_confirm.as_deref());
     let looks = plans.map(|plan| look_ahead(session, plan, &journal.ledger().entries, &*sink));
-    for (unpersisted, lost, hints) in looks {
-        done.unpersisted.extend(unpersisted);
+    for Ahead { left_out, lost, hints, is_known } in looks {
+        done.unpersisted.extend(left_out);
         done.hints.extend(hints);
-        done.exit = if lost { undo::worse(done.exit, Exit::Findings) } else { done.exit };
+        let is_lost = !lost.is_empty() || !is_known;
+        done.exit = if is_lost { undo::worse(done.exit, Exit::Findings) } else { done.exit };
+        done.lost.extend(lost);
     }
     Ok(done)
 }
 
-/// What the next boot will bring of a plan whose files are written: what is left out, whether anything is lost, and
-/// what to tell of that.
-fn look_ahead(
-    session: &Session,
-    plan: &Plan,
-    entries: &[Entry],
-    sink: &dyn Sink,
-) -> (Vec<Unpersisted>, bool, Vec<String>) {
+/// What the next boot will bring of a plan whose files are written.
+struct Ahead {
+    left_out: Vec<Unpersisted>,
+    /// What comes otherwise than it was to, a knob for each place.
+    lost: Vec<KnobId>,
+    /// What to tell of that.
+    hints: Vec<String>,
+    /// Whether anybody can say what is left out.
+    is_known: bool,
+}
+
+fn look_ahead(session: &Session, plan: &Plan, entries: &[Entry], sink: &dyn Sink) -> Ahead {
     let drift = look_again(session, plan, entries);
     let mut hints: Vec<String> = lost_at_boot(&drift).collect();
     let left_out = match Persistence::look(session, plan, entries, sink) {
@@ -168,7 +176,7 @@ fn look_ahead(
         Err(error) => {
             // The entry stays all the same: a row of the catalogue went since the apply.
             hints.push(error.in_full());
-            return (Vec::new(), true, hints);
+            return Ahead { left_out: Vec::new(), lost: Vec::new(), hints, is_known: false };
         }
     };
     let lost: Vec<&KnobCheck> = drift.knobs.iter().filter(|row| is_lost(row, plan, entries)).collect();
@@ -181,7 +189,8 @@ fn look_ahead(
         let next = row.next_boot.as_ref().map_or(NOT_GIVEN, |next| next.value.as_str());
         hints.push(format!("{}: {why}; the next boot brings {next}", row.knob));
     }
-    (left_out, !lost.is_empty(), hints)
+    let lost = lost.into_iter().map(|row| row.knob.clone()).collect();
+    Ahead { left_out, lost, hints, is_known: true }
 }
 
 /// Whether the next boot will bring something else than it is to bring, whatever is there now.

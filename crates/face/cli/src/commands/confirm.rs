@@ -1,10 +1,11 @@
 //! `planish confirm`
 
-use planish_model::gone_at_boot;
+use planish_model::{Exit, KnobId, gone_at_boot};
 use planish_pipeline as pipeline;
 use planish_report::{ConfirmReport, units};
 
 use crate::answer::Answer;
+use crate::commands::apply::named;
 use crate::commands::once;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -48,5 +49,21 @@ pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     if !confirmed.files.is_empty() {
         answer = answer.note(format!("written for the next boot: {}", confirmed.files.join(", ")));
     }
+    if confirmed.exit == Exit::Findings {
+        answer = answer.note(why(&confirmed.lost));
+    }
     Ok(answer.next(context.line("check")))
+}
+
+/// Why a confirm ended in exit code 1 whose entries stay.
+fn why(lost: &[KnobId]) -> String {
+    let knobs: Vec<&KnobId> = lost.iter().collect();
+    match knobs.len() {
+        0 => "exit code 1: not all is as it was asked for, as told above".to_owned(),
+        count => format!(
+            "exit code 1: {} that the next boot brings otherwise than asked for: {}",
+            units::count(count, "place"),
+            named(&knobs)
+        ),
+    }
 }

@@ -251,6 +251,8 @@ fn a_confirm_ends_in_findings_where_the_next_boot_brings_something_else() {
     assert_eq!(confirmed.exit, 1, "a later file takes vm.swappiness back: {}", confirmed.stdout);
     let note = message(&confirmed, "note");
     assert!(note.starts_with("vm.swappiness: /etc/sysctl.d/") && note.contains(" will set "), "{note}");
+    let why = "exit code 1: 1 place that the next boot brings otherwise than asked for: vm.swappiness";
+    assert!(confirmed.stdout.contains(why), "{}", confirmed.stdout);
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
 }
 
