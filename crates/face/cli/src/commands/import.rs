@@ -118,7 +118,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer
             .note(format!("{overridden} of {count} settings are overridden: the profile says by which"));
     }
-    let has_none = report.lines.len() == refused;
+    // Also where a later line takes back all that an earlier one sets.
+    let has_none = imported.profile.want.is_empty();
     if has_none {
         answer = answer.exit(Exit::Findings);
     }

@@ -272,6 +272,10 @@ fn what_sets_nothing_becomes_no_profile_and_an_export_goes_below_a_folder() {
         imported.stdout
     );
     assert!(messages(&imported).contains("x.toml is not written") && !sandbox.path().join("x.toml").exists());
+    // The second line takes back what the first one sets.
+    std::fs::write(sandbox.path().join("y.conf"), "vm.swappiness = 5\nvm.swappiness =\n").expect("ours");
+    let words = ["import", "y.conf", "--from", "sysctl", "-o", "y.toml"];
+    assert_eq!((on(sandbox.path(), &words).exit, sandbox.path().join("y.toml").exists()), (1, false));
     let exported = on(sandbox.path(), &["export", "script", "two", "-o", "x.conf"]);
     let told = "x.conf is a file, and the files of an export go below a folder";
     assert_eq!((exported.exit, message(&exported, "error").as_str()), (2, told));
