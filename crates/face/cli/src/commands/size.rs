@@ -98,7 +98,8 @@ fn of_pages(sizing: &mut Sizing, page_bytes: u64, context: &Context) -> Result<(
             units::bytes(page_bytes),
             here.join(", ")
         );
-        return Err(Failure::usage(told).hint(format!("what it has: {}", context.line("topo"))));
+        return Err(Failure::usage(told)
+            .hint(format!("all of them: {}", context.again_without(&[], &["--page-size"], ""))));
     }
     let of_size = format!("pages of {}:", units::bytes(page_bytes));
     sizing.rows.retain(|row| row.page_bytes == page_bytes);

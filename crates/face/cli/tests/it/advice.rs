@@ -816,6 +816,13 @@ fn pages_of_one_size_are_sized_and_had_by_the_profile_that_is_written() {
     let odd = on(sandbox.path(), &["size", "--bytes", "2G", "--page-size", "16M"]);
     let told = "this host has no huge pages of 16 MiB, but of 2 MiB, 1 GiB";
     assert_eq!((odd.exit, message(&odd, "error").as_str()), (2, told));
+    let all = format!("{HERE} size --bytes 2G");
+    let hint = odd.envelope()["messages"][0]["hint"].to_string();
+    assert!(
+        hint.contains("all of them: ") && hint.contains("size --bytes 2G") && !hint.contains("--page-size"),
+        "{hint}"
+    );
+    assert_eq!(typed(sandbox.path(), &all).exit, 0);
 }
 
 /// An undo of an older entry takes what a younger profile wants too and did not have to write.
