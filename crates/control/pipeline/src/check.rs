@@ -13,6 +13,7 @@ use crate::boot::lost::{self, LostRun};
 use crate::changed::{self, ChangedFile};
 use crate::copied;
 use crate::error::PipelineError;
+use crate::intent;
 use crate::interrupted::{self, Interrupted};
 use crate::once;
 use crate::persist;
@@ -48,6 +49,8 @@ pub struct Checked {
     /// Entries that files of the boot loader name as those that gave arguments, and that this journal does not have,
     /// with the lines that name them.
     pub strange_tags: BTreeMap<EntryId, Vec<String>>,
+    /// Whether that was compared with a plan for another host.
+    pub is_of_another_host: bool,
     /// The profile that was compared with, also where a plan file of it was named.
     pub profile: Option<String>,
     /// Entries that hold values of this boot, oldest first.
@@ -136,7 +139,7 @@ pub fn check_without(
         && !unconfirmed.iter().any(|waiting| waiting.is_abandoned)
         && !trial_boots.iter().any(TrialBoot::is_finding);
     let exit = if is_clean { Exit::Done } else { Exit::Findings };
-    let profile = plan.map(|plan| plan.profile);
+    let is_of_another_host = plan.as_ref().is_some_and(|plan| intent::is_of_another_host(session, plan));
     let pools = pools::held(session.host(), &session.holding(&entries));
     let boot_id = session.host().boot_id();
     let open = entries.into_iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).collect();
@@ -145,7 +148,8 @@ pub fn check_without(
         unkept,
         strange_files,
         strange_tags,
-        profile,
+        is_of_another_host,
+        profile: plan.map(|plan| plan.profile),
         open,
         unconfirmed,
         unfinished,

@@ -36,6 +36,8 @@ pub struct Outgoing {
     pub left_out: Vec<LeftOut>,
     /// What goes out though a plan for this host sets nothing of it, and why that is so: other hosts may have it.
     pub not_here: Vec<LeftOut>,
+    /// Whether it is a plan for another host: its places and sizes are those of that one.
+    pub is_of_another_host: bool,
     /// How this host is given arguments of its kernel.
     pub arguments_by: ArgumentsBy,
 }
@@ -59,6 +61,7 @@ pub fn outgoing(
     match source.load(session)? {
         Named::Plan(plan) => {
             let mut out = Outgoing::new(plan.profile.clone(), "A plan for one host.".to_owned());
+            out.is_of_another_host = intent::is_of_another_host(session, &plan);
             let steps = wanted(&plan).map(|step| (&step.knob, Some(&step.wanted)));
             let rows = plan.skipped.iter().map(|row| (&row.knob, row.wanted.as_ref()));
             let mut knobs = planish_decide::Values::new();
@@ -177,8 +180,15 @@ fn beyond_export(knob: &Knob) -> Option<&'static str> {
 
 impl Outgoing {
     fn new(name: String, summary: String) -> Self {
-        let arguments_by = ArgumentsBy::default();
-        Self { name, summary, items: Vec::new(), left_out: Vec::new(), not_here: Vec::new(), arguments_by }
+        Self {
+            name,
+            summary,
+            items: Vec::new(),
+            left_out: Vec::new(),
+            not_here: Vec::new(),
+            is_of_another_host: false,
+            arguments_by: ArgumentsBy::default(),
+        }
     }
 
     /// Values for patterns of places. In a profile the first case that means a place counts, elsewhere the last.

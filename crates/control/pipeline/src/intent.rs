@@ -46,13 +46,18 @@ pub fn refuse_elsewhere(session: &Session, plan: &Plan) -> Result<(), PipelineEr
     if !plan.is_intact() {
         return Err(PipelineError::Edited { hash: plan.hash.to_string() });
     }
-    if plan.host_id != session.host().host_id() {
+    if is_of_another_host(session, plan) {
         return Err(PipelineError::Elsewhere { what: "host" });
     }
     if plan.boot_id != session.host().boot_id() {
         return Err(PipelineError::Elsewhere { what: "boot of this host" });
     }
     Ok(())
+}
+
+/// Whether a plan has the places and sizes of another host.
+pub(crate) fn is_of_another_host(session: &Session, plan: &Plan) -> bool {
+    plan.host_id != session.host().host_id()
 }
 
 /// Refuses steps that no plan of this catalogue can hold. A hash proves that a file was not changed after it was

@@ -244,7 +244,15 @@ fn every_row_comes_back_from_every_format_or_is_exempt_by_name() {
             let back = come_back(
                 &session,
                 format,
-                &Outgoing { name, summary, items, left_out, not_here, arguments_by: ArgumentsBy::default() },
+                &Outgoing {
+                    name,
+                    summary,
+                    items,
+                    left_out,
+                    not_here,
+                    is_of_another_host: false,
+                    arguments_by: ArgumentsBy::default(),
+                },
             );
             assert!(is_same(catalogue, &item, &back), "{item:?} as {}: {:?}", format.name(), back.want);
             pairs += 1;

@@ -144,11 +144,11 @@ fn of_no_entry(strange_files: &[(String, Stranger)]) -> Option<String> {
     (!files.is_empty()).then(|| format!("{} {is} of planish and {OF_NO_ENTRY}", files.join(" and ")))
 }
 
-    let reasons = checked.drift.knobs.iter_mut().filter_map(|knob| knob.because.as_mut());
-    reasons.for_each(|because| *because = context.here(because));
 fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let mut checked = args.checked(&session)?;
+    let reasons = checked.drift.knobs.iter_mut().filter_map(|knob| knob.because.as_mut());
+    reasons.for_each(|because| *because = context.here(because));
     let report = CheckReport {
         against: args.source.clone(),
         knobs: std::mem::take(&mut checked.drift.knobs),
@@ -173,6 +173,10 @@ fn told(args: &Args, context: &Context) -> Result<Answer, Failure> {
         answer = answer.note("a reboot is pending");
     }
     answer = checked.not_followed.take().into_iter().fold(answer, Answer::warning);
+    if checked.is_of_another_host {
+        answer =
+            answer.warning("the plan is for another host: its places and sizes are held against this one");
+    }
     answer = unsettled(answer, &checked, context);
     answer = once::notes(answer, &report.trial_boots, context);
     for line in &report.carried_over {

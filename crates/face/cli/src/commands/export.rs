@@ -106,6 +106,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for note in left_out.chain(not_here) {
         answer = answer.note(note);
     }
+    if out.is_of_another_host {
+        answer = answer.warning("the plan is for another host: the places and sizes are those of that one");
+    }
     if report.files.is_empty() {
         let source = quoted(&args.source);
         let nothing = format!("of {source} there is nothing for {} on this host: no file", report.format);
@@ -223,9 +226,9 @@ fn is_new(path: &Path, text: &str) -> Result<bool, Failure> {
 }
 
 fn save(path: &Path, text: &str) -> Result<(), Failure> {
-    if let Some(parent) = path.parent() {
-        // What cannot be made is told by the write.
-        let _ = std::fs::create_dir_all(parent);
+    if let Some(Err(source)) = path.parent().map(std::fs::create_dir_all) {
+        let told = format!("cannot make the folder of {}: {source}", path.display());
+        return Err(Failure::usage(told).hint("name a folder that you may write in: --output DIR"));
     }
     write_new_file(path, text)
 }

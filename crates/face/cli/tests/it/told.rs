@@ -279,6 +279,21 @@ fn what_sets_nothing_becomes_no_profile_and_an_export_goes_below_a_folder() {
     let exported = on(sandbox.path(), &["export", "script", "two", "-o", "x.conf"]);
     let told = "x.conf is a file, and the files of an export go below a folder";
     assert_eq!((exported.exit, message(&exported, "error").as_str()), (2, told));
+    let nowhere = on(sandbox.path(), &["export", "script", "two", "-o", "/proc/x"]);
+    assert!(nowhere.exit == 2 && nowhere.stdout.contains("--output DIR"), "{}", nowhere.stdout);
+}
+
+/// Places and sizes of one machine are not those of another.
+#[test]
+fn a_plan_of_another_host_is_called_one_by_all_who_take_it() {
+    let sandbox = sandbox();
+    assert_eq!(on(sandbox.path(), &["plan", "two", "-o", "two.json"]).exit, 0);
+    let told = |words: &[&str]| messages(&on(sandbox.path(), words)).contains("the plan is for another host");
+    let commands = [&["plan", "two.json"][..], &["export", "script", "two.json"], &["check", "two.json"]];
+    assert_eq!(commands.map(told), [false; 3]);
+    let id = sandbox.path().join("host/etc/machine-id");
+    std::fs::write(id, format!("{}\n", "0".repeat(32))).expect("an id");
+    assert_eq!(commands.map(told), [true; 3]);
 }
 
 /// The originals are lost, and nobody may take the host for clean.
@@ -559,25 +574,6 @@ fn a_drop_in_of_a_package_is_not_to_be_edited() {
     }
 }
 
-#[test]
-fn files_of_a_journal_that_is_gone_are_all_named() {
-    let sandbox = sandbox();
-    std::fs::remove_file(sandbox.path().join("host/etc/sysctl.d/99-local.conf")).expect("it is recorded");
-    assert_eq!(on(sandbox.path(), &["apply", "series", "--persist", "--yes"]).exit, 0);
-    std::fs::remove_dir_all(sandbox.path().join("state/var")).expect("it was there");
-    let (code, line) = monitored(sandbox.path(), &[]);
-    let both = "/etc/sysctl.d/90-planish.conf and /etc/tmpfiles.d/90-planish.conf are of planish";
-    assert!(code == 1 && line.contains(both), "{line}");
-}
-
-#[test]
-fn what_is_left_out_of_no_profile_is_told_with_the_profile_that_is_missing() {
-    let sandbox = sandbox();
-    for command in [&["check"][..], &["install", "check"]] {
-        let refused = on(sandbox.path(), &[command, &["--exclude", "vm.swappiness"]].concat());
-        assert_eq!(refused.exit, 2, "{}", refused.stdout);
-        let told = message(&refused, "error");
-        assert!(told.contains("leaves something out of a profile, and no profile is named"), "{told}");
 /// There is nothing of others in it that force would be for, and the line can be typed where it is told.
 #[test]
 fn what_is_gone_of_ours_is_told_with_the_plain_undo_of_this_host() {
@@ -603,6 +599,25 @@ fn what_is_gone_of_ours_is_told_with_the_plain_undo_of_this_host() {
     }
 }
 
+#[test]
+fn files_of_a_journal_that_is_gone_are_all_named() {
+    let sandbox = sandbox();
+    std::fs::remove_file(sandbox.path().join("host/etc/sysctl.d/99-local.conf")).expect("it is recorded");
+    assert_eq!(on(sandbox.path(), &["apply", "series", "--persist", "--yes"]).exit, 0);
+    std::fs::remove_dir_all(sandbox.path().join("state/var")).expect("it was there");
+    let (code, line) = monitored(sandbox.path(), &[]);
+    let both = "/etc/sysctl.d/90-planish.conf and /etc/tmpfiles.d/90-planish.conf are of planish";
+    assert!(code == 1 && line.contains(both), "{line}");
+}
+
+#[test]
+fn what_is_left_out_of_no_profile_is_told_with_the_profile_that_is_missing() {
+    let sandbox = sandbox();
+    for command in [&["check"][..], &["install", "check"]] {
+        let refused = on(sandbox.path(), &[command, &["--exclude", "vm.swappiness"]].concat());
+        assert_eq!(refused.exit, 2, "{}", refused.stdout);
+        let told = message(&refused, "error");
+        assert!(told.contains("leaves something out of a profile, and no profile is named"), "{told}");
         let line = format!("{} PROFILE --exclude vm.swappiness", command.join(" "));
         assert!(refused.stdout.contains(&line), "{}", refused.stdout);
     }
@@ -639,6 +654,11 @@ fn an_entry_that_waits_for_a_confirm_is_no_green_for_monitoring() {
     assert!(line.contains(&format!("{HERE} confirm")), "{line}");
     assert_eq!(on(sandbox.path(), &["undo"]).exit, 0);
     assert_eq!(monitored(sandbox.path(), &[]).0, 0);
+    // What goes in minutes is told before what goes at the next boot.
+    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "600"]).exit, 0);
+    let (code, line) = monitored(sandbox.path(), &[]);
+    assert!(code == 1 && line.starts_with("planish WARNING: entry 2 is undone in "), "{line}");
+    assert!(line.contains(" | wanted=") && !line.contains(" lost=0 "), "{line}");
 }
 
 /// A ratio that mode 2 needs goes back behind the mode alone.
@@ -658,11 +678,6 @@ fn no_note_names_an_undo_that_is_refused() {
     own_profile(sandbox.path(), "\"vm.overcommit_ratio\" = 95");
     assert_eq!(on(sandbox.path(), &apply).exit, 0);
     show("CommitLimit", 255_013_683);
-    // What goes in minutes is told before what goes at the next boot.
-    assert_eq!(on(sandbox.path(), &["apply", "two", "--yes", "--confirm", "600"]).exit, 0);
-    let (code, line) = monitored(sandbox.path(), &[]);
-    assert!(code == 1 && line.starts_with("planish WARNING: entry 2 is undone in "), "{line}");
-    assert!(line.contains(" | wanted=") && !line.contains(" lost=0 "), "{line}");
     own_profile(sandbox.path(), "\"vm.overcommit_memory\" = 2");
     // The profile is the same by name: as another one it leaves what the first one set.
     let renamed = std::fs::read_to_string(sandbox.path().join("own.toml")).expect("ours");
