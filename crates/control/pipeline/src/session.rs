@@ -489,7 +489,10 @@ impl Session {
     pub(crate) fn history(&self) -> Result<Vec<Entry>, PipelineError> {
         self.folders.refuse_links()?;
         let mut entries = planish_journal::history(&self.folders.state)?;
-        gone::show(&mut entries, &self.host.boot_id());
+        // A boot of this host took nothing from another one.
+        if self.refuse_other_host(entries.iter().filter(|entry| entry.is_open())).is_ok() {
+            gone::show(&mut entries, &self.host.boot_id());
+        }
         Ok(entries)
     }
 
