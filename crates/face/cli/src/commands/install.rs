@@ -287,7 +287,10 @@ fn told(answer: Answer, installed: &Installed, start: &str, context: &Context) -
     }
     match (exit, &context.globals.root) {
         (Exit::Done, None) => answer.next(start),
-        (Exit::Done, Some(_)) => answer.next(context.line("log")),
+        // Typed here it would start that of this machine.
+        (Exit::Done, Some(_)) => {
+            answer.note(format!("that host takes it up by: {start}")).next(context.line("log"))
+        }
         _ => answer.next(context.line("log --verbose")),
     }
 }
