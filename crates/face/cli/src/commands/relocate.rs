@@ -19,6 +19,7 @@ use crate::signals;
 ///
 /// Where pages lay and what threads were given is on disk before the first move: `planish undo` takes it back. Private
 /// memory is moved; what processes share, pages of a pool, and memory that has a policy of its own stay, and are told.
+/// What this host does not have, a node or a CPU, is refused with what else the host forbids: exit code 3.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["to", "cpus"])))]
 pub(crate) struct Args {
