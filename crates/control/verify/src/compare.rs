@@ -344,8 +344,10 @@ impl Bench<'_> {
                 why
             }
             (_, Some((entry, _))) if knob.is_own_file() => {
+                // In a file that is gone there is nothing of others.
+                let force = if running == NOT_GIVEN { "" } else { " --force" };
                 format!(
-                    "its file is not as entry {entry} wrote it: planish undo {entry} --force, then apply it again"
+                    "its file is not as entry {entry} wrote it: planish undo {entry}{force}, then apply it again"
                 )
             }
             (Some(found), _) if knob.boot_parameter().is_some() => says(knob, found),
