@@ -63,7 +63,7 @@ enum Name {
     Spine,
     /// The whole catalogue: doctor, plan, apply and check, memory; beside what others take
     Host,
-    /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables
+    /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables, ingest
     Series,
     /// Maps of a large server and of a splintered process; calls under the preload; arenas: bump allocation,
     /// partitions, prefault, random reads

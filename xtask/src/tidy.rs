@@ -33,6 +33,7 @@ const PURE_CRATES: &[&str] = &[
     "crates/control/exchange",
     "crates/text/order",
     "crates/lab/stats",
+    "crates/series/ingest",
     "crates/series/kernels",
 ];
 /// What leads out of a program.

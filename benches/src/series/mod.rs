@@ -7,6 +7,7 @@
 //! What is expected of the C side is told in [`reference`].
 
 mod data;
+mod ingest;
 mod reference;
 mod rows;
 mod seed;
@@ -28,11 +29,12 @@ const SAMPLE: Duration = Duration::from_millis(60);
 /// Threads of the other side may watch for work for a while: let them go to sleep.
 const SETTLE: Duration = Duration::from_millis(30);
 
-/// Adds the rows: those of the seed engine and of durable tables always, those beside C where there is a reference.
+/// Adds the rows: those of the seed engine, of durable tables and of ingest always, those beside C where there is a reference.
 pub fn measure(reference: Option<&Path>, isa: Isa, rows: &mut Rows) -> Result<()> {
     eprintln!("instructions: {isa}");
     seed::measure(isa, rows)?;
     table::measure(rows)?;
+    ingest::measure(rows)?;
     let Some(folder) = reference else {
         eprintln!("no --reference FOLDER with kernels.c: no ratios");
         return Ok(());

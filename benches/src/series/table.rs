@@ -145,15 +145,20 @@ fn options() -> Options {
     Options { sync: SyncPolicy::Always { gather: Duration::from_millis(10) }, ..Options::default() }
 }
 
-fn create<'a>(arena: &'a Arena, folder: &Path) -> Result<Durable<'a>> {
+/// The columns: time, symbol, price, size.
+pub fn schema() -> Result<Schema> {
     let column = |(name, kind): (&str, Kind)| Column { name: name.to_owned(), kind };
     let columns =
         [("time", Kind::Time), ("symbol", Kind::Symbol), ("price", Kind::Float), ("size", Kind::Int)];
     let partitioning = Partitioning { span: HOUR, symbols: None };
-    let schema = Schema::new(columns.map(column).to_vec(), partitioning)?;
+    Ok(Schema::new(columns.map(column).to_vec(), partitioning)?)
+}
+
+/// A table with these columns and a group commit of 10 ms.
+pub fn create<'a>(arena: &'a Arena, folder: &Path) -> Result<Durable<'a>> {
     let disk = Disk::open(folder)?;
     if let Some(reason) = disk.why_no_ring() {
         eprintln!("no io_uring: {reason}");
     }
-    Ok(Durable::create(arena, Arc::new(disk), schema, Some(TimeUnit::Nanoseconds), &options())?)
+    Ok(Durable::create(arena, Arc::new(disk), schema()?, Some(TimeUnit::Nanoseconds), &options())?)
 }

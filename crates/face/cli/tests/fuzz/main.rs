@@ -40,6 +40,14 @@ mod host;
 mod image;
 #[path = "../../../../../fuzz/targets/import.rs"]
 mod import;
+#[path = "../../../../../fuzz/targets/ingest_arrow.rs"]
+mod ingest_arrow;
+#[path = "../../../../../fuzz/targets/ingest_csv.rs"]
+mod ingest_csv;
+#[path = "../../../../../fuzz/targets/ingest_json.rs"]
+mod ingest_json;
+#[path = "../../../../../fuzz/targets/ingest_line.rs"]
+mod ingest_line;
 #[path = "../../../../../fuzz/targets/journal.rs"]
 mod journal;
 #[path = "../../../../../fuzz/targets/loader.rs"]
@@ -136,6 +144,10 @@ mod seeds {
         host,
         image,
         import,
+        ingest_arrow,
+        ingest_csv,
+        ingest_json,
+        ingest_line,
         journal,
         loader,
         log,

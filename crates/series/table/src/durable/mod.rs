@@ -175,6 +175,12 @@ impl<'a> Durable<'a> {
         &self.schema
     }
 
+    /// The earliest time that rows may have: what [`drop_before`](Self::drop_before) left, or the least there is.
+    #[must_use]
+    pub fn kept_from(&self) -> i64 {
+        self.kept_from.load(Ordering::Relaxed)
+    }
+
     /// Hands in a batch and waits for its acknowledgement.
     ///
     /// # Errors

@@ -1,0 +1,191 @@
+//! Line protocol.
+
+use planish_ingest::{Decoder, Faults, LineDecoder, Options, Target, Unit, Unknown};
+use planish_table::{Column, Kind, Partitioning, Schema};
+use proptest::prelude::*;
+
+use crate::feed::{Row, Shown, broken, drip, feed, rows, schema, small, target, told};
+
+fn decoder(options: Options) -> LineDecoder {
+    LineDecoder::new(vec![target()], options)
+}
+
+/// As a client writes it.
+pub fn encode(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let note = row.note.replace('\\', "\\\\").replace('"', "\\\"");
+        text += &format!("ticks,symbol={} size={}i", row.symbol, row.size);
+        if let Some(price) = row.price {
+            text += &format!(",price={price:?}");
+        }
+        text += &format!(",fee\\,\\ net={},note=\"{note}\" {}\n", row.fee_text(), row.time);
+    }
+    text
+}
+
+fn row(symbol: &str, time: i64) -> Row {
+    Row { symbol: symbol.into(), time, price: Some(1.5), size: 3, fee: 0, note: String::new() }
+}
+
+proptest! {
+    #[test]
+    fn what_a_client_writes_is_read(rows in rows(), cuts in prop::collection::vec(any::<usize>(), 0..5)) {
+        let text = encode(&rows);
+        let (shown, outcome) = feed(&mut decoder(Options::default()), text.as_bytes(), &cuts);
+        prop_assert_eq!(outcome.unwrap().faults, vec![]);
+        prop_assert_eq!(shown.rows, rows);
+    }
+
+    #[test]
+    fn pieces_do_not_matter_whatever_the_bytes(
+        rows in rows(),
+        changes in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6),
+        cuts in prop::collection::vec(any::<usize>(), 0..6),
+        is_whole in any::<bool>(),
+    ) {
+        let bytes = broken(encode(&rows).into_bytes(), &changes);
+        let faults = if is_whole { Faults::Refuse } else { Faults::LeaveOut };
+        for options in [small(), Options { rows_max: 3, ..Options::default() }] {
+            let options = Options { faults, ..options };
+            let whole = feed(&mut decoder(options.clone()), &bytes, &[]);
+            prop_assert_eq!(&feed(&mut decoder(options.clone()), &bytes, &cuts), &whole);
+            prop_assert_eq!(&drip(&mut decoder(options), &bytes), &whole);
+        }
+    }
+}
+
+#[test]
+fn types_tags_comments_and_ends_of_lines_are_those_of_influx() {
+    let text = "# a comment\n\n  \t\r\n\
+        ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\r\n\
+        ticks,symbol=a\\ b\\,c\\=d\\\\ price=15e-1,size=3u,fee\\,\\ net=0i 2\n \
+        ticks,symbol=µ price=1.5,size=3,fee\\,\\ net=0.0,note=\"x \\\"y\\\" \\\\ \\z, =\n#\"   3  \n\
+        ticks,symbol=a,note=n price=1.5,size=t,fee\\,\\ net=-0.00010 4\n\
+        ticks price=nan,size=-9223372036854775808i,fee\\,\\ net=\"1.25\",symbol=\"s\" -5";
+    let (rows, faults) = told(&mut decoder(Options::default()), text);
+    assert_eq!(faults, [""; 0]);
+    assert_eq!(
+        rows,
+        [
+            row("a", 1),
+            row("a b,c=d\\", 2),
+            Row { note: "x \"y\" \\ \\z, =\n#".into(), ..row("µ", 3) },
+            Row { note: "n".into(), size: 1, fee: -1, ..row("a", 4) },
+            Row { price: None, size: i64::MIN, fee: 12_500, ..row("s", -5) },
+        ]
+    );
+}
+
+#[test]
+fn a_fault_tells_line_column_and_cure_and_no_other_line_is_lost() {
+    let good = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
+    let with = |price: &str| good.replace("price=1.5", price);
+    let cases = [
+        ("quotes,symbol=a price=1 1\n".to_owned(), 1, "no table quotes"),
+        (with("prize=1.5"), 16, "the table has no column prize"),
+        (with("price=1.5,price=2"), 32, "column price is there twice"),
+        (with("price=abc"), 22, "\"abc\" is no float"),
+        (with("price=9007199254740993i"), 22, "is no float"),
+        (with("price=1.5,size=1.5"), 31, "\"1.5\" is no int"),
+        (with("price=1.5,size=9223372036854775808u"), 31, "is no int"),
+        (with("price=1.5,size=-1u"), 31, "is no int"),
+        (with("price="), 22, "expected the value of a field"),
+        (with("price"), 21, "expected the name of a field and an equals sign"),
+        (with("price=\"1\"2"), 25, "expected a comma, a blank, or the end of the line"),
+        (with("price=1.5,note=3"), 31, "\"3\" is no symbol"),
+        (good.replace("=0 1", "=0.00001 1"), 45, "\"0.00001\" is no decimal"),
+        (good.replace("=0 1", "=1e15 1"), 45, "\"1e15\" is no decimal"),
+        (good.replace(" 1\n", " 1s\n"), 47, "expected a time"),
+        (good.replace(" 1\n", " 1 2\n"), 49, "expected the end of the line"),
+        (good.replace(" 1\n", "\n"), 1, "column time has no value"),
+        (good.replace("size=3i,", ""), 1, "column size has no value"),
+        (good.replace(",symbol=a", ""), 1, "column symbol has no value"),
+        (good.replace(",symbol=a", ",symbol="), 14, "expected the value of a tag"),
+        (good.replace(",symbol=a", ",symbol=a=b"), 15, "expected a comma, or a blank"),
+        (good.replace(",symbol=a", ",size=3"), 12, "\"3\" is no int"),
+        ("ticks\n".to_owned(), 6, "expected a blank, and fields behind it"),
+        (",symbol=a price=1 1\n".to_owned(), 1, "expected a measurement"),
+    ];
+    for (bad, column, reason) in cases {
+        let (rows, faults) = told(&mut decoder(Options::default()), &format!("{good}{bad}{good}"));
+        assert_eq!(rows.len(), 2, "{bad}");
+        let wanted = format!("line 2, column {column}: ");
+        assert!(faults.len() == 1 && faults[0].starts_with(&wanted), "{bad}: {faults:?}, not {wanted}");
+        assert!(faults[0].contains(reason) && faults[0].contains("; "), "{bad}: {faults:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_or_has_no_end_is_told_and_left_out() {
+    let good = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
+    let long = format!("ticks,symbol=a price=1.5,note=\"{}\n\n\"\n", "x".repeat(80));
+    let input = format!("{good}{long}{good}ticks,symbol=\"a note=\"open\n{good}");
+    let (shown, outcome) = drip(&mut decoder(small()), input.as_bytes());
+    let faults: Vec<String> = outcome.unwrap().faults.iter().map(ToString::to_string).collect();
+    assert_eq!(shown.rows.len(), 2, "{faults:?}");
+    assert!(faults[0].starts_with("line 2, column 1: longer than 60 bytes"), "{faults:?}");
+    // What is behind the line feed at which the line was given up is read as lines.
+    assert!(faults[1].starts_with("line 4, column 1: "), "{faults:?}");
+    assert!(faults.last().unwrap().contains("longer than 60 bytes"), "{faults:?}");
+    let (_, faults) = told(&mut decoder(Options::default()), "ticks,symbol=a note=\"open\n");
+    assert_eq!(faults, ["line 1, column 1: the input ends in the middle of a row; send the rest"]);
+}
+
+#[test]
+fn whole_or_not_at_all() {
+    let good = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
+    let refuse = Options { faults: Faults::Refuse, rows_max: 3, ..Options::default() };
+    let whole = feed(&mut decoder(refuse.clone()), good.repeat(3).as_bytes(), &[]);
+    assert_eq!((whole.0.batches, whole.1.unwrap().rows), (vec![(3, 1, 3)], 3));
+    let much = feed(&mut decoder(refuse.clone()), good.repeat(4).as_bytes(), &[]);
+    assert!(much.0.rows.is_empty() && much.1.unwrap_err().starts_with("line 4: more rows than"));
+    let bad = feed(&mut decoder(refuse), format!("{good}x\n{good}").as_bytes(), &[]);
+    assert!(bad.0.rows.is_empty() && bad.1.unwrap_err().starts_with("line 2, column 1: no table x"));
+}
+
+#[test]
+fn times_have_units_and_rows_without_one_the_time_at_which_they_arrive() {
+    let target =
+        Target::new("ticks", &schema(), Unit::Milliseconds).fill("note", "").unwrap().kept_from(1500);
+    let options = Options { unit: Unit::Seconds, unknown: Unknown::LeaveOut, ..Options::default() };
+    let mut decoder = LineDecoder::new(vec![target], options);
+    decoder.arrived(Some(2_000_999_999));
+    let line = "ticks,symbol=a,host=h price=1.5,x=\"y\",size=3i,fee\\,\\ net=0";
+    let input = format!("{line} 2\n{line}\n{line} 1\n{line} 9223372036854775807\n");
+    let (rows, faults) = told(&mut decoder, &input);
+    assert_eq!(rows, [row("a", 2000), row("a", 2000)]);
+    assert!(
+        faults[0]
+            .starts_with("line 3, column 1: time 1000 is before what the table keeps; send rows from 1500")
+    );
+    assert!(faults[1].starts_with("line 4, column 60: \"9223372036854775807\" is no time"), "{faults:?}");
+}
+
+#[test]
+fn a_measurement_is_a_table_and_each_has_batches_of_its_own() {
+    let column = |(name, kind): (&str, Kind)| Column { name: name.into(), kind };
+    let columns = vec![column(("t", Kind::Time)), column(("x", Kind::Float))];
+    let other = Schema::new(columns, Partitioning { span: 10, symbols: None }).unwrap();
+    let targets = vec![target(), Target::new("my heat", &other, Unit::Nanoseconds)];
+    let mut decoder = LineDecoder::new(targets, Options::default());
+    let mut counts = Vec::new();
+    struct Counts<'c>(&'c mut Vec<(usize, String, usize)>);
+    impl planish_ingest::Sink for Counts<'_> {
+        fn take(&mut self, batch: &planish_ingest::Batch<'_>) -> Result<(), planish_ingest::IngestError> {
+            self.0.push((batch.table(), batch.name().to_owned(), batch.rows()));
+            Ok(())
+        }
+    }
+    let tick = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
+    let input = format!("{tick}my\\ heat x=1 1\n{tick}my\\ heat x=2 2\nmy\\ heat x=3 3\n");
+    decoder.feed(input.as_bytes(), &mut Counts(&mut counts)).unwrap();
+    decoder.flush(&mut Counts(&mut counts)).unwrap();
+    assert_eq!(decoder.finish(&mut Counts(&mut counts)).unwrap().rows, 5);
+    assert_eq!(counts, [(0, "ticks".into(), 2), (1, "my heat".into(), 3)]);
+    // The same decoder takes the next input, from line 1 on.
+    let (_, outcome) = feed(&mut decoder, b"x\n", &[]);
+    assert_eq!(outcome.unwrap().faults[0].line, 1);
+    let mut shown = Shown::default();
+    assert_eq!(decoder.finish(&mut shown).unwrap().rows, 0);
+}
