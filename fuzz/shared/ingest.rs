@@ -57,7 +57,10 @@ impl Sink for Came {
     }
 }
 
-fn came(decoder: &mut dyn Decoder, pieces: &mut dyn Iterator<Item = &[u8]>) -> (Came, Result<Outcome, String>) {
+fn came(
+    decoder: &mut dyn Decoder,
+    pieces: &mut dyn Iterator<Item = &[u8]>,
+) -> (Came, Result<Outcome, String>) {
     let mut came = Came::default();
     decoder.arrived(Some(5_000_000));
     for piece in pieces {

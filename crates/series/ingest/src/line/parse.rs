@@ -14,7 +14,6 @@ use memchr::memchr2;
 use crate::cell::Form;
 use crate::error::{What, shown};
 use crate::intake::Intake;
-use crate::number::Number;
 
 /// Why a line was not read to its end.
 #[derive(Debug)]
@@ -306,7 +305,7 @@ impl<'l> Parser<'l, '_> {
 /// Whether a text is a whole number.
 fn is_whole(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) && Number::read(digits).is_some()
+    !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
 /// The text without the backslashes that stand in front of some characters.
