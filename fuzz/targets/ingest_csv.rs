@@ -1,5 +1,5 @@
-//! CSV from any client, with a header or without: it may have faults, not panic, and gives the same batches in pieces of
-//! any length.
+//! CSV from any client, with a header or without: it may have faults, not panic, and gives the same batches in pieces
+//! of any length.
 
 #![no_main]
 

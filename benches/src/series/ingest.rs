@@ -1,7 +1,8 @@
-//! Ingest formats: rows a second of CPU time, of decoding alone and all the way into a table whose every batch is synced.
+//! Ingest formats: rows a second of CPU time, of decoding alone and all the way into a table whose every batch is
+//! synced.
 //!
-//! CPU time is that of the whole process: decoder, committer and table, whichever thread they ran on. What others on the
-//! machine take away is not in it, and waiting for the disk is not either.
+//! CPU time is that of the whole process: decoder, committer and table, whichever thread they ran on. What others on
+//! the machine take away is not in it, and waiting for the disk is not either.
 
 use super::data::{self, DAY, SYMBOLS};
 use super::{figure, table};
@@ -38,7 +39,7 @@ pub fn measure(rows: &mut Rows) -> Result<()> {
     let columns = data::arena(data::table_bytes(ROWS))?;
     let ticks = data::Table::generate(&columns, 37, ROWS, SYMBOLS, DAY)?;
     let at_least = |limit| Some((Limit::AtLeast, limit));
-    let formats: [(&str, Encode, Option<(Limit, f64)>); 4] = [
+    let formats: [Format; 4] = [
         ("line protocol", lines, at_least(1.5)),
         ("Arrow", arrow, at_least(5.0)),
         ("CSV", csv, None),
@@ -61,6 +62,9 @@ pub fn measure(rows: &mut Rows) -> Result<()> {
 }
 
 type Encode = fn(&data::Table<'_>) -> Result<Vec<u8>>;
+
+/// A format by its name, and the least rows a second that it is held to.
+type Format = (&'static str, Encode, Option<(Limit, f64)>);
 
 fn repeat(mut run: impl FnMut() -> Result<f64>) -> Result<crate::row::Figure> {
     let logs = (0..RUNS).map(|_| Ok(run()?.ln())).collect::<Result<Vec<_>>>()?;

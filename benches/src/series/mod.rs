@@ -29,7 +29,8 @@ const SAMPLE: Duration = Duration::from_millis(60);
 /// Threads of the other side may watch for work for a while: let them go to sleep.
 const SETTLE: Duration = Duration::from_millis(30);
 
-/// Adds the rows: those of the seed engine, of durable tables and of ingest always, those beside C where there is a reference.
+/// Adds the rows: those of the seed engine, of durable tables and of ingest always, those beside C where there is a
+/// reference.
 pub fn measure(reference: Option<&Path>, isa: Isa, rows: &mut Rows) -> Result<()> {
     eprintln!("instructions: {isa}");
     seed::measure(isa, rows)?;

@@ -1,5 +1,5 @@
-//! Values that are as a plan wants them by an open entry. What becomes of the plan has to hold them, too: an undo of that
-//! entry would take them from it.
+//! Values that are as a plan wants them by an open entry. What becomes of the plan has to hold them, too: an undo of
+//! that entry would take them from it.
 
 use planish_model::{Entry, EntryId, EntryStep, Knob, Profile, Reading, Undo};
 

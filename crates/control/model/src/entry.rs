@@ -99,8 +99,8 @@ pub enum OutcomeKind {
     ReadsBack,
     /// The kernel refused the write.
     Failed,
-    /// Already as wanted by the entry that this one takes the place of, or by one beside it: held by this one from there
-    /// on, with the original of that one. Nothing was written.
+    /// Already as wanted by the entry that this one takes the place of, or by one beside it: held by this one from
+    /// there on, with the original of that one. Nothing was written.
     TakenOver,
     /// Never tried: a step before it failed, and the entry was taken back.
     NotReached,

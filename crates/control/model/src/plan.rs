@@ -289,8 +289,8 @@ pub struct Overlay {
     /// Knobs that it has set, at places that the plan wants nothing of: they stay as it set them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<KnobId>,
-    /// Pools, and what the kernel derives, that it has brought to what the plan wants. The plan holds them not, so that an
-    /// undo of the entry takes them too.
+    /// Pools, and what the kernel derives, that it has brought to what the plan wants. The plan holds them not, so
+    /// that an undo of the entry takes them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<KnobId>,
 }

@@ -369,8 +369,9 @@ pub fn overruled(host: &Host, place: &str) -> Option<String> {
 }
 
 /// Directives of a service (`systemd.unit(5)`, `systemd.service(5)`, `systemd.exec(5)`, `systemd.kill(5)`,
-/// `systemd.resource-control(5)`) that change neither what it runs nor what that sees, as hardening does, which is often
-/// for all services: when it ends and begins again, what it costs at most, where its words go. All others are told.
+/// `systemd.resource-control(5)`) that change neither what it runs nor what that sees, as hardening does, which is
+/// often for all services: when it ends and begins again, what it costs at most, where its words go. All others are
+/// told.
 const HARMLESS: [&str; 30] = [
     "X-*",
     "Description",

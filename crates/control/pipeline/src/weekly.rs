@@ -1,8 +1,8 @@
 //! `planish install publish`: the service and the timer that `planish text publish --timer` wrote for its user, as
 //! files of systemd that `undo` takes out.
 //!
-//! What they say is the user's who publishes: the folder of the repository, the keys, the words of the command line. The
-//! files lay in a user's folder, and must start nothing else as root: so they are read, and written anew.
+//! What they say is the user's who publishes: the folder of the repository, the keys, the words of the command line.
+//! The files lay in a user's folder, and must start nothing else as root: so they are read, and written anew.
 
 mod units;
 

@@ -174,8 +174,8 @@ impl CsvDecoder {
         }
     }
 
-    /// Goes over a mark of UTF-8 at the beginning, whole or in pieces; what is behind it. Bytes that only began like one
-    /// are put into the reader.
+    /// Goes over a mark of UTF-8 at the beginning, whole or in pieces; what is behind it. Bytes that only began like
+    /// one are put into the reader.
     fn behind_mark<'b>(&mut self, bytes: &'b [u8], sink: &mut dyn Sink) -> Result<&'b [u8], IngestError> {
         let mut rest = bytes;
         while let (Some(seen), [byte, tail @ ..]) = (self.marked, rest) {

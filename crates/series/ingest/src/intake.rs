@@ -13,8 +13,8 @@ use planish_table::Kind;
 pub enum Faults {
     /// The row is left out and told; all others are taken in.
     LeaveOut,
-    /// Nothing of the input is taken in. It has to fit into one batch of a table then, for a batch is what a table takes
-    /// in as a whole or not at all.
+    /// Nothing of the input is taken in. It has to fit into one batch of a table then, for a batch is what a table
+    /// takes in as a whole or not at all.
     Refuse,
 }
 

@@ -10,7 +10,8 @@
 //!
 //! Invariants:
 //!
-//! - **A row is taken in exactly or not at all.** A decimal never goes by way of a float, a whole number is one, a value
+//! - **A row is taken in exactly or not at all.** A decimal never goes by way of a float, a whole number is one, a
+//! value
 //!   for a column that is not there is a fault unless it is to be left out. A fault tells line, column and cure.
 //! - **Pieces do not matter.** The same bytes give the same batches and the same faults, wherever they are cut.
 //! - **Memory is bounded**: one batch of each table, one row, and for Arrow one message and the dictionaries.
@@ -55,8 +56,8 @@ pub trait Decoder {
     /// [`IngestError`], behind which nothing more of the input is taken in.
     fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> Result<(), IngestError>;
 
-    /// Hands on the rows that are whole, though their batch is not full: for a client that sends seldom. An input that is
-    /// taken in as a whole or not at all waits for its end.
+    /// Hands on the rows that are whole, though their batch is not full: for a client that sends seldom. An input
+    /// that is taken in as a whole or not at all waits for its end.
     ///
     /// # Errors
     /// Those of the sink.

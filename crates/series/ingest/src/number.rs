@@ -1,7 +1,7 @@
 //! Numbers as text: read once, exactly, and only then made what a column holds.
 //!
-//! A decimal never goes by way of a float, and a whole number is taken only if it is one. So a price of `0.1` in a column
-//! with one digit is 1, and `0.15` there is refused instead of rounded.
+//! A decimal never goes by way of a float, and a whole number is taken only if it is one. So a price of `0.1` in a
+//! column with one digit is 1, and `0.15` there is refused instead of rounded.
 
 /// Most digits that are kept: any of so many fit into 64 bits without a sign.
 const DIGITS_MAX: u32 = 19;
@@ -256,7 +256,10 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..40), factor in any::<i64>()) {
+        fn any_bytes_are_read_without_a_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..40),
+            factor in any::<i64>(),
+        ) {
             let _ = float(&bytes);
             if let Some(number) = Number::read(&bytes) {
                 let _ = (number.scaled(18), number.whole_float(), number.floor_of_product(factor));

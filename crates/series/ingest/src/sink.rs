@@ -28,8 +28,8 @@ pub struct Taken {
 /// Hands batches of one table to its committer.
 ///
 /// At most so many are in flight: handed in and not acknowledged. Who sends faster waits for the oldest of them, and so
-/// does whoever reads the socket, which is what back-pressure is. With a group commit of 10 ms some tens of batches fill
-/// the gap between two syncs.
+/// does whoever reads the socket, which is what back-pressure is. With a group commit of 10 ms some tens of batches
+/// fill the gap between two syncs.
 #[derive(Debug)]
 pub struct Commit<'d, 'a> {
     durable: &'d Durable<'a>,
@@ -58,8 +58,9 @@ impl<'d, 'a> Commit<'d, 'a> {
         Self { durable, in_flight_max, in_flight, producer: None, taken: Taken::default() }
     }
 
-    /// Numbers the batches from `first` on, as those of a producer, so that the same input may be sent again and is taken
-    /// in once. Where batches are cut depends on the input and its options alone, unless they are flushed in between.
+    /// Numbers the batches from `first` on, as those of a producer, so that the same input may be sent again and is
+    /// taken in once. Where batches are cut depends on the input and its options alone, unless they are flushed in
+    /// between.
     #[must_use]
     pub fn of_producer(mut self, name: &str, first: u64) -> Self {
         self.producer = Some((name.to_owned(), first));

@@ -350,7 +350,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_words_come_back(words in prop::collection::vec("[^\\p{Cc}]{0,12}", 1..6), folder in "/[^\\p{Cc}]{0,12}") {
+        fn any_words_come_back(
+            words in prop::collection::vec("[^\\p{Cc}]{0,12}", 1..6),
+            folder in "/[^\\p{Cc}]{0,12}",
+        ) {
             let mut command = owned(&["text", "publish"]);
             command.extend(words);
             let wanted = Weekly::new("/p".to_owned(), vec![command], folder, None);

@@ -71,40 +71,16 @@ fn entry(id: u64, boot: &str, steps: Vec<EntryStep>) -> Entry {
 fn applied(id: &str, place: &str, before: &str, ours: &str) -> EntryStep {
     let mut outcome = Outcome::new(KnobId::new(id), place, OutcomeKind::Done);
     outcome.read_back = Some(ours.to_owned());
-    EntryStep {
+    let step = EntryStep::new(KnobId::new(id), place.to_owned(), ours.to_owned(), Class::Safe, Undo::Restore);
+    let original = Original {
         knob: KnobId::new(id),
         place: place.to_owned(),
-        wanted: ours.to_owned(),
-        class: Class::Safe,
-        undo: Undo::Restore,
-        raise_pages: None,
-        takes_pages: None,
-        in_all: None,
-        others: Default::default(),
-        line: None,
-        there: None,
-        lowered_behind: None,
-        part: None,
-        service: None,
-        originals: vec![Original {
-            knob: KnobId::new(id),
-            place: place.to_owned(),
-            r#type: ValueType::Text { text: true },
-            value: before.to_owned(),
-            coupling: None,
-            over: None,
-        }],
-        folders: Vec::new(),
-        pools: Vec::new(),
-        rules: Vec::new(),
-        device: None,
-        generator: None,
-        outcome: Some(outcome),
-        begun: None,
-        last_boot: None,
-        last_entry: None,
-        undone: None,
-    }
+        r#type: ValueType::Text { text: true },
+        value: before.to_owned(),
+        coupling: None,
+        over: None,
+    };
+    EntryStep { originals: vec![original], outcome: Some(outcome), ..step }
 }
 
 fn pool_step(pages: u64) -> EntryStep {

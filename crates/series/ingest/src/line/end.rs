@@ -1,9 +1,9 @@
-//! Where a line of line protocol ends: at the first line feed outside of quotes, and quotes are such only where the value
-//! of a field begins.
+//! Where a line of line protocol ends: at the first line feed outside of quotes, and quotes are such only where the
+//! value of a field begins.
 //!
-//! The parser finds the end by itself. This is for lines that it cannot read to their end: those that are cut by the end
-//! of a piece, of which every byte is looked at once however many pieces there are, and those that have a fault, whose
-//! end must not depend on the pieces in which they came.
+//! The parser finds the end by itself. This is for lines that it cannot read to their end: those that are cut by the
+//! end of a piece, of which every byte is looked at once however many pieces there are, and those that have a fault,
+//! whose end must not depend on the pieces in which they came.
 
 /// What was seen of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

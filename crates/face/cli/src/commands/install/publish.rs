@@ -19,7 +19,8 @@ use crate::failure::Failure;
 /// The service and the timer that `planish text publish --timer DIR` wrote, and a drop-in that has each boot start
 /// the timer: three files below /etc/systemd/system, written as an entry of the journal, so that `planish undo` takes
 /// them out again. Both are written anew from what they say: a line that `planish text publish` does not write is
-/// refused, and so is a service of another user that would not run as that user. The program is this one. Nothing is started: the last line says what to type for now.
+/// refused, and so is a service of another user that would not run as that user. The program is this one. Nothing is
+/// started: the last line says what to type for now.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The timer, as it was written to DIR; its service lies beside it
