@@ -4,7 +4,7 @@
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{planish, settings};
+use crate::{planish, settings, zeroes};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
@@ -28,6 +28,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         return;
     }
     report.check("run.static", refuses_static);
+    report.check("run.signals", passes_signals_on);
     for libc in ["glibc", "musl"] {
         let name = |what: &str| format!("run.{libc}.{what}");
         let program = format!("/bin/place-{libc}");
@@ -273,4 +274,26 @@ fn refuses_static() -> Result<Outcome> {
     let instead = planish::run(&[&["run", "--numa", "heap=interleave"][..], &program].concat())?;
     ensure!(instead.exit == 0 && instead.stdout.starts_with("planish "), "{}", instead.stderr);
     Ok(Outcome::Ok("refused with the alternative, which works".to_owned()))
+}
+
+/// Signals end the program and not planish: 34 is SIGRTMIN of glibc, and musl, of which the planish of a guest
+/// is, has a use of its own for it.
+fn passes_signals_on() -> Result<Outcome> {
+    const SENT: [i32; 13] = [1, 2, 3, 6, 10, 12, 14, 15, 16, 34, 35, 40, 64];
+    let own = std::env::current_exe().context("the path of this program")?;
+    let own = own.to_str().context("the path of this program is no text")?;
+    for number in SENT {
+        let words = ["run", "--quiet", "--cpus", "0", "--", own, zeroes::WORD];
+        let mut child = planish::command(&words);
+        let mut child = child.stdout(Stdio::piped()).spawn().context("start planish")?;
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().context("its output")?).read_line(&mut ready)?;
+        // SAFETY: of a signal that the C library has a use for no handler of this process runs: it is sent to another.
+        let signal = unsafe { Signal::from_raw_unchecked(number) };
+        rustix::process::kill_process(Pid::from_child(&child), signal).context("send a signal")?;
+        let status = child.wait().context("wait for planish")?;
+        ensure!(ready == "ready\n", "the program said {ready:?}");
+        ensure!(status.code() == Some(128 + number), "of signal {number} planish left with {status}");
+    }
+    Ok(Outcome::Ok(format!("{} signals ended the program, and planish told so", SENT.len())))
 }

@@ -62,8 +62,8 @@ const fn bit(number: i32) -> u64 {
     1 << (number - 1)
 }
 
-/// What this process was given and would not find any more: whom std and this crate set otherwise.
-const CHANGED: [i32; 2] = [libc::SIGPIPE, libc::SIGCHLD];
+/// What this process was given and would not find any more: whom std, this crate and the commands set otherwise.
+const CHANGED: [i32; 5] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
 
 static GIVEN_MASK: AtomicU64 = AtomicU64::new(0);
 static GIVEN_IGNORED: AtomicU64 = AtomicU64::new(0);
@@ -84,6 +84,16 @@ extern "C" fn note_given() {
 #[used]
 #[unsafe(link_section = ".init_array")]
 static NOTE_GIVEN: extern "C" fn() = note_given;
+
+/// Whether this process was started to ignore a signal.
+#[must_use]
+pub fn was_ignored(number: i32) -> bool {
+    if CHANGED.contains(&number) {
+        SignalSet(GIVEN_IGNORED.load(Ordering::Relaxed)).contains(number)
+    } else {
+        is_ignored(number)
+    }
+}
 
 /// Whether this process ignores a signal now.
 fn is_ignored(number: i32) -> bool {
@@ -117,8 +127,7 @@ pub fn heed_children() {
 
 /// The child's part, between fork and exec: what this process was started with. Plain system calls.
 pub(crate) fn hand_on() -> std::result::Result<(), Errno> {
-    let ignored = SignalSet(GIVEN_IGNORED.load(Ordering::Relaxed));
-    for number in CHANGED.into_iter().filter(|number| ignored.contains(*number)) {
+    for number in CHANGED.into_iter().filter(|number| was_ignored(*number)) {
         set_action(number, libc::SIG_IGN)?;
     }
     set_mask(GIVEN_MASK.load(Ordering::Relaxed))
@@ -141,10 +150,11 @@ fn set_mask(mask: u64) -> std::result::Result<(), Errno> {
 }
 
 /// Signals that somebody may have meant for a program that we run: all that can be caught, but those by which the
-/// processor and the kernel tell a process of its own fault, what libcs use inside (32, 33), and what this process was
-/// started to ignore, which the program has inherited. SIGCHLD is among them, and is ours: it tells of the program.
+/// processor and the kernel tell a process of its own fault, and what libcs use inside (32, 33). SIGCHLD is among them,
+/// and is ours: it tells of the program. Those that this process was started to ignore are among them, too: the program
+/// has inherited that, and may have set a handler since. One that is blocked the kernel keeps, ignored or not.
 #[must_use]
-pub fn of_programs() -> SignalSet {
+pub const fn of_programs() -> SignalSet {
     const OWN: SignalSet = SignalSet::of(&[
         libc::SIGKILL,
         libc::SIGSTOP,
@@ -155,16 +165,13 @@ pub fn of_programs() -> SignalSet {
         32,
         33,
     ]);
-    let given = SignalSet(GIVEN_IGNORED.load(Ordering::Relaxed));
-    let is_heeded = |number: &i32| match *number {
-        libc::SIGCHLD => true,
-        libc::SIGPIPE => !given.contains(libc::SIGPIPE),
-        number => !is_ignored(number),
-    };
-    SignalSet((1..=LAST).filter(|number| !OWN.contains(*number)).filter(is_heeded).map(bit).sum())
+    SignalSet(!OWN.0)
 }
 
 /// Keeps signals from the calling thread, and from those that it starts from here on, until [`wait`] takes them.
+///
+/// The first thread that a program of musl starts, and its first handler, unblock musl's own signals (33, 34), 34 being
+/// SIGRTMIN to everybody else: where a thread may be the first, both have to block again after its start.
 ///
 /// # Errors
 /// None that is known.

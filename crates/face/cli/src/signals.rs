@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use planish_sys::signals::{self, Received};
@@ -21,10 +22,13 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// A flag that is set when the command should stop.
 ///
-/// Once is enough and more changes nothing: the command then puts the host back, which must not be cut short.
+/// Once is enough and more changes nothing: the command then puts the host back, which must not be cut short. Under
+/// nohup the end of a terminal asks nobody to stop. SIGINT is heeded also where it was ignored: a shell without jobs does
+/// that to each command behind `&`, and `kill -INT` is how a script ends a recording.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    ENDING.iter().try_for_each(|signal| flag::register(*signal, Arc::clone(&stop)).map(drop))?;
+    let mut heeded = ENDING.iter().filter(|signal| **signal != SIGHUP || !signals::was_ignored(SIGHUP));
+    heeded.try_for_each(|signal| flag::register(*signal, Arc::clone(&stop)).map(drop))?;
     Ok(stop)
 }
 
@@ -64,11 +68,16 @@ impl Forward {
     /// [`planish_sys::child::prepare`], which has them heed what we heeded.
     pub fn catch() -> io::Result<Self> {
         let (set, passing) = (signals::of_programs(), Arc::new(Passing::default()));
+        let (tell, is_ready) = channel();
         let pass = {
             let passing = Arc::clone(&passing);
             move || {
-                while let Ok(received) = signals::wait(set) {
-                    passing.take(received);
+                // Each thread for itself, again: the start of the first one may have unblocked some.
+                let is_blocked = signals::block(set).is_ok();
+                if tell.send(()).is_ok() && is_blocked {
+                    while let Ok(received) = signals::wait(set) {
+                        passing.take(received);
+                    }
                 }
             }
         };
@@ -76,7 +85,11 @@ impl Forward {
         signals::block(set).map_err(io::Error::other)?;
         let started = std::thread::Builder::new().name("signals".to_owned()).spawn(pass);
         // Without it the process goes on as it was, to be another program perhaps.
-        started.map(|_| Self(passing)).inspect_err(|_| signals::block_what_was_given())
+        started.inspect_err(|_| signals::block_what_was_given())?;
+        signals::block(set).map_err(io::Error::other)?;
+        // No program is started before: it would be left alone where one of them ends us now.
+        is_ready.recv().map_err(io::Error::other)?;
+        Ok(Self(passing))
     }
 
     /// Whether the programs were asked to end through us.
@@ -105,7 +118,12 @@ impl Passing {
 
     fn take(&self, received: Received) {
         let number = received.number();
-        if ENDING.contains(&number) {
+        let was_ignored = number != SIGCHLD && signals::was_ignored(number);
+        // To ignore it has kept it from us as well as from the program, whatever that wants of it now.
+        if was_ignored && received.is_of_kernel() {
+            return;
+        }
+        if !was_ignored && ENDING.contains(&number) {
             self.is_asked_to_end.store(true, Ordering::Relaxed);
         }
         let mut state = self.state();
