@@ -57,11 +57,13 @@ impl Looks {
         true
     }
 
-    /// The memory was looked at.
-    pub fn looked(&mut self, now: Instant) {
+    /// The memory was looked at. `has_doubt`: another look has to confirm what was seen, and comes after the last one,
+    /// too, once.
+    pub fn looked(&mut self, now: Instant, has_doubt: bool) {
         self.waits = None;
+        let confirming = LATER.first().filter(|_| has_doubt && self.done == LATER.len());
         // Who said when to look wants to look then.
-        let later = LATER.get(self.done).filter(|_| !self.is_fixed);
+        let later = LATER.get(self.done).or(confirming).filter(|_| !self.is_fixed);
         self.due = later.map(|later| now + *later);
         self.done += 1;
     }
@@ -78,6 +80,15 @@ mod tests {
     /// When looks happen, in tenths of a second, of a program that places a segment at each of `placed`, and fills one
     /// during `filling`.
     fn looks_while(fixed: Option<u64>, placed: &[u64], filling: std::ops::Range<u64>) -> Vec<u64> {
+        looks_in_doubt(fixed, placed, filling, false)
+    }
+
+    fn looks_in_doubt(
+        fixed: Option<u64>,
+        placed: &[u64],
+        filling: std::ops::Range<u64>,
+        has_doubt: bool,
+    ) -> Vec<u64> {
         let begun = Instant::now();
         let tenth = |count: u64| begun + Duration::from_millis(count * 100);
         let mut looks = Looks::new(begun, fixed.map(|count| Duration::from_millis(count * 100)));
@@ -88,7 +99,7 @@ mod tests {
             }
             let is_due = looks.left(tenth(now)) == Some(Duration::ZERO);
             if is_due && !(filling.contains(&now) && looks.put_off(tenth(now))) {
-                looks.looked(tenth(now));
+                looks.looked(tenth(now), has_doubt);
                 at.push(now);
             }
         }
@@ -105,6 +116,12 @@ mod tests {
         let each_half: Vec<u64> = (1..1000).step_by(5).collect();
         assert_eq!(looks(None, &each_half), [4, 34, 334]);
         assert_eq!(looks(Some(70), &each_half), [70], "who said when");
+    }
+
+    #[test]
+    fn what_the_last_look_doubts_one_more_confirms() {
+        assert_eq!(looks_in_doubt(None, &[], 0..0, true), [20, 50, 350, 380]);
+        assert_eq!(looks_in_doubt(Some(70), &[], 0..0, true), [70], "who said when");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! While the program runs: its segments are looked at as they are placed, signals are passed on, its end is awaited.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -58,8 +58,8 @@ struct Watch<'a> {
     on_huge: Vec<Option<RunText>>,
     /// Processes of whose private memory something was told.
     told_private: BTreeSet<u32>,
-    /// Processes that had segments of which nothing was told.
-    untold: BTreeSet<u32>,
+    /// Processes that had segments of which nothing was told, and whether another look has confirmed it.
+    untold: BTreeMap<u32, bool>,
     messages: Vec<Message>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
         text,
         on_huge: started.iter().map(|_| None).collect(),
         told_private: BTreeSet::new(),
-        untold: BTreeSet::new(),
+        untold: BTreeMap::new(),
         messages: Vec::new(),
         notices: Notices::default(),
         launches: Vec::new(),
@@ -117,7 +117,7 @@ impl Watch<'_> {
                     continue;
                 }
                 self.look();
-                looks.looked(Instant::now());
+                looks.looked(Instant::now(), self.waits_for_another());
                 continue;
             }
             match next_event(&self.host, listener, &mut self.running, left)? {
@@ -128,6 +128,7 @@ impl Watch<'_> {
                 Event::Ended(index, status) => {
                     self.ended(index, status);
                     if self.running.iter().all(|one| one.ended().is_some()) {
+                        self.tell_detached();
                         self.tell_since();
                         return Ok(());
                     }
@@ -229,13 +230,16 @@ impl Watch<'_> {
     }
 
     /// Whether an instance that was looked at is looked at again: a large one takes a while, and is as it was unless it
-    /// has started something since, or mapped a segment; and so where something is wanted of its heap, which grows.
+    /// has started something since, or mapped a segment; and so where something is wanted of its heap, which grows, and
+    /// where another look has to confirm what the last one saw.
     fn is_worth_a_look(&self, index: usize, who: &Who) -> bool {
         let Some((_, known)) = &self.achieved[index] else { return true };
         let is_known = |pid: u32| known.pids().any(|known| known == pid);
         let now = members(&self.host, who, true).unwrap_or_default();
         let grows = self.launches[index].wish.heap_pages.is_some();
-        self.took < CHEAP || grows || now.iter().any(|(pid, _)| !is_known(*pid)) || self.notices.since() > 0
+        let confirms = known.untold.iter().any(|pid| self.untold.get(pid) == Some(&false));
+        let is_new = now.iter().any(|(pid, _)| !is_known(*pid)) || self.notices.since() > 0;
+        self.took < CHEAP || grows || confirms || is_new
     }
 
     /// Names processes that placed segments and are below no instance any more.
@@ -306,18 +310,34 @@ impl Watch<'_> {
         warning(text).hint("--min SIZE, if its segments are smaller; --verify-after SECS, if it is slow")
     }
 
+    /// Whether there are segments of which another look has to tell whether the preload saw them.
+    fn waits_for_another(&self) -> bool {
+        self.untold.values().any(|is_confirmed| !is_confirmed)
+    }
+
     /// Tells who has segments that its preload did not see. At the second look: at the first one what tells of them may
     /// be under way.
     fn judge_untold(&mut self, achieved: &Achieved) {
         let own = self.filters("self");
+        let looked_at: BTreeSet<u32> = achieved.pids().collect();
+        self.untold.retain(|pid, is_confirmed| {
+            *is_confirmed || !looked_at.contains(pid) || achieved.untold.contains(pid)
+        });
         for pid in &achieved.untold {
-            let is_known = !self.untold.insert(*pid) || self.args.verify_after.is_some();
-            if is_known && self.filters(&pid.to_string()) <= own {
+            // That was told at the first look.
+            if self.filters(&pid.to_string()) > own {
+                continue;
+            }
+            let is_confirmed = self.untold.contains_key(pid) || self.args.verify_after.is_some();
+            if self.untold.insert(*pid, is_confirmed) != Some(true) && is_confirmed {
                 let text = format!(
                     "pid {pid} has shared segments that the preload did not see, so that they lie where first use has \
-                     put them: it calls the kernel itself, or a library of LD_PRELOAD does so for it"
+                     put them: it calls the kernel itself, or a library of LD_PRELOAD does so for it, or they grew or \
+                     became writable after they were mapped (mremap, mprotect)"
                 );
-                self.tell(warning(text).hint("leave that library out; --numa heap=... is inherited"));
+                self.tell(warning(text).hint(
+                    "leave that library out, or map them whole and writable; --numa heap=... is inherited",
+                ));
             }
         }
     }
