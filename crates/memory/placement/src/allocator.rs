@@ -56,15 +56,6 @@ impl Allocator {
         self.files().iter().filter_map(stem).filter_map(version).any(is_number)
     }
 
-    /// Debian's package.
-    fn package(self) -> &'static str {
-        match self {
-            Self::Jemalloc => "libjemalloc2",
-            Self::Tcmalloc => "libtcmalloc-minimal4",
-            Self::Mimalloc => "libmimalloc2.0",
-        }
-    }
-
     /// Its library on this system, built for the libc of the program.
     ///
     /// # Errors
@@ -85,7 +76,7 @@ impl Allocator {
         };
         let found = there.find(|file| is_for(file, libc));
         let found = found.or_else(|| folders.iter().flat_map(other).find(|file| is_for(file, libc)));
-        found.ok_or(PlacementError::NoAllocator { library: self.files()[0], package: self.package() })
+        found.ok_or(PlacementError::NoAllocator { files: self.files(), search: self.word() })
     }
 
     /// The variables that put its heap on such pages.
@@ -157,6 +148,20 @@ mod tests {
             assert!(!Allocator::Mimalloc.is_version(name), "{name}");
         }
         assert!(Allocator::Tcmalloc.is_version("libtcmalloc.so.9"));
+    }
+
+    /// Packages carry the number of a version, and another one in each release of a distribution.
+    #[test]
+    fn where_none_is_installed_each_file_that_would_do_is_named_and_no_package() {
+        let empty = tempfile::tempdir().unwrap();
+        let host = Host::open(empty.path()).unwrap();
+        for malloc in Allocator::ALL {
+            let error = malloc.find(&host, Libc::Glibc { minor: Some(36) }, None).unwrap_err();
+            let (text, cure) = (error.to_string(), error.cure());
+            assert!(malloc.files().iter().all(|file| text.contains(file)), "{text}");
+            assert!(cure.contains(malloc.word()) && !cure.contains("apt install"), "{cure}");
+            assert!(!cure.contains(|letter: char| letter.is_ascii_digit()), "{cure}");
+        }
     }
 
     #[test]

@@ -71,8 +71,8 @@ pub enum PlacementError {
     #[error("{who} cannot put a heap on {pages}")]
     HeapPages { who: String, pages: &'static str },
     /// The allocator is not installed.
-    #[error("no {library} is installed for the libc of the program")]
-    NoAllocator { library: &'static str, package: &'static str },
+    #[error("no {} is installed for the libc of the program", files.join(" or "))]
+    NoAllocator { files: &'static [&'static str], search: &'static str },
     /// The limit on locked memory cannot be raised.
     #[error("the limit on locked memory is {}, and only who has CAP_SYS_RESOURCE may raise it", bytes(*limit))]
     Memlock {
@@ -151,10 +151,10 @@ impl PlacementError {
             Self::NoThp { .. } => "planish knobs thp.enabled; or pages from a pool: --huge heap=hugetlb",
             Self::Contradiction(_) => "leave one of the two out",
             Self::HeapPages { .. } => "--malloc jemalloc or --malloc mimalloc, with --huge heap",
-            Self::NoAllocator { package, .. } => {
+            Self::NoAllocator { search, .. } => {
                 return format!(
-                    "apt install {package}, or that library from your distribution; where it lies in a folder of its \
-                     own: LD_LIBRARY_PATH=FOLDER"
+                    "find its package by {search} (apt search, dnf search); where it lies in a folder of its own: \
+                     LD_LIBRARY_PATH=FOLDER"
                 );
             }
             Self::Memlock { is_root: true, .. } => {
