@@ -23,8 +23,8 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// A flag that is set when the command should stop.
 ///
 /// Once is enough and more changes nothing: the command then puts the host back, which must not be cut short. Under
-/// nohup the end of a terminal asks nobody to stop. SIGINT is heeded also where it was ignored: a shell without jobs does
-/// that to each command behind `&`, and `kill -INT` is how a script ends a recording.
+/// nohup the end of a terminal asks nobody to stop. SIGINT is heeded also where it was ignored: a shell without jobs
+/// does that to each command behind `&`, and `kill -INT` is how a script ends a recording.
 pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut heeded = ENDING.iter().filter(|signal| **signal != SIGHUP || !signals::was_ignored(SIGHUP));
