@@ -154,6 +154,7 @@ mod tests {
     #[test]
     fn where_none_is_installed_each_file_that_would_do_is_named_and_no_package() {
         let empty = tempfile::tempdir().unwrap();
+        std::fs::create_dir(empty.path().join("proc")).unwrap();
         let host = Host::open(empty.path()).unwrap();
         for malloc in Allocator::ALL {
             let error = malloc.find(&host, Libc::Glibc { minor: Some(36) }, None).unwrap_err();

@@ -293,30 +293,3 @@ fn a_signal_leaves_the_terminal_as_it_was() {
     session.wait_for("code=0");
     session.wait_for("as-before");
 }
-
-/// Under nohup a recording outlives its terminal; SIGTERM ends it.
-#[test]
-fn a_recording_under_nohup_goes_on_when_its_terminal_is_gone() {
-    let home = tempfile::tempdir().expect("a temporary folder");
-    let line = "trap '' HUP; exec \"$0\" top --record f --interval 0.2";
-    let mut shell = Command::new("sh");
-    shell.args(["-c", line, env!("CARGO_BIN_EXE_planish")]).current_dir(home.path()).env("HOME", home.path());
-    let mut planish = shell.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("a shell");
-    let bytes = || std::fs::metadata(home.path().join("f")).map_or(0, |file| file.len());
-    let grows_from = |bytes_before: u64| {
-        let begun = Instant::now();
-        while bytes() <= bytes_before && begun.elapsed() < Duration::from_secs(20) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        bytes() > bytes_before
-    };
-    assert!(grows_from(0), "it records");
-    let pid = rustix::process::Pid::from_child(&planish);
-    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("it runs");
-    // It ends with what it has, if it heeds the signal.
-    std::thread::sleep(Duration::from_millis(600));
-    let ended = planish.try_wait().expect("our child");
-    assert!(ended.is_none() && grows_from(bytes()), "{ended:?}");
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
-    assert_eq!(planish.wait().expect("it ends").code(), Some(0));
-}

@@ -284,3 +284,41 @@ fn an_ordinary_user_runs_trials_on_a_host_where_root_applied_something() {
     let rung = &run.envelope()["result"]["rungs"][0];
     assert_eq!((&rung["name"], &rung["verdict"]), (&"swap".into(), &"unavailable".into()), "{}", run.stdout);
 }
+
+/// Under nohup a trial outlives its terminal, and so does what it starts; SIGTERM ends it.
+#[test]
+fn a_trial_under_nohup_goes_on_when_its_terminal_is_gone() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let trial = "name = \"nohup\"\nsummary = \"Lives on.\"\nprimary = \"cpu_s\"\nbudget_seconds = 600\n\
+                 [workload]\nadapter = \"command\"\n\
+                 command = [\"sh\", \"-c\", \"grep SigIgn /proc/self/status >> ignored; sleep 0.01\"]\n\
+                 [baseline]\nname = \"as-it-is\"\n\
+                 [[rung]]\nname = \"other\"\nenv = { OTHER = \"1\" }\n";
+    std::fs::write(home.path().join("nohup.toml"), trial).expect("room");
+    let line = "trap '' HUP; exec \"$0\" --state state trial selfcheck ./nohup.toml";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line, env!("CARGO_BIN_EXE_planish")]).current_dir(home.path()).env("HOME", home.path());
+    let mut planish = shell.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("a shell");
+    let ignored = || std::fs::read_to_string(home.path().join("ignored")).unwrap_or_default();
+    let more_than = |before: usize| {
+        let begun = Instant::now();
+        while ignored().len() <= before && begun.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        ignored().len() > before
+    };
+    assert!(more_than(0), "it measures");
+    let pid = rustix::process::Pid::from_child(&planish);
+    rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("it runs");
+    // If it heeds the signal, it ends after the units that are under way.
+    std::thread::sleep(Duration::from_secs(1));
+    let is_alive = planish.try_wait().expect("our child").is_none() && more_than(ignored().len());
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs, or is not waited for");
+    let ended = planish.wait().expect("it ends").code();
+    assert!(is_alive, "{ended:?}");
+    assert_eq!(ended, Some(6), "stopped before it was complete");
+    let of_children = ignored();
+    let masks = of_children.lines().filter_map(|line| line.strip_prefix("SigIgn:"));
+    let ignores = |mask: &str| u64::from_str_radix(mask.trim(), 16).expect("a mask") & 1 == 1;
+    assert!(masks.into_iter().all(ignores), "{of_children}");
+}
