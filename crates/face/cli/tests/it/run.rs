@@ -471,7 +471,7 @@ fn ignoring(number: i32, words: &[&str]) -> Run {
                      os.execv(sys.argv[2], sys.argv[2:])";
     let mut python = std::process::Command::new("python3");
     python.args(["-c", become_it, &number.to_string(), env!("CARGO_BIN_EXE_planish")]).args(words);
-    python.current_dir(home.path()).env("HOME", home.path()).stdin(std::process::Stdio::null());
+    python.current_dir(home.path()).env("HOME", home.path()).stdin(Stdio::null());
     python.output().expect("it starts").into()
 }
 
@@ -568,7 +568,7 @@ fn every_signal_reaches_it_after(trap: &str) {
         .args(["-c", &line, env!("CARGO_BIN_EXE_planish"), TELLS])
         .env("HOME", home.path())
         .stdin(Stdio::null());
-    let mut planish = planish.stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+    let mut planish = planish.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut lines = BufReader::new(planish.stdout.take().expect("its output")).lines();
     let mut next = || lines.next().expect("a line").expect("text");
     assert_eq!(next(), "ready");
