@@ -291,7 +291,7 @@ fn a_trial_under_nohup_goes_on_when_its_terminal_is_gone() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let trial = "name = \"nohup\"\nsummary = \"Lives on.\"\nprimary = \"cpu_s\"\nbudget_seconds = 600\n\
                  [workload]\nadapter = \"command\"\n\
-                 command = [\"sh\", \"-c\", \"grep SigIgn /proc/self/status >> ignored; sleep 0.01\"]\n\
+                 command = [\"sh\", \"-c\", \"grep SigIgn /proc/self/status >> ignored; sleep 0.4\"]\n\
                  [baseline]\nname = \"as-it-is\"\n\
                  [[rung]]\nname = \"other\"\nenv = { OTHER = \"1\" }\n";
     std::fs::write(home.path().join("nohup.toml"), trial).expect("room");
@@ -312,10 +312,12 @@ fn a_trial_under_nohup_goes_on_when_its_terminal_is_gone() {
     rustix::process::kill_process(pid, rustix::process::Signal::HUP).expect("it runs");
     // If it heeds the signal, it ends after the units that are under way.
     std::thread::sleep(Duration::from_secs(1));
-    let is_alive = planish.try_wait().expect("our child").is_none() && more_than(ignored().len());
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs, or is not waited for");
+    let ended = planish.try_wait().expect("our child");
+    assert!(ended.is_none(), "{ended:?}");
+    let goes_on = more_than(ignored().len());
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("nobody has waited for it");
     let ended = planish.wait().expect("it ends").code();
-    assert!(is_alive, "{ended:?}");
+    assert!(goes_on, "{ended:?}");
     assert_eq!(ended, Some(6), "stopped before it was complete");
     let of_children = ignored();
     let masks = of_children.lines().filter_map(|line| line.strip_prefix("SigIgn:"));
