@@ -84,7 +84,8 @@ impl Weekly {
             let is_sound = match (section, key) {
                 ("[Service]", "WorkingDirectory") => take(&mut read.folder, folder_of(value)),
                 ("[Service]", "User") => match value.parse() {
-                    Ok(user) if value.chars().all(|c| c.is_ascii_digit()) => {
+                    // Root is whoever is not named.
+                    Ok(user) if user > 0 && value.chars().all(|c| c.is_ascii_digit()) => {
                         read.user = Some(user);
                         true
                     }
@@ -96,24 +97,27 @@ impl Weekly {
             refuse_unless(is_sound, "line", text)?;
         }
         let ends_with = |verb: &str| read.commands.last().is_some_and(|command| command[1] == verb);
-        refuse_unless(ends_with("publish"), "commands", "no ExecStart= that publishes, as the last one")?;
-        refuse_unless(!read.folder.is_empty(), "folder", "no WorkingDirectory=")?;
+        refuse_unless(ends_with("publish"), "line", "(no ExecStart= that publishes, as the last one)")?;
+        refuse_unless(!read.folder.is_empty(), "line", "(no WorkingDirectory=)")?;
+        let mut has_time = false;
         for Line { section, key, value, text } in lines(timer)? {
             let is_sound = match (section, key) {
                 ("[Timer]", "OnCalendar") => {
                     let not_a_time = |reason| PipelineError::NotATime { text: value.to_owned(), reason };
                     calendar::check(value).map_err(not_a_time)?;
                     value.clone_into(&mut read.every);
+                    has_time = true;
                     true
                 }
                 ("[Timer]", "RandomizedDelaySec") => {
                     value.clone_into(&mut read.spread);
-                    !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ')
+                    is_span(value)
                 }
                 _ => is_fixed(OF_TIMER, section, key, value),
             };
             refuse_unless(is_sound, "line", text)?;
         }
+        refuse_unless(has_time, "line", "(no OnCalendar=)")?;
         Ok(read)
     }
 
@@ -139,6 +143,24 @@ fn take(place: &mut String, value: Option<String>) -> bool {
     let is_first = place.is_empty();
     *place = value.unwrap_or_default();
     is_first && !place.is_empty()
+}
+
+/// Whether a text is a span of time of numbers and units that are common (`systemd.time(7)`).
+fn is_span(text: &str) -> bool {
+    const UNITS: [&str; 13] =
+        ["", "ms", "s", "sec", "second", "seconds", "m", "min", "minutes", "h", "hr", "hours", "d"];
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let unit = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = rest.len() - unit.len();
+        let unit = unit.trim_start();
+        let behind = unit.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        if !(1..10).contains(&digits) || !UNITS.contains(&&unit[..unit.len() - behind.len()]) {
+            return false;
+        }
+        rest = behind.trim_start();
+    }
+    !text.trim().is_empty()
 }
 
 /// What other lines say, by section.
@@ -318,6 +340,7 @@ mod tests {
             change("User=1000\n", "[Unit]\nUser=1000\n[Service]\n"),
             change("User=1000\n", "User=root\n"),
             change("User=1000\n", "User=+0\n"),
+            change("User=1000\n", "User=0000\n"),
             change("User=1000\n", "User=1000\nUser=0\n"),
             change("User=1000\n", "User=1000\n# x\rUser=0\n"),
             change("User=1000\n", "\u{a0}User=1000\n"),
@@ -345,6 +368,11 @@ mod tests {
         let service = |timer: &str| Weekly::read(&text, timer).is_err();
         assert!(service(&weekly().timer().replace("[Timer]\n", "[Timer]\nUnit=debug-shell.service\n")));
         assert!(service(&weekly().timer().replace("weekly", "some day")));
+        assert!(service(""));
+        for span in ["zzz", "", "6", "6h 5", "90 min", "1h30m", "h"] {
+            let is_span = ["6", "6h 5", "90 min", "1h30m"].contains(&span);
+            assert_eq!(service(&weekly().timer().replace("6h", span)), !is_span, "{span}");
+        }
         assert!(service(&weekly().timer().replace("timers.target", "x.target")));
     }
 

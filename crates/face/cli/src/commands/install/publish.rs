@@ -60,6 +60,13 @@ fn wanted(timer: &Path) -> Result<InstallPublish, Failure> {
         let failed = format!("{} belongs to user {owner}, and has no line User={owner}", path.display());
         return Err(Failure::refused(failed).hint(ANEW));
     }
+    // Git runs what lies in its repository: as root only what is root's.
+    let owner = std::fs::metadata(&units.folder).map_or(0, |folder| folder.uid());
+    if units.user.is_none() && owner != 0 {
+        let failed =
+            format!("{} belongs to user {owner}, and the service would run as root there", units.folder);
+        return Err(Failure::refused(failed).hint(ANEW));
+    }
     // A program of that user would get the right to record.
     units.program = std::env::current_exe().map_err(Failure::refused)?.to_string_lossy().into_owned();
     Ok(InstallPublish { name, units })
