@@ -38,10 +38,9 @@ const ROW_BYTES: usize = 8 + 4 + 8 + 8;
 pub fn measure(rows: &mut Rows) -> Result<()> {
     let columns = data::arena(data::table_bytes(ROWS))?;
     let ticks = data::Table::generate(&columns, 37, ROWS, SYMBOLS, DAY)?;
-    let at_least = |limit| Some((Limit::AtLeast, limit));
-    let formats: [Format; 4] = [
-        ("line protocol", lines, at_least(1.5)),
-        ("Arrow", arrow, at_least(5.0)),
+    let formats: [(&str, Encode, Option<f64>); 4] = [
+        ("line protocol", lines, Some(1.5)),
+        ("Arrow", arrow, Some(5.0)),
         ("CSV", csv, None),
         ("JSON", json, None),
     ];
@@ -53,6 +52,7 @@ pub fn measure(rows: &mut Rows) -> Result<()> {
         let durable = format!("{name}, durable, group commit of 10 ms");
         match limit {
             Some(limit) => {
+                let limit = (Limit::AtLeast, limit);
                 rows.add_with_note(&durable, "Mrows/CPU s", limit, || commit_all(name, &input));
             }
             None => rows.beside(&durable, "Mrows/CPU s", || Ok(commit_all(name, &input)?.0)),
@@ -62,9 +62,6 @@ pub fn measure(rows: &mut Rows) -> Result<()> {
 }
 
 type Encode = fn(&data::Table<'_>) -> Result<Vec<u8>>;
-
-/// A format by its name, and the least rows a second that it is held to.
-type Format = (&'static str, Encode, Option<(Limit, f64)>);
 
 fn repeat(mut run: impl FnMut() -> Result<f64>) -> Result<crate::row::Figure> {
     let logs = (0..RUNS).map(|_| Ok(run()?.ln())).collect::<Result<Vec<_>>>()?;

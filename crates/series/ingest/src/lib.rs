@@ -11,8 +11,7 @@
 //! Invariants:
 //!
 //! - **A row is taken in exactly or not at all.** A decimal never goes by way of a float, a whole number is one, a
-//! value
-//!   for a column that is not there is a fault unless it is to be left out. A fault tells line, column and cure.
+//!   value for a column that is not there is a fault unless it is to be left out. A fault tells line, column and cure.
 //! - **Pieces do not matter.** The same bytes give the same batches and the same faults, wherever they are cut.
 //! - **Memory is bounded**: one batch of each table, one row, and for Arrow one message and the dictionaries.
 //! - **No bytes end the program**, whoever sends them.

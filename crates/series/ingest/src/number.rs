@@ -257,8 +257,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_without_a_panic(
-            bytes in prop::collection::vec(any::<u8>(), 0..40),
-            factor in any::<i64>(),
+            bytes in prop::collection::vec(any::<u8>(), 0..40), factor in any::<i64>(),
         ) {
             let _ = float(&bytes);
             if let Some(number) = Number::read(&bytes) {

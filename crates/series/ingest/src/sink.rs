@@ -27,9 +27,9 @@ pub struct Taken {
 
 /// Hands batches of one table to its committer.
 ///
-/// At most so many are in flight: handed in and not acknowledged. Who sends faster waits for the oldest of them, and so
-/// does whoever reads the socket, which is what back-pressure is. With a group commit of 10 ms some tens of batches
-/// fill the gap between two syncs.
+/// At most so many are in flight: handed in and not acknowledged. Who sends faster waits for the oldest of them, and
+/// so does whoever reads the socket, which is what back-pressure is. With a group commit of 10 ms some tens of
+/// batches fill the gap between two syncs.
 #[derive(Debug)]
 pub struct Commit<'d, 'a> {
     durable: &'d Durable<'a>,
