@@ -1,7 +1,7 @@
 //! Values that are as a plan wants them by an open entry. What becomes of the plan has to hold them, too: an undo of
 //! that entry would take them from it.
 
-use planish_model::{Entry, EntryId, EntryStep, Knob, Profile, Reading, Undo};
+use planish_model::{Entry, EntryId, EntryStep, Knob, OutcomeKind, Profile, Reading, Undo};
 
 /// The newest open entry that holds a place in this boot.
 pub(crate) fn newest(open: &[Entry], boot_id: &str, place: &str) -> Option<EntryId> {
@@ -47,7 +47,8 @@ fn sets(step: &EntryStep, place: &str) -> bool {
 }
 
 /// What a step left at a place, its own or one that the kernel derives from it; `Some(None)` of a file, which is there
-/// or not. `None` where it has nothing to do with the place.
+/// or not. `None` where it has nothing to do with the place. Who holds a value that was there wrote nothing, and has
+/// the kernel's as it found them.
 fn left_at<'a>(step: &'a EntryStep, place: &str) -> Option<Option<&'a str>> {
     if sets(step, place) {
         return Some((step.undo == Undo::Restore).then(|| step.ours()));
@@ -55,6 +56,9 @@ fn left_at<'a>(step: &'a EntryStep, place: &str) -> Option<Option<&'a str>> {
     if step.undo != Undo::Restore || step.is_undone() {
         return None;
     }
-    let caused = step.outcome.iter().flat_map(|outcome| &outcome.caused);
-    caused.into_iter().find(|caused| caused.place == place).map(|caused| Some(caused.value.as_str()))
+    let outcome = step.outcome.as_ref()?;
+    let caused = outcome.caused.iter().find(|caused| caused.place == place).map(|caused| &caused.value);
+    let is_held = outcome.outcome == OutcomeKind::TakenOver;
+    let found = step.coupled().find(|found| is_held && found.place == place).map(|found| &found.value);
+    caused.or(found).map(|left| Some(left.as_str()))
 }

@@ -158,16 +158,18 @@ fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
         let knobs_of = |is_meant: &dyn Fn(&str) -> bool| -> BTreeSet<KnobId> {
             own().filter(|own| is_meant(&own.place)).map(|own| own.knob.clone()).collect()
         };
-        let is_covered_by_newer = |place: &str| {
-            let newer = open.iter().filter(|newer| newer.id > entry.id && newer.is_open());
-            newer.flat_map(|newer| &newer.steps).any(|step| step.place == place && !step.is_undone())
+        // By a newer entry, or by one that this profile has there already.
+        let is_held_besides = |place: &str| {
+            let besides = |other: &&Entry| other.id > entry.id || other.profile == plan.profile;
+            let besides = open.iter().filter(|other| other.is_open()).filter(besides);
+            besides.flat_map(|other| &other.steps).any(|step| step.place == place && !step.is_undone())
         };
         let [stays, shared] = match entry.profile == plan.profile {
             true => [BTreeSet::new(), BTreeSet::new()],
             false => [
                 knobs_of(&|place| !is_step(place) && !is_so(place)),
                 knobs_of(&|place| {
-                    counts(place) || (!is_step(place) && is_so(place) && !is_covered_by_newer(place))
+                    counts(place) || (!is_step(place) && is_so(place) && !is_held_besides(place))
                 }),
             ],
         };

@@ -63,6 +63,26 @@ fn a_derived_place_that_a_newer_entry_wants_as_it_is_stays_with_that_one() {
     }
 }
 
+/// Who held what the kernel derived it from had written nothing, and hands it on all the same.
+#[test]
+fn a_derived_place_of_an_entry_that_holds_its_cause_is_held_beside_that_one() {
+    let allowed = PlanOptions { allow_classes: vec![Class::Availability], ..Default::default() };
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let derived = set_thp(&tree);
+    apply_here(&tree, &profile("second", &[("thp.enabled", Want::Text("never".to_owned()))]));
+    let undone = |entry| undo(&tree.session(), Target::Entry(EntryId(entry)), false).expect("undone").exit;
+    assert_eq!(undone(1), Exit::Done);
+    let session = tree.session();
+    let source = profile("min-free", &[("vm.min_free_kbytes", Want::Int(derived))]);
+    let planned = plan(&session, &source, &allowed).expect("a plan");
+    assert_eq!(planned.steps[0].beside, Some(EntryId(2)));
+    apply(&session, &planned, &ApplyOptions::default()).expect("applied");
+    assert_eq!((undone(2), tree.get(MIN_FREE)), (Exit::Done, format!("{derived}\n")));
+    assert_eq!(undone(3), Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 /// Of two steps of an entry that derive the place, the first one did it: the last one, which is looked at first, made
 /// nothing of it.
 #[test]
