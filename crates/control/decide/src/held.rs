@@ -21,20 +21,17 @@ pub(crate) fn by(
     if instead_of.is_some() && instead_of == newest(open, boot_id, place) {
         return instead_of;
     }
+    let (newest, left) = of_boot(open, boot_id).find_map(|entry| {
+        let left = entry.steps.iter().rev().find_map(|step| left_at(step, place))?;
+        Some((entry, left))
+    })?;
     // What somebody else has set since, just as the plan wants it, goes with no entry.
     let now = reading.value.as_deref().unwrap_or_default();
-    let leaves_it = |entry: &&Entry| {
-        let mut left = entry.steps.iter().rev().filter_map(|step| left_at(step, place));
-        left.next().is_some_and(|left| left.is_none_or(|left| knob.r#type.same(left, now)))
-    };
+    let is_theirs = left.is_some_and(|left| !knob.r#type.same(left, now));
     let is_own = |entry: &Entry| entry.profile == profile.name;
-    let is_held =
-        of_boot(open, boot_id).any(|entry| is_own(entry) && entry.steps.iter().any(|step| sets(step, place)));
-    let touched = of_boot(open, boot_id)
-        .find(|entry| entry.steps.iter().any(|step| left_at(step, place).is_some()))
-        .filter(leaves_it);
-    let is_of_other = |entry: &&Entry| !is_own(entry) && instead_of != Some(entry.id);
-    touched.filter(is_of_other).filter(|_| !is_held).map(|entry| entry.id)
+    let holds = |entry: &Entry| is_own(entry) && entry.steps.iter().any(|step| sets(step, place));
+    let is_of_other = !is_own(newest) && instead_of != Some(newest.id);
+    (is_of_other && !is_theirs && !of_boot(open, boot_id).any(holds)).then_some(newest.id)
 }
 
 /// The open entries of this boot, newest first.

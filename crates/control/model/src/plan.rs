@@ -183,7 +183,7 @@ impl Step {
     /// Whether it writes anything: what is taken over, or held beside an entry, is there.
     #[must_use]
     pub fn is_written(&self) -> bool {
-        self.part != Some(Part::TakenOver) || self.raise_pages.is_some_and(|pages| pages > 0)
+        self.part != Some(Part::TakenOver)
     }
 
     /// A step with what the row of its knob says, and nothing coupled.

@@ -99,13 +99,10 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
     let old = || plan.instead_of.as_ref().map(|instead| instead.entry.to_string()).unwrap_or_default();
     let moment = |step: &Step| match step.when {
         _ if step.part == Some(Part::Back) => format!("now, back to what was there before entry {}", old()),
-        _ if step.beside.is_some() => {
-            let entry = step.beside.map(|entry| entry.to_string()).unwrap_or_default();
-            format!("set so by entry {entry}, and held beside it: nothing is written")
-        }
-        _ if step.part == Some(Part::TakenOver) => {
-            format!("taken over from entry {}: nothing is written", old())
-        }
+        _ if step.part == Some(Part::TakenOver) => match step.beside {
+            Some(entry) => format!("set so by entry {entry}, and held beside it: nothing is written"),
+            None => format!("taken over from entry {}: nothing is written", old()),
+        },
         When::Now => "now".to_owned(),
         When::Process => {
             let name = step.restart().map_or_else(any, str::to_owned);
@@ -135,7 +132,7 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
 /// What the heading of a later moment does not say: that the write is not the later one. Pages of a pool are taken from
 /// everybody else at once, whoever uses them when.
 fn written_now(steps: &[&Step]) -> Option<&'static str> {
-    let is_written = |step: &&&Step| step.part != Some(Part::TakenOver);
+    let is_written = |step: &&&Step| step.is_written();
     let is_later = steps.iter().filter(is_written).any(|step| step.when == When::Process);
     let is_pool = steps.iter().any(|step| step.raise_pages.is_some_and(|pages| pages > 0));
     if steps.iter().filter(is_written).any(|step| step.when == When::Reload) {
@@ -336,7 +333,8 @@ fn summary(plan: &Plan) -> String {
     let of_part = |part| plan.steps.iter().filter(|step| step.part == Some(part)).count();
     let held = plan.steps.iter().filter(|step| step.beside.is_some()).count();
     let taken = of_part(Part::TakenOver) - held;
-    let mut parts = vec![format!("{} to write", plan.steps.len() - taken - held + files)];
+    let written = plan.steps.iter().filter(|step| step.is_written()).count();
+    let mut parts = vec![format!("{} to write", written + files)];
     for (count, words) in [
         (of_part(Part::Back), "of them back to what was there before"),
         (taken, "taken over"),
