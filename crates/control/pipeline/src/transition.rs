@@ -185,6 +185,7 @@ fn look(
         draft.add(index, read)?;
     }
     let Draft { set, mut own, behind, after, theirs, .. } = draft;
+    refuse_pinned(catalogue, id, plan, &own)?;
     own.extend(after);
     // A drop-in that the plan wants, too, stays as it is.
     let stays = |step: &EntryStep| step.undo == Undo::File && set.contains_key(step.place.as_str());
@@ -308,6 +309,33 @@ fn refuse_unnamed(entry: &Entry, plan: &Plan, known: &[Entry]) -> Result<(), Pip
     let why = row.not_to_keep.as_deref().unwrap_or("the plan does not hold it");
     let reason = format!("{} would go back with it: {why}", row.place);
     Err(refused(id, reason, format!("name it: --allow-knob {}", row.knob)))
+}
+
+/// Refuses a value that the kernel would keep at one word beside what goes back: at a governor `performance` it refuses
+/// any other hint, and the hint would be the governor's, whoever had set it.
+fn refuse_pinned(
+    catalogue: &Catalogue,
+    id: EntryId,
+    plan: &Plan,
+    back: &[Step],
+) -> Result<(), PipelineError> {
+    for step in plan.steps.iter().filter(|step| step.part != Some(Part::Back)) {
+        let knob = catalogue.knob(&step.knob)?;
+        let Some(pin) = &knob.pinned else { continue };
+        let by = catalogue.knob(&pin.by)?;
+        let Some(holes) = place::captures(&knob.path, &step.place) else { continue };
+        let place = place::fill(&by.path, &holes);
+        if back.iter().any(|back| back.place == place && back.wanted.trim() == pin.at) {
+            let reason = format!(
+                "{} would go back with it to `{}`, beside which the kernel keeps {} at `{}`",
+                by.id, pin.at, knob.id, pin.to
+            );
+            let cure =
+                format!("have {} want {}, too; or give that up: --exclude {}", plan.profile, by.id, knob.id);
+            return Err(refused(id, reason, cure));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a value that the plan wants where the entry has set one, and does not set itself: it would go back to what

@@ -741,6 +741,38 @@ fn a_hint_under_a_newer_governor_goes_back_with_that() {
     assert!(tree.entries().iter().all(|entry| !entry.is_open()));
 }
 
+/// The governor would go back to `performance`: the kernel refuses any other hint there, and of that word it is not the
+/// new entry's.
+#[test]
+fn a_hint_that_what_goes_back_would_pin_is_refused() {
+    let tree = Tree::copy_of("metal-2s");
+    let start = tree.snapshot();
+    let fast = profile("fast", &[("cpu.governor", word("performance"))]);
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &fast), &NOW).expect("applied");
+    let slow = [("cpu.governor", word("powersave")), ("vm.stat_interval", Want::Int(10))];
+    let session = tree.session();
+    apply(&session, &plan_of(&session, &profile("slow", &slow)), &NOW).expect("applied");
+    let before = tree.snapshot();
+    for hint in ["power", "performance"] {
+        let wants = [("cpu.epp", word(hint)), ("vm.stat_interval", Want::Int(10))];
+        let told = refused(instead(&tree.session(), &profile("hint", &wants), 2));
+        assert!(told.contains("cpu.governor would go back with it to `performance`"), "{hint}: {told}");
+        assert!(told.contains("--exclude cpu.epp"), "{hint}: {told}");
+        let excluding = PlanOptions {
+            instead_of: Some(EntryId(2)),
+            exclude: vec!["cpu.epp".to_owned()],
+            ..PlanOptions::default()
+        };
+        plan(&tree.session(), &profile("hint", &wants), &excluding).expect("the cure");
+        let governed = [&wants[..], &[("cpu.governor", word("powersave"))]].concat();
+        instead(&tree.session(), &profile("hint", &governed), 2).expect("the other cure");
+    }
+    assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 /// Knobs that were applied under an allowance are judged so afterwards.
 #[test]
 fn check_asks_for_what_was_allowed_then() {
