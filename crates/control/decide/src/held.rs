@@ -9,17 +9,26 @@ pub(crate) fn newest(open: &[Entry], boot_id: &str, place: &str) -> Option<Entry
     of_boot(open, boot_id).find(sets).map(|entry| entry.id)
 }
 
-/// The entry by which a place is as wanted, where what becomes of a plan is to hold it as well: the one that the plan
-/// takes the place of, or one of another profile. What an entry of the same profile holds already is held.
+/// By whom a place is as wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The entry that the plan takes the place of, or one of another profile: what becomes of the plan holds it as well.
+    Other(EntryId),
+    /// An entry of this profile. What becomes of the plan holds it where it holds anything besides: a plan that finds
+    /// all of its own in force has nothing to do.
+    Own(EntryId),
+}
+
+/// The entry by which a place is as wanted, where what becomes of a plan may have to hold it as well.
 pub(crate) fn by(
     (open, boot_id): (&[Entry], &str),
     profile: &Profile,
     instead_of: Option<EntryId>,
     (knob, reading): (&Knob, &Reading),
-) -> Option<EntryId> {
+) -> Option<By> {
     let place = &reading.place;
-    if instead_of.is_some() && instead_of == newest(open, boot_id, place) {
-        return instead_of;
+    if let Some(old) = instead_of.filter(|old| newest(open, boot_id, place) == Some(*old)) {
+        return Some(By::Other(old));
     }
     let (newest, left) = of_boot(open, boot_id).find_map(|entry| {
         let left = entry.steps.iter().rev().find_map(|step| left_at(step, place))?;
@@ -28,10 +37,17 @@ pub(crate) fn by(
     // What somebody else has set since, just as the plan wants it, goes with no entry.
     let now = reading.value.as_deref().unwrap_or_default();
     let is_theirs = left.is_some_and(|left| !knob.r#type.same(left, now));
-    let is_own = |entry: &Entry| entry.profile == profile.name;
-    let holds = |entry: &Entry| is_own(entry) && entry.steps.iter().any(|step| sets(step, place));
-    let is_of_other = !is_own(newest) && instead_of != Some(newest.id);
-    (is_of_other && !is_theirs && !of_boot(open, boot_id).any(holds)).then_some(newest.id)
+    if is_theirs || instead_of == Some(newest.id) {
+        return None;
+    }
+    let is_own = |entry: &&Entry| entry.profile == profile.name && instead_of != Some(entry.id);
+    let holds = |entry: &&Entry| entry.steps.iter().any(|step| sets(step, place));
+    let own = of_boot(open, boot_id).filter(is_own).find(holds);
+    match own {
+        Some(own) => Some(By::Own(own.id)),
+        None if newest.profile == profile.name => None,
+        None => Some(By::Other(newest.id)),
+    }
 }
 
 /// The open entries of this boot, newest first.

@@ -36,6 +36,7 @@ mod mounts;
 mod names;
 mod next_boot;
 mod order;
+mod overlays;
 mod pages;
 mod parts;
 mod placement;

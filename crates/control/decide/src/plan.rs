@@ -4,20 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{
     Access, Case, Catalogue, Class, Computation, Conditions, Entry, EntryId, EntryStep, Knob, KnobId,
-    NO_GROUP, NOT_GIVEN, Nodes, Observation, Original, Overlay, Part, Plan, Profile, Reading, Sizing,
-    Skipped, Step, Undo, Verdict, VerdictKind, Want, given_in_vain, place,
+    NO_GROUP, NOT_GIVEN, Nodes, Observation, Original, Part, Plan, Profile, Reading, Sizing, Skipped, Step,
+    Undo, Verdict, VerdictKind, Want, given_in_vain, place,
 };
 
 use crate::budget::{Budget, Budgets, ByNode};
 use crate::coupled::coupled;
 use crate::error::DecideError;
+use crate::held::By;
 use crate::next_boot::beyond_next_boot;
 use crate::placement::{self, Ask, PlacementError, What};
 use crate::pool::{Need, Own, Raise, came_short, raised_beside_idle, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
-    against, back, boot, bounds, caches, cards, cpus, held, mounts, names, order, parts, units, verdict,
-    writers,
+    against, back, boot, bounds, caches, cards, cpus, held, mounts, names, order, overlays, parts, units,
+    verdict, writers,
 };
 
 /// What the user allows and names besides the profile.
@@ -106,7 +107,7 @@ pub fn plan(
     remarks.extend(cpus::split_cores(observation, &plan));
     remarks.extend(against::doubtful_lists(observation, &plan));
     remarks.extend(units::read_later(catalogue, observation, &plan));
-    let mut overlays = overlays(open, &observation.host.boot_id, &plan);
+    let mut overlays = overlays::overlays(open, &observation.host.boot_id, &plan);
     overlays.retain(|overlay| Some(overlay.entry) != options.instead_of);
     Ok(Plan { placement, overlays, remarks, ..plan })
 }
@@ -141,54 +142,6 @@ fn tell_impossible(
     plan.skipped.extend(never);
 }
 
-/// The entries of this boot that a plan covers with other values, or leaves something of. Pools are raised beside each
-/// other and cover nothing; files are the next boot's.
-fn overlays(open: &[Entry], boot_id: &str, plan: &Plan) -> Vec<Overlay> {
-    let steps = &plan.steps;
-    let is_step = |place: &str| steps.iter().any(|step| step.place == place);
-    // A size in all counts the pages of older entries.
-    let counts = |place: &str| steps.iter().any(|step| step.place == place && step.in_all.is_some());
-    let is_so = |place: &str| plan.skipped.iter().any(|row| row.satisfied && row.place == place);
-    let of = |entry: &Entry| {
-        let own = || {
-            let is_open =
-                |own: &&EntryStep| !own.is_undone() && matches!(own.undo, Undo::Restore | Undo::Subtract);
-            entry.steps.iter().filter(is_open)
-        };
-        let knobs_of = |is_meant: &dyn Fn(&str) -> bool| -> BTreeSet<KnobId> {
-            own().filter(|own| is_meant(&own.place)).map(|own| own.knob.clone()).collect()
-        };
-        // By a newer entry, or by one that this profile has there already.
-        let is_held_besides = |place: &str| {
-            let besides = |other: &&Entry| other.id > entry.id || other.profile == plan.profile;
-            let besides = open.iter().filter(|other| other.is_open()).filter(besides);
-            besides.flat_map(|other| &other.steps).any(|step| step.place == place && !step.is_undone())
-        };
-        let [stays, shared] = match entry.profile == plan.profile {
-            true => [BTreeSet::new(), BTreeSet::new()],
-            false => [
-                knobs_of(&|place| !is_step(place) && !is_so(place)),
-                knobs_of(&|place| {
-                    counts(place) || (!is_step(place) && is_so(place) && !is_held_besides(place))
-                }),
-            ],
-        };
-        let sets = |own: &EntryStep, step: &Step| own.place == step.place && !own.is_undone();
-        let is_covered = |step: &&Step| {
-            step.undo != Undo::Subtract
-                && step.part.is_none()
-                && entry.steps.iter().any(|own| sets(own, step))
-        };
-        let knobs: BTreeSet<KnobId> = steps.iter().filter(is_covered).map(|step| step.knob.clone()).collect();
-        let [knobs, stays, shared] =
-            [knobs, stays, shared].map(|knobs| knobs.into_iter().collect::<Vec<_>>());
-        let (entry, profile) = (entry.id, entry.profile.clone());
-        let is_told = !knobs.is_empty() || !stays.is_empty() || !shared.is_empty();
-        is_told.then_some(Overlay { entry, profile, knobs, stays, shared })
-    };
-    open.iter().filter(|entry| entry.is_open() && entry.boot_id == boot_id).filter_map(of).collect()
-}
-
 /// Why the user has not allowed a knob.
 #[must_use]
 pub fn forbidden(knob: &Knob, options: &Options) -> Option<String> {
@@ -217,6 +170,8 @@ struct Draft<'a> {
     pools: Vec<(Raise<'a>, Verdict)>,
     steps: Vec<Step>,
     skipped: Vec<Skipped>,
+    /// What entries of this profile hold already, and how it is told where the plan has nothing else to do.
+    own: Vec<(Step, Skipped)>,
     /// Boot parameters that a boot loader is to give.
     boot: Vec<Step>,
     /// Memory that pools reserved at boot may still take.
@@ -245,6 +200,7 @@ impl<'a> Draft<'a> {
             pools,
             steps,
             skipped,
+            own: Vec::new(),
             boot,
             boot_memory,
             lines,
@@ -453,11 +409,15 @@ impl<'a> Draft<'a> {
         let not_to_keep = refused.map(|verdict| verdict.reason);
         let boot = &self.observation.host.boot_id;
         let holder = || held::by((self.open, boot), self.profile, self.options.instead_of, (knob, reading));
-        if let Some(entry) = not_to_keep.is_none().then(holder).flatten() {
-            return self.hold(entry, knob, reading, wanted, verdict);
+        let by = not_to_keep.is_none().then(holder).flatten();
+        let row =
+            Skipped::satisfied(knob.id.clone(), reading.place.clone(), wanted.to_owned(), verdict.clone());
+        let row = Skipped { not_to_keep, ..row };
+        match by {
+            Some(By::Other(entry)) => self.steps.push(self.held(entry, knob, reading, wanted, verdict)),
+            Some(By::Own(entry)) => self.own.push((self.held(entry, knob, reading, wanted, verdict), row)),
+            None => self.skipped.push(row),
         }
-        let row = Skipped::satisfied(knob.id.clone(), reading.place.clone(), wanted.to_owned(), verdict);
-        self.skipped.push(Skipped { not_to_keep, ..row });
     }
 
     /// Whether a class may be set, for a knob.
@@ -466,7 +426,7 @@ impl<'a> Draft<'a> {
     }
 
     /// A step that writes nothing: its value is there by an entry, and what becomes of the plan holds it.
-    fn hold(&mut self, entry: EntryId, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) {
+    fn held(&self, entry: EntryId, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) -> Step {
         let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
         let now = reading.value.clone().unwrap_or_default();
         let word = knob.r#type.normal(wanted);
@@ -474,7 +434,16 @@ impl<'a> Draft<'a> {
         let how = if beside.is_some() { "set by" } else { "taken over from" };
         let because = Some(format!("{how} entry {entry}: not written"));
         let held = Step::of(knob, &reading.place, now, word, verdict);
-        self.steps.push(Step { coupled, because, part: Some(Part::TakenOver), beside, ..held });
+        Step { coupled, because, part: Some(Part::TakenOver), beside, ..held }
+    }
+
+    /// What entries of this profile hold already is held by a newer one, too: an undo of the older takes nothing of it.
+    fn hold_own(&mut self) {
+        let own = std::mem::take(&mut self.own);
+        match self.steps.is_empty() {
+            true => self.skipped.extend(own.into_iter().map(|(_, row)| row)),
+            false => self.steps.extend(own.into_iter().map(|(step, _)| step)),
+        }
     }
 
     fn left_out(&self, knob: &Knob, place: &str) -> Option<String> {
@@ -858,6 +827,7 @@ impl<'a> Draft<'a> {
         self.refuse_ruinous();
         self.refuse_boot_pools();
         self.part_queues();
+        self.hold_own();
         let page_bytes = |step: &Step| {
             let pool = self.observation.pools.iter().find(|pool| pool.place == step.place);
             pool.map_or(0, |pool| pool.page_bytes)

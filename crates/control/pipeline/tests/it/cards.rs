@@ -252,7 +252,7 @@ fn new_queues_get_back_what_was_set_for_the_old_ones() {
     assert_eq!(tree.get(RPS).trim(), "0", "wiped");
     let session = tree.session();
     let second = allowed(&session, &source, &[]);
-    assert_eq!(second.steps.len(), 1);
+    assert_eq!(second.steps.iter().filter(|step| step.is_written()).count(), 1);
     apply(&session, &second, &ApplyOptions::default()).expect("applied");
     assert_eq!(tree.get(RPS).trim(), "2");
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);

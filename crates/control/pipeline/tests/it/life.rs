@@ -394,8 +394,8 @@ fn a_pool_that_came_short_is_asked_again_only_when_more_is_free() {
     assert_eq!(differences(&after, &tree.snapshot()), [""; 0]);
     tree.put("/proc/buddyinfo", "Node 1, zone Normal 0 0 0 0 0 0 0 0 0 0 64\n");
     let plan = plan_of(&tree.session(), &everything());
-    let places: Vec<&str> = plan.steps.iter().map(|step| step.place.as_str()).collect();
-    assert_eq!(places, [pool(1)]);
+    let written = plan.steps.iter().filter(|step| step.is_written());
+    assert_eq!(written.map(|step| step.place.as_str()).collect::<Vec<_>>(), [pool(1)]);
 }
 
 #[test]

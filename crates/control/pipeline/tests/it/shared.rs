@@ -73,6 +73,56 @@ fn what_two_profiles_want_goes_back_with_the_last_of_them() {
     }
 }
 
+/// The second entry of a profile that was edited holds what the profile still wants of the first.
+#[test]
+fn what_an_edited_profile_wants_goes_back_with_the_last_of_its_entries() {
+    let edited = [("vm.swappiness", "5"), ("vm.stat_interval", "10")];
+    for options in [&ApplyOptions::default(), &PERSIST] {
+        for order in [[1, 2], [2, 1]] {
+            let tree = Tree::new();
+            let start = tree.snapshot();
+            applied(&tree, &wants("own", &FIRST), options);
+            let first = tree.snapshot();
+            let planned = plan_of(&tree.session(), &wants("own", &edited));
+            assert_eq!(beside(&planned), [("vm.stat_interval", None), ("vm.swappiness", Some(1))]);
+            applied(&tree, &wants("own", &edited), options);
+            assert_eq!(applied(&tree, &wants("own", &edited), options).entry, None, "applied twice");
+            assert_eq!(undone(&tree, order[0]).0, Exit::Done, "{order:?}");
+            match order[0] {
+                1 => {
+                    assert_eq!([SWAPPINESS, STAT_INTERVAL].map(|place| tree.get(place)), ["5\n", "10\n"]);
+                    let line = |text: &String| {
+                        text.contains("vm.swappiness = 5\\n") || text.contains("vm.swappiness = 5\n")
+                    };
+                    let is_in_file = tree.snapshot().get(SYSCTL_FILE).is_some_and(line);
+                    assert_eq!(is_in_file, options.persist);
+                }
+                _ => assert_eq!(differences(&first, &tree.snapshot()), [""; 0], "as the first left it"),
+            }
+            assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{order:?}");
+            assert_eq!(undone(&tree, order[1]).0, Exit::Done, "{order:?}");
+            assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+        }
+    }
+}
+
+/// Where somebody has set one value since, the next apply writes that one, and holds the rest.
+#[test]
+fn an_entry_that_mends_one_value_holds_the_others() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let source = wants("own", &FIRST);
+    applied(&tree, &source, &ApplyOptions::default());
+    tree.edit(SWAPPINESS, "33");
+    let planned = plan_of(&tree.session(), &source);
+    assert_eq!(beside(&planned), [("thp.enabled", Some(1)), ("vm.swappiness", None)]);
+    applied(&tree, &source, &ApplyOptions::default());
+    undone(&tree, 1);
+    assert_eq!([SWAPPINESS, THP].map(|place| tree.get(place)), ["5\n", "always madvise [never]\n"]);
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [SWAPPINESS], "what somebody had set");
+}
+
 /// In files, too, over a reboot between the undos.
 #[test]
 fn what_two_profiles_have_each_boot_set_goes_back_with_the_last_of_them() {
