@@ -118,7 +118,12 @@ impl SinkError {
     /// An error of the kernel at a place.
     #[must_use]
     pub fn new(operation: Operation, place: &str, source: io::Error) -> Self {
-        Self { operation, place: place.to_owned(), refusal: Refusal::of(&source), source }
+        let refusal = match Refusal::of(&source) {
+            // No value is refused where one is read.
+            Refusal::Invalid if operation == Operation::Read => Refusal::Other,
+            refusal => refusal,
+        };
+        Self { operation, place: place.to_owned(), refusal, source }
     }
 
     /// The error with its cause on one line, for the detail of an outcome.

@@ -8,7 +8,7 @@ use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Outcome, Outco
 /// Most knobs that one sentence names.
 const NAMED_MAX: usize = 6;
 
-/// A sentence for each open entry that lacks something of its files now.
+/// A sentence for each open entry that lacks something of its files now, and was not taken back itself.
 pub(crate) fn told(
     entries: &[Entry],
     back: &[(EntryId, Vec<Outcome>)],
@@ -20,7 +20,8 @@ pub(crate) fn told(
         values.filter(|outcome| is_lacked(outcome, entry, catalogue)).map(|outcome| &outcome.knob).collect()
     };
     let mut told = Vec::new();
-    for entry in entries.iter().filter(|entry| entry.is_open()) {
+    let stays = |entry: &&Entry| entry.is_open() && !back.iter().any(|(id, _)| *id == entry.id);
+    for entry in entries.iter().filter(stays) {
         let knobs = lacked(entry);
         if knobs.is_empty() {
             continue;

@@ -767,7 +767,10 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
             OutcomeKind::Done if relocate::has_heirs(outcome) => {
                 hints.push(format!("{}: {detail}", outcome.place));
             }
-            OutcomeKind::Failed => hints.push(format!("{} was not put back: {detail}", outcome.place)),
+            OutcomeKind::Failed => {
+                let place = &outcome.place;
+                hints.push(format!("{place} was not put back: {detail}; when that is mended: planish undo {id}"));
+            }
             _ => {}
         }
     }

@@ -301,6 +301,27 @@ fn folders_that_were_made_for_our_files_go_with_the_last_of_them() {
 }
 
 #[test]
+fn a_folder_in_the_place_of_a_file_of_ours_is_told_with_what_to_type_then() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let source = profile("own", &[("vm.swappiness", Want::Int(10))]);
+    apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    tree.remove(SYSCTL_FILE);
+    tree.put(&format!("{SYSCTL_FILE}/theirs"), "");
+    let undone = undo(&tree.session(), Target::Newest, false).expect("looked at");
+    assert_eq!(undone.exit, Exit::FailedNotRestored);
+    let told = format!(
+        "{SYSCTL_FILE} was not put back: cannot read {SYSCTL_FILE}: it failed (it is a folder, not a file); when \
+         that is mended: planish undo 1"
+    );
+    assert_eq!(undone.hints, [told], "and nothing of its own values, which went back with it");
+    tree.remove(&format!("{SYSCTL_FILE}/theirs"));
+    tree.remove_folder(SYSCTL_FILE);
+    assert_eq!(undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+#[test]
 fn a_folder_of_ours_that_somebody_uses_stays() {
     let tree = Tree::without_folders();
     let options = ApplyOptions { persist: true, ..ApplyOptions::default() };

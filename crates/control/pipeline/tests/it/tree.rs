@@ -214,6 +214,10 @@ impl Tree {
         fs::remove_file(self.real(path)).expect("it was there");
     }
 
+    pub fn remove_folder(&self, path: &str) {
+        fs::remove_dir(self.real(path)).expect("it was there");
+    }
+
     pub fn remove_if_there(&self, path: &str) {
         let _ = fs::remove_file(self.real(path));
     }
