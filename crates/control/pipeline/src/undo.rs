@@ -769,7 +769,9 @@ pub(crate) fn hints(entry: &Entry, outcomes: &[Outcome], force: bool) -> Vec<Str
             }
             OutcomeKind::Failed => {
                 let place = &outcome.place;
-                hints.push(format!("{place} was not put back: {detail}; when that is mended: planish undo {id}"));
+                hints.push(format!(
+                    "{place} was not put back: {detail}; when that is mended: planish undo {id}"
+                ));
             }
             _ => {}
         }
