@@ -5,7 +5,7 @@ use planish_model::{Entry, EntryId, EntryStep, Knob, OutcomeKind, Profile, Readi
 
 /// The newest open entry that holds a place in this boot.
 pub(crate) fn newest(open: &[Entry], boot_id: &str, place: &str) -> Option<EntryId> {
-    let sets = |entry: &&Entry| entry.steps.iter().any(|step| sets(step, place));
+    let sets = |entry: &&Entry| entry.steps.iter().any(|step| step.sets(place));
     of_boot(open, boot_id).find(sets).map(|entry| entry.id)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn by(
         return None;
     }
     let is_own = |entry: &&Entry| entry.profile == profile.name && instead_of != Some(entry.id);
-    let holds = |entry: &&Entry| entry.steps.iter().any(|step| sets(step, place));
+    let holds = |entry: &&Entry| entry.steps.iter().any(|step| step.sets(place));
     let own = of_boot(open, boot_id).filter(is_own).find(holds);
     match own {
         Some(own) => Some(By::Own(own.id)),
@@ -55,15 +55,11 @@ fn of_boot<'a>(open: &'a [Entry], boot_id: &'a str) -> impl Iterator<Item = &'a 
     open.iter().rev().filter(move |entry| entry.is_open() && entry.boot_id == boot_id)
 }
 
-fn sets(step: &EntryStep, place: &str) -> bool {
-    step.place == place && !step.is_undone() && matches!(step.undo, Undo::Restore | Undo::File)
-}
-
 /// What a step left at a place, its own or one that the kernel derives from it; `Some(None)` of a file, which is there
 /// or not. `None` where it has nothing to do with the place. Who holds a value that was there wrote nothing, and has
 /// the kernel's as it found them.
 fn left_at<'a>(step: &'a EntryStep, place: &str) -> Option<Option<&'a str>> {
-    if sets(step, place) {
+    if step.sets(place) {
         return Some((step.undo == Undo::Restore).then(|| step.ours()));
     }
     if step.undo != Undo::Restore || step.is_undone() {

@@ -37,6 +37,8 @@ pub struct Options {
     pub instead_of: Option<EntryId>,
     /// Whether files for the next boot come with it: lines of others that are applied before those are no rivals.
     pub persist: bool,
+    /// Whether it writes files, so that what entries of this profile hold is held in any case.
+    pub files: bool,
 }
 
 /// Everything that will be written to make the host what the profile wants, in order.
@@ -440,7 +442,7 @@ impl<'a> Draft<'a> {
     /// What entries of this profile hold already is held by a newer one, too: an undo of the older takes nothing of it.
     fn hold_own(&mut self) {
         let own = std::mem::take(&mut self.own);
-        match self.steps.is_empty() {
+        match self.steps.is_empty() && !self.options.files {
             true => self.skipped.extend(own.into_iter().map(|(_, row)| row)),
             false => self.steps.extend(own.into_iter().map(|(step, _)| step)),
         }

@@ -588,6 +588,13 @@ impl EntryStep {
         format!("entry {entry} wrote it, and this host made `{}` of it", now.trim())
     }
 
+    /// Whether it has set a place, or holds it beside the entry that has, and still does. Pages of pools are held by as
+    /// many as have raised some, and are none of these.
+    #[must_use]
+    pub fn sets(&self, place: &str) -> bool {
+        self.place == place && !self.is_undone() && matches!(self.undo, Undo::Restore | Undo::File)
+    }
+
     /// Whether nothing of it is left to take back.
     #[must_use]
     pub fn is_undone(&self) -> bool {

@@ -103,6 +103,7 @@ fn of_profile(
         sizing: None,
         instead_of: None,
         persist: false,
+        files: false,
     };
     let mut out = Outgoing::new(profile.name.clone(), profile.summary.clone());
     out.arguments_by = ArgumentsBy::of(&observation.boot);

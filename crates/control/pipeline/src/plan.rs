@@ -7,12 +7,12 @@ use planish_model::{
 use planish_residency::processes_named;
 use tracing::info_span;
 
+use crate::apply::ApplyOptions;
 use crate::error::PipelineError;
 use crate::session::Session;
 use crate::size::{Service, SizeRequest, size_on};
 use crate::source::{Named, Source};
-use crate::transition;
-use crate::{intent, persist};
+use crate::{intent, persist, prepare, transition};
 
 /// What the user allows and names besides the profile.
 #[derive(Clone, Debug, Default)]
@@ -100,6 +100,7 @@ fn of_profile(
         exclude: options.exclude.clone(),
         instead_of: options.instead_of,
         persist: options.persist,
+        files: false,
     };
     let mut open = session.holding(entries);
     // What goes back with an entry is what its undo would write.
@@ -109,6 +110,14 @@ fn of_profile(
     }
     let _stage = info_span!("decide").entered();
     let plan = planish_decide::plan(session.catalogue(), &observation, profile, &open, &options)?;
+    // All of it is in force, and comes into files: who tries a profile and then keeps it.
+    let plan = match plan.steps.is_empty() && options.persist && writes_files(session, &plan, entries) {
+        true => {
+            let options = planish_decide::Options { files: true, ..options.clone() };
+            planish_decide::plan(session.catalogue(), &observation, profile, &open, &options)?
+        }
+        false => plan,
+    };
     let plan = match options.instead_of {
         Some(old) => {
             let (catalogue, exclude) = (session.catalogue(), &options.exclude);
@@ -128,6 +137,13 @@ fn of_profile(
     let allowed = Allowed { classes: options.allow_classes, knobs: options.allow_knobs };
     let plan = Plan { unsuited, allowed, ..plan };
     Ok((with_unfollowed(plan, &observation), observation))
+}
+
+/// Whether an apply of a plan would write files for the next boot.
+fn writes_files(session: &Session, plan: &Plan, entries: &[Entry]) -> bool {
+    let sink = session.looking_sink();
+    let prepared = prepare::prepare(session, plan, &ApplyOptions::to_files(), entries, &sink);
+    prepared.is_ok_and(|prepared| !prepared.files.is_empty())
 }
 
 /// Why a profile is for other programs than the service that was named: none of its processes is one of those.

@@ -144,11 +144,8 @@ pub(crate) fn pages_held(id: EntryId, place: &str, known: &[Entry]) -> u64 {
 
 /// The newest entry that set a place, and still does.
 fn holder(place: &str, known: &[Entry]) -> Option<EntryId> {
-    let sets = |step: &EntryStep| {
-        step.place == place && !step.is_undone() && matches!(step.undo, Undo::Restore | Undo::File)
-    };
-    let open = known.iter().rev().filter(|entry| entry.is_open());
-    open.filter(|entry| entry.steps.iter().any(sets)).map(|entry| entry.id).next()
+    let mut open = known.iter().rev().filter(|entry| entry.is_open());
+    open.find(|entry| entry.steps.iter().any(|step| step.sets(place))).map(|entry| entry.id)
 }
 
 fn refused(entry: EntryId, reason: impl Into<String>, cure: impl Into<String>) -> PipelineError {

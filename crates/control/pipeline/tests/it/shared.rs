@@ -106,6 +106,36 @@ fn what_an_edited_profile_wants_goes_back_with_the_last_of_its_entries() {
     }
 }
 
+/// Tried first, and kept then: the second entry has the files, and holds the values.
+#[test]
+fn what_is_tried_and_then_kept_goes_back_with_the_last_entry() {
+    let source = wants("own", &FIRST);
+    let keep = |tree: &Tree| {
+        let options = PlanOptions { persist: true, ..PlanOptions::default() };
+        let planned = plan(&tree.session(), &source, &options).expect("a plan");
+        (beside(&planned).len(), apply(&tree.session(), &planned, &PERSIST).expect("applied"))
+    };
+    for order in [[1, 2], [2, 1]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        applied(&tree, &source, &ApplyOptions::default());
+        let first = tree.snapshot();
+        let (held, done) = keep(&tree);
+        assert_eq!((held, done.entry, done.exit), (2, Some(EntryId(2)), Exit::Done), "{:?}", done.hints);
+        let (held, done) = keep(&tree);
+        assert_eq!((held, done.entry, done.exit), (0, None, Exit::Done), "applied twice: {:?}", done.hints);
+        let (exit, hints) = undone(&tree, order[0]);
+        assert_eq!(exit, Exit::Done, "{order:?}: {hints:?}");
+        match order[0] {
+            1 => assert_eq!(tree.get(SWAPPINESS), "5\n"),
+            _ => assert_eq!(differences(&first, &tree.snapshot()), [""; 0], "as the first left it"),
+        }
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{order:?}");
+        assert_eq!(undone(&tree, order[1]).0, Exit::Done, "{order:?}");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
+    }
+}
+
 /// Where somebody has set one value since, the next apply writes that one, and holds the rest.
 #[test]
 fn an_entry_that_mends_one_value_holds_the_others() {
