@@ -289,7 +289,15 @@ fn settle_others(
         } else if other.coupling == Some(Coupling::Twin) {
             tell(outcome, other, &after, "its twin is set");
         } else if let Err(error) = sink.write(&other.place, &other.r#type.written(target)) {
-            tell(outcome, other, &after, &error.in_full());
+            let why = match whose {
+                Whose::Newer | Whose::Theirs => format!(
+                    "`{}`, which was set there since, is refused beside what went back: {}",
+                    target.trim(),
+                    error.in_full()
+                ),
+                _ => error.in_full(),
+            };
+            tell(outcome, other, &after, &why);
         }
     }
     if !force {

@@ -40,7 +40,7 @@ pub(crate) fn beside_cards(knob: &Knob, place: &str, only: Option<&str>) -> Opti
 /// Why steps cannot be in one plan with those that make queues anew: they were planned for the queues and interrupts
 /// that are there now. `None` for each step that may stay.
 pub(crate) fn beside_new_queues(steps: &[Step]) -> Vec<Option<String>> {
-    let anew = |step: &&Step| step.knob.as_str().starts_with(QUEUES);
+    let anew = |step: &&Step| step.is_written() && step.knob.as_str().starts_with(QUEUES);
     // A placement is whole or not at all, so that the queues wait for it and not the other way round.
     let moves_interrupts = steps.iter().any(|step| step.place.starts_with("/proc/irq/"));
     let waits = |step: &Step| {

@@ -30,24 +30,22 @@ pub(crate) fn by(
     if let Some(old) = instead_of.filter(|old| newest(open, boot_id, place) == Some(*old)) {
         return Some(By::Other(old));
     }
-    let (newest, left) = of_boot(open, boot_id).find_map(|entry| {
-        let left = entry.steps.iter().rev().find_map(|step| left_at(step, place))?;
-        Some((entry, left))
-    })?;
-    // What somebody else has set since, just as the plan wants it, goes with no entry.
     let now = reading.value.as_deref().unwrap_or_default();
-    let is_theirs = left.is_some_and(|left| !knob.r#type.same(left, now));
-    if is_theirs || instead_of == Some(newest.id) {
-        return None;
+    let mut newest = None;
+    for entry in of_boot(open, boot_id) {
+        let Some(left) = entry.steps.iter().rev().find_map(|step| left_at(step, place)) else { continue };
+        // What somebody else has set since, just as the plan wants it, goes with no entry. Below an entry that set
+        // another value nobody has this one.
+        let is_another = left.is_some_and(|left| !knob.r#type.same(left, now));
+        if is_another || instead_of == Some(entry.id) {
+            break;
+        }
+        if entry.profile == profile.name {
+            return Some(By::Own(entry.id));
+        }
+        newest = newest.or(Some(entry.id));
     }
-    let is_own = |entry: &&Entry| entry.profile == profile.name && instead_of != Some(entry.id);
-    let holds = |entry: &&Entry| entry.steps.iter().any(|step| step.sets(place));
-    let own = of_boot(open, boot_id).filter(is_own).find(holds);
-    match own {
-        Some(own) => Some(By::Own(own.id)),
-        None if newest.profile == profile.name => None,
-        None => Some(By::Other(newest.id)),
-    }
+    newest.map(By::Other)
 }
 
 /// The open entries of this boot, newest first.

@@ -280,7 +280,9 @@ fn lacks_lines(
     contents.refuse_foreign(&step.place, sink)?;
     let stay = without(entries, goes(plan));
     let has = Contents::of(EntryId(0), step, &stay).has(step, session.sound_catalogue()?, sink);
-    Ok(!has || !has_of_profile(step, &plan.profile, &stay))
+    // One that the plan holds is the newer entry's, too, whoever of its profile has it.
+    let is_held = step.part == Some(Part::TakenOver);
+    Ok(is_held || !has || !has_of_profile(step, &plan.profile, &stay))
 }
 
 /// Whether open entries of a profile have all lines of a step in its file.

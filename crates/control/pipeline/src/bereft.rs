@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Outcome, OutcomeKind};
+use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Outcome, OutcomeKind, Undo};
 
 /// Most knobs that one sentence names.
 const NAMED_MAX: usize = 6;
@@ -26,12 +26,7 @@ pub(crate) fn told(
         if knobs.is_empty() {
             continue;
         }
-        let named: Vec<&str> = knobs.iter().take(NAMED_MAX).map(|knob| knob.as_str()).collect();
-        let more = match knobs.len() - named.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let (id, profile, named) = (entry.id, &entry.profile, named.join(", "));
+        let (id, profile, named) = (entry.id, &entry.profile, named(&knobs));
         let again = match entry.steps.iter().any(|step| step.is_in_file() && !step.is_undone()) {
             true => format!(
                 "its files bring that at each boot, and until then: planish apply {profile} --persist"
@@ -39,10 +34,53 @@ pub(crate) fn told(
             false => format!("again: planish apply {profile}"),
         };
         told.push(format!(
-            "entry {id} ({profile}) is open, and had found as wanted what went back now: {named}{more}; {again}"
+            "entry {id} ({profile}) is open, and had found as wanted what went back now: {named}; {again}"
         ));
     }
     told
+}
+
+/// A sentence for each open entry of which the kernel has not kept what it set, beside what went back: where a governor
+/// `performance` is back, it refuses the hint of another entry. `read` gives the text of a place.
+pub(crate) fn overruled(
+    entries: &[Entry],
+    back: &[(EntryId, Vec<Outcome>)],
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Vec<String> {
+    let is_back = |entry: &Entry| back.iter().any(|(id, _)| *id == entry.id);
+    let steps = entries.iter().filter(|entry| is_back(entry)).flat_map(|entry| &entry.steps);
+    let beside: BTreeSet<&str> =
+        steps.flat_map(EntryStep::coupled).map(|other| other.place.as_str()).collect();
+    let is_overruled = |step: &&EntryStep| {
+        let kind = step.original().map(|original| &original.r#type);
+        let now = || read(&step.place);
+        step.undo == Undo::Restore
+            && !step.is_undone()
+            && beside.contains(step.place.as_str())
+            && kind.zip(now()).is_some_and(|(kind, now)| !kind.same(&now, step.ours()))
+    };
+    let told = |entry: &Entry| {
+        let knobs: BTreeSet<&KnobId> =
+            entry.steps.iter().filter(is_overruled).map(|step| &step.knob).collect();
+        let (id, profile, named) = (entry.id, &entry.profile, named(&knobs));
+        (!knobs.is_empty()).then(|| {
+            format!(
+                "entry {id} ({profile}) is open, and what it set is overruled by what went back now: {named}; planish \
+                 undo {id} takes the rest of it back"
+            )
+        })
+    };
+    entries.iter().filter(|entry| entry.is_open() && !is_back(entry)).filter_map(told).collect()
+}
+
+/// Some of these knobs by name, and how many more.
+fn named(knobs: &BTreeSet<&KnobId>) -> String {
+    let named: Vec<&str> = knobs.iter().take(NAMED_MAX).map(|knob| knob.as_str()).collect();
+    let more = match knobs.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    named.join(", ") + &more
 }
 
 /// Whether a value that went back is another one now than a line of an entry has for its place, or a pool lacks pages

@@ -139,7 +139,8 @@ fn unlike_a_pool(step: &Step) -> Option<String> {
     let (now, wanted) = (number(&step.now), number(&step.wanted));
     let sound = now.zip(wanted).zip(step.raise_pages).is_some_and(|((now, wanted), raise)| {
         // Where all of it is there, what the entry that goes has besides leaves the pool.
-        let least = if raise == 0 && step.takes_pages.is_some() { 1 } else { raise };
+        let is_there = raise == 0 && (step.takes_pages.is_some() || step.beside.is_some());
+        let least = if is_there { 1 } else { raise };
         least > 0 && now.checked_add(raise).is_some_and(|most| (least..=most).contains(&wanted))
     });
     // Each boot would have it, and nobody reads it in the table of the plan.

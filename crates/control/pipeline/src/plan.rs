@@ -131,7 +131,11 @@ fn of_profile(
         }
         None => plan,
     };
-    let plan = if options.persist { named_beside(session, plan, entries, &observation, true) } else { plan };
+    let mut plan =
+        if options.persist { named_beside(session, plan, entries, &observation, true) } else { plan };
+    if options.persist && !plan.steps.is_empty() {
+        plan.remarks.extend(transition::given_by_others(session.catalogue(), &open, &plan));
+    }
     let unsuited = service.and_then(|service| of_others(session, profile, &service));
     let unsuited = unsuited.or_else(|| of_other_version(session, profile));
     let allowed = Allowed { classes: options.allow_classes, knobs: options.allow_knobs };

@@ -182,7 +182,7 @@ fn look(
         draft.add(index, read)?;
     }
     let Draft { set, mut own, behind, after, theirs, .. } = draft;
-    refuse_pinned(catalogue, id, plan, &own)?;
+    refuse_pinned(catalogue, id, plan, (&own, &after))?;
     own.extend(after);
     // A drop-in that the plan wants, too, stays as it is.
     let stays = |step: &EntryStep| step.undo == Undo::File && set.contains_key(step.place.as_str());
@@ -245,7 +245,7 @@ fn refuse_entry(session: &Session, entry: &Entry, known: &[Entry]) -> Result<(),
 fn refuse_parameters(catalogue: &Catalogue, entry: &Entry, plan: &Plan) -> Result<(), PipelineError> {
     let rows = plan.skipped.iter().filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
     let wanted = rows.chain(plan.boot.iter().map(|step| (&step.knob, step.wanted.as_str())));
-    let Some((knob, argument)) = shared(catalogue, entry, wanted) else { return Ok(()) };
+    let Some((knob, argument)) = shared(catalogue, entry, wanted).next() else { return Ok(()) };
     let reason = format!("both have the boot parameter {argument}, which would go with it");
     let undo = format!("planish undo {}, then apply {} with --persist", entry.id, plan.profile);
     // A part of a placement is left out by nobody: it is whole or not there.
@@ -254,21 +254,42 @@ fn refuse_parameters(catalogue: &Catalogue, entry: &Entry, plan: &Plan) -> Resul
     Err(refused(entry.id, reason, cure))
 }
 
-/// The first wanted boot parameter that an entry has the boot loader give, too.
+/// The wanted boot parameters that an entry has the boot loader give, too.
 fn shared<'c, 'w>(
     catalogue: &'c Catalogue,
     entry: &Entry,
-    mut wanted: impl Iterator<Item = (&'w KnobId, &'w str)>,
-) -> Option<(&'c Knob, String)> {
+    wanted: impl Iterator<Item = (&'w KnobId, &'w str)>,
+) -> impl Iterator<Item = (&'c Knob, String)> {
     let of_loader = entry.steps.iter().filter(|step| !step.is_undone()).flat_map(arguments);
     let given: Vec<String> =
         of_loader.flat_map(|run| run.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
-    wanted.find_map(|(id, value)| {
+    wanted.filter_map(move |(id, value)| {
         let knob = catalogue.knob(id).ok()?;
         let argument = knob.argument(value)?;
         let is_given = argument.split(' ').all(|word| given.iter().any(|given| given == word));
         is_given.then_some((knob, argument))
     })
+}
+
+/// The boot parameters of a plan that entries have the boot loader give, which stay: they are one run of arguments of
+/// each, and no other entry holds them beside it.
+pub(crate) fn given_by_others(catalogue: &Catalogue, open: &[Entry], plan: &Plan) -> Vec<String> {
+    let stays =
+        |entry: &&Entry| entry.is_open() && plan.instead_of.as_ref().is_none_or(|old| old.entry != entry.id);
+    let told = |entry: &Entry| {
+        let wanted = plan.skipped.iter().filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
+        let arguments: Vec<String> = shared(catalogue, entry, wanted).map(|(_, argument)| argument).collect();
+        (!arguments.is_empty()).then(|| {
+            format!(
+                "entry {} ({}) alone has the boot loader give {}: an undo of it takes that from {}, too",
+                entry.id,
+                entry.profile,
+                arguments.join(" "),
+                plan.profile
+            )
+        })
+    };
+    open.iter().filter(stays).filter_map(told).collect()
 }
 
 /// Whether a plan with these boot parameters may take the place of an entry, as far as that shows before it is made:
@@ -281,7 +302,7 @@ pub(crate) fn can_go(
 ) -> Result<bool, PipelineError> {
     let known = session.in_boot(entries);
     let Some(entry) = known.iter().find(|entry| entry.id == id) else { return Ok(false) };
-    let shares = shared(session.sound_catalogue()?, entry, wanted.iter().copied()).is_some();
+    let shares = shared(session.sound_catalogue()?, entry, wanted.iter().copied()).next().is_some();
     Ok(!shares && refuse_entry(session, entry, &known).is_ok())
 }
 
@@ -308,27 +329,36 @@ fn refuse_unnamed(entry: &Entry, plan: &Plan, known: &[Entry]) -> Result<(), Pip
     Err(refused(id, reason, format!("name it: --allow-knob {}", row.knob)))
 }
 
-/// Refuses a value that the kernel would keep at one word beside what goes back: at a governor `performance` it refuses
-/// any other hint, and the hint would be the governor's, whoever had set it.
+/// Refuses a value that the kernel would keep at one word beside what goes back, be it the plan's, another entry's or
+/// somebody's: at a governor `performance` it refuses any other hint, and the hint would be the governor's, whoever had
+/// set it. `after` is what comes behind that since it is another face of it.
 fn refuse_pinned(
     catalogue: &Catalogue,
     id: EntryId,
     plan: &Plan,
-    back: &[Step],
+    (back, after): (&[Step], &[Step]),
 ) -> Result<(), PipelineError> {
-    for step in plan.steps.iter().filter(|step| step.part != Some(Part::Back)) {
+    let planned = plan.steps.iter().filter(|step| step.part != Some(Part::Back)).map(|step| (step, true));
+    for (step, is_planned) in planned.chain(after.iter().map(|step| (step, false))) {
         let knob = catalogue.knob(&step.knob)?;
         let Some(pin) = &knob.pinned else { continue };
         let by = catalogue.knob(&pin.by)?;
         let Some(holes) = place::captures(&knob.path, &step.place) else { continue };
         let place = place::fill(&by.path, &holes);
-        if back.iter().any(|back| back.place == place && back.wanted.trim() == pin.at) {
+        let is_pinned = back.iter().any(|back| back.place == place && back.wanted.trim() == pin.at);
+        if is_pinned && (is_planned || step.wanted.trim() != pin.to) {
+            let theirs = format!(" and not at `{}`, which was set there since", step.wanted.trim());
             let reason = format!(
-                "{} would go back with it to `{}`, beside which the kernel keeps {} at `{}`",
-                by.id, pin.at, knob.id, pin.to
+                "{} would go back with it to `{}`, beside which the kernel keeps {} at `{}`{}",
+                by.id,
+                pin.at,
+                knob.id,
+                pin.to,
+                if is_planned { "" } else { &theirs }
             );
-            let cure =
-                format!("have {} want {}, too; or give that up: --exclude {}", plan.profile, by.id, knob.id);
+            let have = format!("have {} want {}, too", plan.profile, by.id);
+            let or = format!("; or give that up: --exclude {}", knob.id);
+            let cure = if is_planned { have + &or } else { have };
             return Err(refused(id, reason, cure));
         }
     }

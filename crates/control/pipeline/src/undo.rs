@@ -305,9 +305,11 @@ fn tell_copies(session: &Session, entries: &[Entry], undone: &mut Undone) {
     }
 }
 
-/// Tells of entries that had found as wanted what went back.
+/// Tells of entries that had found as wanted what went back, or are overruled by it.
 fn tell_bereft(session: &Session, entries: &[Entry], undone: &mut Undone) {
-    let told = bereft::told(entries, &undone.entries, session.catalogue());
+    let mut told = bereft::told(entries, &undone.entries, session.catalogue());
+    let read = |place: &str| session.host().read(place).ok();
+    told.extend(bereft::overruled(entries, &undone.entries, &read));
     if !told.is_empty() {
         undone.exit = worse(undone.exit, Exit::Findings);
         undone.hints.extend(told);

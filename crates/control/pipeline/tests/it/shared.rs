@@ -1,6 +1,8 @@
 //! Two profiles that want the same: both entries hold it, and it goes back with the last of them.
 
-use planish_model::{Class, DriftState, EntryId, Exit, Nodes, OutcomeKind, Part, Plan, Want};
+use planish_model::{
+    Case, Class, Conditions, DriftState, EntryId, Exit, Nodes, OutcomeKind, Part, Plan, Want,
+};
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,
 };
@@ -104,6 +106,93 @@ fn what_an_edited_profile_wants_goes_back_with_the_last_of_its_entries() {
             assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{order:?}");
         }
     }
+}
+
+/// A profile that was edited: what the kernel derived for its first entry, pages, and drop-ins.
+#[test]
+fn what_an_edited_profile_found_of_its_first_entry_stays_with_the_second() {
+    let drop_in = Case {
+        value: "500000".to_owned(),
+        only: Some("clickhouse-server".to_owned()),
+        needs: Conditions::default(),
+    };
+    let limit = ("unit.nofile", Want::Case(Box::new(drop_in)));
+    let pool_of =
+        |pages: u64| ("hugepages.2m", Want::Need { need_bytes: pages << 21, nodes: Nodes::Each(vec![0]) });
+    let interval = ("vm.stat_interval", Want::Int(10));
+    let apply_allowed = |tree: &Tree, source: &Source, options: &ApplyOptions| {
+        let allowed = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+        let planned = plan(&tree.session(), source, &allowed).expect("a plan");
+        apply(&tree.session(), &planned, options).expect("applied")
+    };
+    for options in [&ApplyOptions::default(), &PERSIST] {
+        let tree = Tree::copy_of("metal-2s");
+        let start = tree.snapshot();
+        let thp = ("thp.enabled", Want::Text("never".to_owned()));
+        applied(&tree, &profile("own", &[thp, limit.clone(), pool_of(4)]), options);
+        let derived = tree.get(MIN_FREE);
+        let min_free = ("vm.min_free_kbytes", Want::Int(derived.trim().parse().expect("a number")));
+        let edited = profile("own", &[min_free, limit.clone(), pool_of(4), interval.clone()]);
+        let done = apply_allowed(&tree, &edited, options);
+        assert_eq!(done.exit, Exit::Done, "{:?}", done.hints);
+        assert_eq!(apply_allowed(&tree, &edited, options).entry, None, "applied twice");
+        let drop_ins = |tree: &Tree| {
+            tree.snapshot().keys().filter(|file| file.contains("zz-planish")).cloned().collect::<Vec<_>>()
+        };
+        let there = drop_ins(&tree);
+        assert_eq!(there.iter().filter(|file| file.ends_with(".conf")).count(), 1, "{there:?}");
+        let (exit, hints) = undone(&tree, 1);
+        assert_eq!(exit, Exit::Findings, "pages have one owner: {hints:?}");
+        let told = hints.iter().find(|hint| hint.contains("entry 2 (own) is open")).expect("told");
+        assert!(told.contains("hugepages.2m") && !told.contains("min_free"), "{told}");
+        assert_eq!((tree.get(MIN_FREE), drop_ins(&tree)), (derived, there));
+        assert_eq!(
+            check(&tree.session(), None).expect("checked").exit,
+            Exit::Findings,
+            "the pool is too small"
+        );
+        apply_allowed(&tree, &edited, options);
+        assert_eq!(tree.get(&pool(0)).trim(), "4", "asked for once more");
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
+/// A profile that was edited to the value of another one's entry has it from that, and holds it.
+#[test]
+fn what_an_edited_profile_has_of_another_one_is_held_too() {
+    for with_more in [false, true] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        let now = ApplyOptions::default();
+        applied(&tree, &wants("own", &[("vm.swappiness", "10")]), &now);
+        applied(&tree, &wants("other", &[("vm.swappiness", "20")]), &now);
+        let more = ("vm.stat_interval", "10");
+        let edited = [("vm.swappiness", "20"), more];
+        let edited = wants("own", if with_more { &edited } else { &edited[..1] });
+        let planned = plan_of(&tree.session(), &edited);
+        assert!(beside(&planned).contains(&("vm.swappiness", Some(2))), "{:?}", beside(&planned));
+        applied(&tree, &edited, &now);
+        assert_eq!(undone(&tree, 2).0, Exit::Done);
+        assert_eq!(tree.get(SWAPPINESS), "20\n");
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
+/// A boot parameter is one entry's: who plans it beside that is told.
+#[test]
+fn a_boot_parameter_that_another_entry_has_given_is_told() {
+    let tree = Tree::copy_of("rhel9-guest");
+    let keep = PlanOptions { persist: true, ..PlanOptions::default() };
+    let planned = |source: &Source| plan(&tree.session(), source, &keep).expect("a plan");
+    let first = planned(&wants("first", &[("boot.skew_tick", "1")]));
+    assert_eq!(first.remarks, [""; 0]);
+    apply(&tree.session(), &first, &PERSIST).expect("applied");
+    let second = planned(&wants("second", &[("boot.skew_tick", "1"), ("vm.stat_interval", "10")]));
+    let told = "entry 1 (first) alone has the boot loader give skew_tick=1: an undo of it takes that from second, too";
+    assert_eq!(second.remarks, [told]);
 }
 
 /// Tried first, and kept then: the second entry has the files, and holds the values.

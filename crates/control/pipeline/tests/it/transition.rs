@@ -773,6 +773,57 @@ fn a_hint_that_what_goes_back_would_pin_is_refused() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// An undo that brings the governor `performance` back takes the hint of another entry, and names that.
+#[test]
+fn a_hint_that_an_undo_overrules_is_told_with_its_entry() {
+    let tree = Tree::copy_of("metal-2s");
+    for cpu in 0..8 {
+        tree.edit(&GOVERNOR.replace("cpu3", &format!("cpu{cpu}")), "performance");
+    }
+    let start = tree.snapshot();
+    for (name, knob, value) in [("slow", "cpu.governor", "powersave"), ("hint", "cpu.epp", "power")] {
+        let session = tree.session();
+        let planned = plan_of(&session, &profile(name, &[(knob, word(value))]));
+        assert_eq!(apply(&session, &planned, &NOW).expect("applied").exit, Exit::Done);
+    }
+    let undone = undo_entry(&tree, 1);
+    assert_eq!(undone.exit, Exit::Findings);
+    let named =
+        "entry 2 (hint) is open, and what it set is overruled by what went back now: cpu.epp; planish undo 2";
+    assert!(undone.hints.iter().any(|hint| hint.starts_with(named)), "{:#?}", undone.hints);
+    let why = "`power`, which was set there since, is refused beside what went back";
+    assert!(undone.hints.iter().any(|hint| hint.contains(why)), "{:#?}", undone.hints);
+    undo(&tree.session(), Target::All, true).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// The same of a hint that another entry or somebody has set since, beside which nothing of the new one is.
+#[test]
+fn a_hint_of_others_that_what_goes_back_would_pin_is_refused() {
+    for by_entry in [true, false] {
+        let tree = Tree::copy_of("metal-2s");
+        let fast = profile("fast", &[("cpu.governor", word("performance"))]);
+        let slow =
+            profile("slow", &[("cpu.governor", word("powersave")), ("vm.stat_interval", Want::Int(10))]);
+        let hint = profile("hint", &[("cpu.epp", word("power"))]);
+        for source in [&fast, &slow, &hint].into_iter().take(if by_entry { 3 } else { 2 }) {
+            let session = tree.session();
+            apply(&session, &plan_of(&session, source), &NOW).expect("applied");
+        }
+        if !by_entry {
+            tree.edit(HINT, "power");
+        }
+        let before = tree.snapshot();
+        let wants = [("vm.stat_interval", Want::Int(20))];
+        let told = refused(instead(&tree.session(), &profile("other", &wants), 2));
+        assert!(told.contains("keeps cpu.epp at `performance` and not at `power`"), "{told}");
+        assert!(told.contains("have other want cpu.governor, too"), "{told}");
+        let governed = [&wants[..], &[("cpu.governor", word("powersave"))]].concat();
+        instead(&tree.session(), &profile("other", &governed), 2).expect("the cure");
+        assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    }
+}
+
 /// Knobs that were applied under an allowance are judged so afterwards.
 #[test]
 fn check_asks_for_what_was_allowed_then() {
