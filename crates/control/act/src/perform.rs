@@ -274,6 +274,7 @@ fn settle_others(
     force: bool,
     sink: &dyn Sink,
 ) {
+    let mut refused = Vec::new();
     for (other, before, whose) in others {
         let Ok(after) = sink.read(&other.place) else { continue };
         let target = match whose {
@@ -298,10 +299,13 @@ fn settle_others(
                 _ => error.in_full(),
             };
             tell(outcome, other, &after, &why);
+            refused.push(&other.place);
         }
     }
     if !force {
-        keep_theirs(outcome, step, others);
+        let mut kept = others.to_vec();
+        kept.retain(|(other, ..)| !refused.contains(&&other.place));
+        keep_theirs(outcome, step, &kept);
     }
 }
 

@@ -7,6 +7,9 @@ use crate::Options;
 /// The knob that takes the flow rules of a card along when it is switched off.
 const FLOW_RULES: &str = "net.feature_ntuple";
 
+/// Where interrupts begin that are made anew.
+const NEW_INTERRUPTS: &str = "/proc/irq/default_smp_affinity";
+
 /// How the ids of knobs begin that have a card make its queues and their interrupts anew.
 const QUEUES: &str = "net.channels_";
 
@@ -42,7 +45,9 @@ pub(crate) fn beside_cards(knob: &Knob, place: &str, only: Option<&str>) -> Opti
 pub(crate) fn beside_new_queues(steps: &[Step]) -> Vec<Option<String>> {
     let anew = |step: &&Step| step.is_written() && step.knob.as_str().starts_with(QUEUES);
     // A placement is whole or not at all, so that the queues wait for it and not the other way round.
-    let moves_interrupts = steps.iter().any(|step| step.place.starts_with("/proc/irq/"));
+    // Those that come after are for the mask of new ones, and are no reason to wait.
+    let is_moved = |step: &Step| step.place.starts_with("/proc/irq/") && step.place != NEW_INTERRUPTS;
+    let moves_interrupts = steps.iter().any(is_moved);
     let waits = |step: &Step| {
         if anew(&step) {
             return moves_interrupts.then(|| {
@@ -217,6 +222,11 @@ mod tests {
         assert_eq!(waits(&all[..3]), [false, true, false]);
         assert_eq!(waits(&all), [true, false, false, false]);
         assert_eq!(waits(&all[1..]), [false; 3]);
+        // The mask of interrupts that come is for just those.
+        let to_come = step("irq.default_affinity", NEW_INTERRUPTS);
+        assert_eq!(waits(&[all[0].clone(), all[1].clone(), to_come]), [false, true, false]);
+        let held = Step { part: Some(planish_model::Part::TakenOver), ..all[0].clone() };
+        assert_eq!(waits(&[held, all[1].clone()]), [false; 2], "none is made");
     }
 
     #[test]

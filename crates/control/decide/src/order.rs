@@ -4,7 +4,8 @@
 //! leaves memory more scattered. A value that the kernel recomputes when another one is set (`derives`) comes
 //! after it, or it would be overwritten at once. The other face of an alias comes before: once the governor
 //! `performance` pins the energy hint, writes of the hint are refused, on the way there and, in reverse
-//! order, on the way back. What a row names in `after` comes before it.
+//! order, on the way back. It comes after a governor that pins nothing, since the one of before may. What a row names in
+//! `after` comes before it.
 //!
 //! Between two writes the host lives with one of them: whatever is refused as the end of a plan must be no state on the
 //! way there either. A limit stands before the mode that enforces it (`enforces`), and the mode is left before the
@@ -15,7 +16,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use planish_model::{Bound, Catalogue, Knob, KnobId, Observation, Step, Undo, place};
+use planish_model::{Bound, Catalogue, Knob, KnobId, Observation, Pin, Step, Undo, place};
 
 use crate::{against, bounds};
 
@@ -65,7 +66,15 @@ fn before<'w>(wanted: &'w Values, catalogue: &Catalogue) -> Before<'w> {
     for (id, values) in wanted {
         let Ok(knob) = catalogue.knob(id) else { continue };
         knob.derives.iter().for_each(|derived| comes(id, derived));
-        knob.alias.iter().chain(&knob.after).for_each(|other| comes(other, id));
+        let pins = |pin: &Pin| pin.by == *id && values.iter().any(|value| knob.r#type.same(value, &pin.at));
+        for other in &knob.alias {
+            let pin = catalogue.knob(other).ok().and_then(|other| other.pinned.as_ref());
+            match pin.is_none_or(pins) {
+                true => comes(other, id),
+                false => comes(id, other),
+            }
+        }
+        knob.after.iter().for_each(|other| comes(other, id));
         if let Some(enforces) = &knob.enforces {
             let arrives = values.iter().any(|value| knob.r#type.same(value, &enforces.at));
             enforces.limits.iter().for_each(|limit| match arrives {

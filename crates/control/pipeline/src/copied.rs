@@ -115,22 +115,33 @@ fn look(
             };
             let is_whole = is_more(run);
             is_given_anew |= edited.is_some_and(|step| is_theirs(step, is_whole));
-            let told: Vec<&str> = match (is_whole, has_left(entry, &line.path)) {
-                (true, _) => vec![run],
-                (false, true) => run.split_ascii_whitespace().filter(|word| is_more(word)).collect(),
+            let words = || run.split_ascii_whitespace().filter(|word| is_more(word));
+            let told: Vec<String> = match (is_whole, has_left(entry, &line.path)) {
+                (true, _) => vec![run.to_owned()],
+                (false, true) => words().map(|word| with_its_number(word, &line.text)).collect(),
                 (false, false) => Vec::new(),
             };
             left.extend(told.into_iter().map(|arguments| CarriedOver {
                 source: format!("{}:{}", line.path, line.line),
                 name: String::new(),
                 entry: Some(entry.id),
-                arguments: arguments.to_owned(),
+                arguments,
                 tag: tag_of(session, entry.id, &line.path, line.line),
             }));
         }
         found.extend(left.into_iter().filter(|_| !is_given_anew));
     }
     found
+}
+
+/// An argument with the one behind it that it gives its meaning: without the size of huge pages in front of it, a number
+/// of them is one of another size.
+fn with_its_number(argument: &str, line: &str) -> String {
+    let mut words =
+        line.split(|c: char| c.is_whitespace() || c == '"' || c == '\'').filter(|word| !word.is_empty());
+    let behind = words.find(|word| *word == argument).and_then(|_| words.next());
+    let number = behind.filter(|word| argument.starts_with("hugepagesz=") && word.starts_with("hugepages="));
+    number.map_or_else(|| argument.to_owned(), |number| format!("{argument} {number}"))
 }
 
 /// Whether an undo found the insertion of an entry into a file changed, and left it.
@@ -175,4 +186,22 @@ pub(crate) fn strange_tags(
         }
     }
     strange
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_of_huge_pages_is_told_with_the_number_behind_it() {
+        let line = "GRUB_CMDLINE_LINUX_DEFAULT=\"$X hugepagesz=1G hugepages=8 nohz_full=2 hugepagesz=2M\"";
+        for (word, told) in [
+            ("hugepagesz=1G", "hugepagesz=1G hugepages=8"),
+            ("hugepagesz=2M", "hugepagesz=2M"),
+            ("nohz_full=2", "nohz_full=2"),
+            ("hugepagesz=16G", "hugepagesz=16G"),
+        ] {
+            assert_eq!(with_its_number(word, line), told);
+        }
+    }
 }

@@ -86,7 +86,9 @@ pub fn doctor(
             Some(planish_decide::plan(catalogue, &observation, &profile, &open, &options)?)
         }
     };
-    let against = plan.as_ref().zip(profile.as_deref());
+    // Most cures are for root to type.
+    let typed = profile.as_deref().map(|profile| session.named_for_root(profile));
+    let against = plan.as_ref().zip(typed.as_deref());
     let named = service.map(|service| match service {
         Service::Pid(pid) => pid.to_string(),
         Service::Name(name) => name.clone(),

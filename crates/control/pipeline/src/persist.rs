@@ -16,7 +16,7 @@ use planish_host::Host;
 use planish_model::place::MOUNTS;
 use planish_model::{
     BootLoader, Class, Cpus, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
-    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind, size_of_line,
+    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind, When, size_of_line,
 };
 
 use crate::boot;
@@ -104,7 +104,15 @@ impl Persistence {
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in to_keep(plan, entries) {
             let at_boot = plan.boot.iter().any(|step| step.place == *place);
-            match if at_boot { Route::Boot } else { route(place, value) } {
+            let row = session.sound_catalogue()?.knob(knob)?;
+            let route = match at_boot {
+                true => Route::Boot,
+                false if is_of_start(row, value) => {
+                    of_start(row, place, value, observation.get_or_insert_with(|| session.observe()))
+                }
+                false => route(place, value),
+            };
+            match route {
                 Route::Sysctl(line) => sysctl += &line,
                 Route::Tmpfiles(line) => tmpfiles += &line,
                 Route::Rule => match rules::rule(session.host(), place, value) {
@@ -291,7 +299,11 @@ pub(crate) fn kept<'a>(
     let host = session.host();
     let is_new = |place: &str| plan.steps.iter().chain(&plan.boot).all(|step| step.place != place);
     let comes = |place: &str| observation.persisted.contains_key(place);
-    let has_line = |place: &str, value: &str| match route(place, value) {
+    let route = |knob: &KnobId, place: &str, value: &str| match session.catalogue().knob(knob) {
+        Ok(knob) if is_of_start(knob, value) => of_start(knob, place, value, observation),
+        _ => route(place, value),
+    };
+    let has_line = |knob: &KnobId, place: &str, value: &str| match route(knob, place, value) {
         Route::Sysctl(_) | Route::Tmpfiles(_) | Route::Disk(_) => true,
         Route::Rule => rules::rule(host, place, value).is_ok(),
         Route::Holder => holding::steps(host, value).is_ok(),
@@ -299,8 +311,24 @@ pub(crate) fn kept<'a>(
         Route::Boot => !comes(place),
         Route::Itself | Route::Nothing { .. } => false,
     };
-    let rows = to_keep(plan, entries).filter(|(_, place, value)| is_new(place) && has_line(place, value));
+    let rows =
+        to_keep(plan, entries).filter(|(knob, place, value)| is_new(place) && has_line(knob, place, value));
     rows.map(|(knob, place, wanted)| Kept { knob, place, wanted }).collect()
+}
+
+/// Whether a value is taken up when a boot starts its module, and not from a file that is read after that: the place
+/// shows what was written, and the devices run with what they began with.
+fn is_of_start(knob: &Knob, value: &str) -> bool {
+    knob.when == When::Boot && !knob.path.starts_with("cmdline:") && knob.argument(value).is_some()
+}
+
+/// What brings such a value back that is there: nothing, as long as nothing gives the module another one.
+fn of_start(knob: &Knob, place: &str, value: &str, observation: &Observation) -> Route {
+    let given = observation.persisted.get(place);
+    match given.is_some_and(|given| !knob.r#type.same(&given.value, value)) {
+        true => Route::Boot,
+        false => Route::Itself,
+    }
 }
 
 /// The step by which an open entry asked for what a row wants, and did not get it. What a plan file says of that counts

@@ -225,7 +225,9 @@ fn is_same(entry: &Entry, watched: &Entry) -> bool {
 /// overwritten besides.
 #[doc(hidden)]
 pub fn take_unconfirmed(session: &Session, entry: &Entry) -> Result<Option<Undone>, PipelineError> {
-    if is_settled(session, entry) {
+    // A copy that was removed whole has nothing to take back, and is not made anew for it.
+    let is_removed = session.host().folder().is_some_and(|folder| !folder.is_dir());
+    if is_removed || is_settled(session, entry) {
         return Ok(None);
     }
     // Whoever holds the lock may be confirming it at this moment: ask once more when the host is ours.

@@ -44,11 +44,19 @@ pub(crate) struct Context {
     left_out: RefCell<BTreeSet<String>>,
     /// What is planned, with its options as they are typed behind `plan`: cures name it.
     planned: RefCell<Option<String>>,
+    /// Words of the command line that mean nothing to root, each with what does: profiles of this user's own.
+    for_root: RefCell<Vec<(String, String)>>,
 }
 
 impl Context {
     pub fn new(globals: Globals, typed: Vec<OsString>) -> Self {
-        Self { globals, typed, left_out: RefCell::default(), planned: RefCell::default() }
+        Self {
+            globals,
+            typed,
+            left_out: RefCell::default(),
+            planned: RefCell::default(),
+            for_root: RefCell::default(),
+        }
     }
 
     /// The machine that `--root` names, or this one.
@@ -65,6 +73,11 @@ impl Context {
         let session = Session::open(SessionOptions { root, state, clock, command: self.again("") })?;
         let told = session.catalogue().left_out().map(|error| chain(error));
         self.left_out.borrow_mut().extend(told);
+        // The first word is the command.
+        let words = self.typed_words(&[], &[]).into_iter().skip(1);
+        let renamed =
+            words.map(|word| (session.named_for_root(&word), word)).filter(|(file, word)| file != word);
+        *self.for_root.borrow_mut() = renamed.map(|(file, word)| (word, file)).collect();
         Ok(OpenSession::new(session))
     }
 
@@ -208,9 +221,7 @@ impl Context {
 
     /// The same without some flags, and without some options that take a value.
     pub fn again_without(&self, flags: &[&str], options: &[&str], added: &str) -> String {
-        let words = self.typed_words(flags, options);
-        let line = words.iter().fold("planish".to_owned(), |line, word| format!("{line} {}", quoted(word)));
-        if added.is_empty() { line } else { format!("{line} {added}") }
+        line_of(&self.typed_words(flags, options), added)
     }
 
     /// The words of the command line as it was typed, without some options that take a value.
@@ -236,8 +247,20 @@ impl Context {
 
     /// The same for a command that writes the host.
     pub fn again_as_root(&self, added: &str) -> String {
-        self.as_root(self.again(added))
+        let for_root = self.for_root.borrow();
+        let renamed = |word: String| {
+            let file = for_root.iter().find(|(own, _)| *own == word);
+            file.map_or(word, |(_, file)| file.clone())
+        };
+        let words: Vec<String> = self.typed_words(&[], &[]).into_iter().map(renamed).collect();
+        self.as_root(line_of(&words, added))
     }
+}
+
+/// The words of a command line with something added, to be typed.
+fn line_of(words: &[String], added: &str) -> String {
+    let line = words.iter().fold("planish".to_owned(), |line, word| format!("{line} {}", quoted(word)));
+    if added.is_empty() { line } else { format!("{line} {added}") }
 }
 
 #[cfg(test)]

@@ -8,6 +8,9 @@ use serde::Serialize;
 use crate::table::{Cell, Table, wrap};
 use crate::units;
 
+/// Columns of the names in front of facts.
+const NAMES: usize = 11;
+
 /// The styles of text. They are written always; the caller's stream drops them where no terminal is.
 pub mod styles {
     use super::{AnsiColor, Style};
@@ -95,7 +98,6 @@ impl<'a> Page<'a> {
 
     /// `name   text`, with the text wrapped under itself; nothing for an empty text.
     pub fn fact(&mut self, name: &str, text: &str) {
-        const NAMES: usize = 11;
         if text.is_empty() {
             return;
         }
@@ -103,6 +105,13 @@ impl<'a> Page<'a> {
         for (number, part) in wrap(text, width).iter().enumerate() {
             let name = if number == 0 { name } else { "" };
             self.styled_line(styles::DIM, &format!("{name:<NAMES$}"), part);
+        }
+    }
+
+    /// The same of a line to type, which is not wrapped: broken in two, a shell runs the first half.
+    pub fn command(&mut self, name: &str, line: &str) {
+        if !line.is_empty() {
+            self.styled_line(styles::DIM, &format!("{name:<NAMES$}"), line);
         }
     }
 

@@ -5,9 +5,8 @@
 //! fstab with the units beside it. The last one wins; the others are kept as overridden, so that a user who edits the
 //! wrong file learns which one is right.
 //!
-//! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot, and
-//! what a credential holds. So is
-//! a line of tmpfiles.d or sysctl.d beside a rule for the same place, or beside a line of the other: systemd runs their
+//! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot, what
+//! a credential holds, and options of modules, which may come before a line or behind it. So is a line of tmpfiles.d or sysctl.d beside a rule for the same place, or beside a line of the other: systemd runs their
 //! programs while udev goes through the devices, in no order. Where one of two such lines is ours, the other one
 //! counts: ours may lose.
 //!
@@ -21,6 +20,7 @@
 mod cmdline;
 pub(crate) mod given;
 mod holder;
+mod modprobe;
 mod mounts;
 pub(crate) mod sysctl;
 mod tmpfiles;
@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use planish_host::Host;
 use planish_model::{
-    BootLoader, BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, bootline,
-    page_pool, place,
+    BootLoader, BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, When,
+    bootline, page_pool, place,
 };
 use planish_sys::beside;
 
@@ -136,10 +136,15 @@ pub(crate) fn read(
         take_back(&mut of_sysctl.taken_back, tmpfiles.drain(), &mask);
     }
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
-    settings.extend(tmpfiles.drain());
-    settings.extend(of_sysctl.settings);
-    settings.extend(rules.settings);
-    settings.extend(held.into_iter().chain(mounted));
+    let of_files =
+        tmpfiles.drain().chain(of_sysctl.settings).chain(rules.settings).chain(held).chain(mounted);
+    // A module that has started takes up nothing more of what a file writes.
+    let at_start: Vec<&str> = catalogue
+        .knobs()
+        .filter(|knob| knob.when == When::Boot && knob.boot_arg.is_some())
+        .map(|knob| knob.path.as_str())
+        .collect();
+    settings.extend(of_files.filter(|setting| !at_start.contains(&setting.path.as_str())));
     let mut running = arguments(&Given::running(&shared.cmdline));
     let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);
     let in_sysfs = |setting: &mut Setting| in_sysfs(setting, default_page);
@@ -174,6 +179,7 @@ pub(crate) fn read(
     let mut maybe = rules.undecided;
     maybe.extend(sysctl::of_this_boot(host).into_iter().chain(tmpfiles.undecided));
     maybe.extend(again(false));
+    maybe.extend(modprobe::settings(host));
     maybe.iter_mut().for_each(in_sysfs);
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
     taken_back.retain(|place, _| !persisted.contains_key(place));
@@ -314,7 +320,8 @@ fn undecided(
             let found = persisted.get(&reading.place);
             let other = |value: &str| found.is_none_or(|found| !knob.r#type.same(&found.value, value));
             let place = place::canonical(&reading.place);
-            let by_rule = maybe.iter().filter(|setting| setting.covers(&place));
+            let may = |setting: &&Setting| !found.is_some_and(|found| sysctl::is_before(setting, found));
+            let by_rule = maybe.iter().filter(|setting| setting.covers(&place)).filter(may);
             let by_rule = by_rule.map(|setting| BootValue::new(&setting.value, &setting.source));
             let beside = found.and_then(|found| {
                 let own = Reader::of(&found.source)?;

@@ -139,6 +139,19 @@ pub(crate) fn of_this_boot(host: &Host) -> Vec<Setting> {
     super::of_run(host, &FOLDERS, ".conf").iter().flat_map(|(file, text)| parse(text, file)).collect()
 }
 
+/// Whether a line of /run loses to the one that wins, also where somebody makes it again: its file is read before that,
+/// or not at all beside one of its name in /etc.
+pub(super) fn is_before(line: &Setting, winner: &Persisted) -> bool {
+    let name_of = |source: &str| {
+        let (folder, name) = source.rsplit_once('/')?;
+        folder.ends_with("/sysctl.d").then(|| name.split(':').next().unwrap_or(name).to_owned())
+    };
+    let names = name_of(&line.source).zip(name_of(&winner.source));
+    let is_hidden = winner.source.starts_with("/etc/");
+    line.source.starts_with(super::RUN_SYSCTL)
+        && names.is_some_and(|(own, other)| own < other || (own == other && is_hidden))
+}
+
 /// The lines of all files, in their order.
 fn loaded(host: &Host, is_systemd: bool, folders: &[&str]) -> Vec<Setting> {
     let files = sources(host, is_systemd, folders).into_iter();
@@ -229,6 +242,29 @@ mod tests {
 
     use super::*;
     use crate::testing::host;
+
+    #[test]
+    fn a_line_of_this_boot_may_win_only_behind_the_winner() {
+        let is_lost = |line: &str, winner: &str| {
+            let found = Persisted {
+                value: String::new(),
+                source: format!("{winner}:2"),
+                at_boot: None,
+                overridden: Vec::new(),
+            };
+            is_before(&Setting::new("/proc/sys/vm/swappiness", "12", &format!("{line}:1")), &found)
+        };
+        for (line, winner, lost) in [
+            ("/run/sysctl.d/10-a.conf", "/etc/sysctl.d/99-local.conf", true),
+            ("/run/sysctl.d/99-z.conf", "/etc/sysctl.d/99-local.conf", false),
+            ("/run/sysctl.d/99-local.conf", "/etc/sysctl.d/99-local.conf", true),
+            ("/run/sysctl.d/99-local.conf", "/usr/lib/sysctl.d/99-local.conf", false),
+            ("/run/sysctl.d/10-a.conf", "/etc/sysctl.conf", false),
+            ("/run/tmpfiles.d/10-a.conf", "/etc/sysctl.d/99-local.conf", false),
+        ] {
+            assert_eq!(is_lost(line, winner), lost, "{line} {winner}");
+        }
+    }
 
     #[test]
     fn numbers_are_what_the_kernel_reads() {

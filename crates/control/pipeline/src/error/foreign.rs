@@ -51,7 +51,10 @@ pub(crate) fn way_out(
         [] => format!("move it away first: {}", move_aside(path, is_there)),
         [.., newest] => {
             let older = if holders.len() > 1 { " and older ones" } else { "" };
-            format!("it holds lines of entry {newest}{older}: take them back first: planish undo {newest}")
+            format!(
+                "it holds lines of entry {newest}{older}: take them back first: planish undo {newest} (with --force, \
+                 what was written into it since goes, too)"
+            )
         }
     }
 }

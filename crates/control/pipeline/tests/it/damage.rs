@@ -103,6 +103,16 @@ fn a_timer_whose_journal_is_deleted_takes_back_what_it_knows() {
     }
 }
 
+/// Who rehearses deletes the copy when he has seen enough.
+#[test]
+fn a_timer_of_a_copy_that_was_deleted_makes_nothing_of_it_anew() {
+    let tree = crate::crash::waiting();
+    let (watched, session) = (tree.entries().remove(0), tree.session());
+    fs::remove_dir_all(tree.root()).expect("it is there");
+    assert!(take_unconfirmed(&session, &watched).expect("nothing to do").is_none());
+    assert!(!tree.root().exists());
+}
+
 #[test]
 fn a_timer_that_goes_on_without_its_journal_takes_nothing_from_others() {
     let tree = crate::crash::waiting();

@@ -82,7 +82,9 @@ fn a_file_of_ours_that_someone_edited_or_removed_is_refused_with_a_way_out() {
             error.to_string(),
             format!("{SYSCTL_FILE} is not as planish left it: someone edited or removed it")
         );
-        assert_eq!(error.hints(), ["it holds lines of entry 1: take them back first: planish undo 1"]);
+        let way_out = "it holds lines of entry 1: take them back first: planish undo 1 (with --force, what was written \
+                       into it since goes, too)";
+        assert_eq!(error.hints(), [way_out]);
         undo(&tree.session(), Target::Entry(EntryId(1)), false).expect("told");
         let again = plan_of(&tree.session(), &profile("more", &[("vm.swappiness", Want::Int(33))]));
         if theirs.is_some() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use planish_host::Host;
 use planish_model::{
     Class, Drift, DriftState, EntryId, Exit, KnobCheck, NOT_GIVEN, Observation, Plan, Skipped, Verdict,
-    VerdictKind, Want,
+    VerdictKind, Want, When,
 };
 use planish_pipeline::{
     ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, confirm, plan, undo,
@@ -85,7 +85,7 @@ fn every_place_of_every_row_is_written_or_named_on_every_machine() {
                 (None, Some(found)) => {
                     let same = knob.r#type.same(&found.value, wanted);
                     // What the boot loader gives already is not given once more.
-                    let ours = found.is_ours() || knob.boot_parameter().is_some() && found.at_boot.is_none();
+                    let ours = found.is_ours() || knob.when == When::Boot && found.at_boot.is_none();
                     // Somebody else's file may be read after ours: then check tells so, as apply does.
                     let loses = found.overridden.iter().any(|lost| {
                         lost.value == wanted
@@ -94,6 +94,8 @@ fn every_place_of_every_row_is_written_or_named_on_every_machine() {
                     assert!(same && ours || loses, "{name} {}: {wanted} became {found:?}", kept.place);
                     *seen.entry("written").or_default() += 1;
                 }
+                // Nothing gives the module another value at its start.
+                (None, None) if knob.when == When::Boot && knob.boot_parameter().is_none() => {}
                 (None, None) => panic!("{name}: {} was left out in silence", kept.place),
             }
         }
@@ -298,6 +300,55 @@ fn folders_that_were_made_for_our_files_go_with_the_last_of_them() {
     assert!(tree.get("/etc/sysctl.d/90-planish.conf").contains("vm.swappiness = 1"));
     assert_eq!(undo(&session, Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// A module takes such a value up when it starts: the boot loader gives it, and no line of a file is told to.
+#[test]
+fn a_value_of_a_modules_start_is_kept_by_the_boot_loader() {
+    let tree = Tree::copy_of("metal-2s");
+    let start = tree.snapshot();
+    let (place, name) = ("/sys/module/nvme_core/parameters/io_timeout", "nvme_core.io_timeout");
+    let given = tree.get("/etc/default/grub");
+    tree.put("/etc/default/grub", &format!("{given}GRUB_CMDLINE_LINUX=\"{name}=99\"\n"));
+    let source = profile("io", &[("nvme.io_timeout_s", Want::Int(30))]);
+    assert_eq!(tree.get(place).trim(), "30", "it runs as wanted");
+    let row = |tree: &Tree| {
+        let rows = check(&tree.session(), Some(&source)).expect("checked").drift.knobs;
+        rows.into_iter().find(|row| row.place == place).expect("it is looked at")
+    };
+    assert_eq!(row(&tree).state, DriftState::LostAtBoot);
+    tree.put("/etc/tmpfiles.d/theirs.conf", &format!("w {place} - - - - 30\n"));
+    assert_eq!(row(&tree).state, DriftState::LostAtBoot, "a line comes too late for it");
+    let allowed = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    let planned = plan(&tree.session(), &source, &allowed).expect("a plan");
+    apply(&tree.session(), &planned, &PERSIST).expect("applied");
+    assert_eq!(tree.get(TMPFILES_FILE), "");
+    assert!(tree.get("/etc/default/grub.d/90-planish.cfg").contains(&format!("{name}=30")));
+    let told = row(&tree).because.expect("a recorded host makes no menu");
+    assert!(told.starts_with("in /etc/default/grub.d/90-planish.cfg:2; "), "{told}");
+    undo(&tree.session(), Target::All, false).expect("undone");
+    tree.remove("/etc/tmpfiles.d/theirs.conf");
+    tree.remove_folder("/etc/tmpfiles.d");
+    tree.put("/etc/default/grub", &given);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// Options of a module may come behind a line for its parameter: that is told.
+#[test]
+fn options_of_a_module_are_told_beside_the_line_of_its_parameter() {
+    let tree = Tree::copy_of("metal-2s");
+    tree.put("/etc/modprobe.d/nf.conf", "options nf_conntrack hashsize=1024\n");
+    let place = "/sys/module/nf_conntrack/parameters/hashsize";
+    tree.put(place, "65536\n");
+    let source = profile("table", &[("net.conntrack_hashsize", Want::Int(65536))]);
+    let because = |tree: &Tree| {
+        let rows = check(&tree.session(), Some(&source)).expect("checked").drift.knobs;
+        let row = rows.into_iter().find(|row| row.place == place).expect("it is looked at");
+        (row.state, row.because.unwrap_or_default())
+    };
+    apply(&tree.session(), &plan_of(&tree.session(), &source), &PERSIST).expect("applied");
+    let (_, told) = because(&tree);
+    assert!(told.contains("/etc/modprobe.d/nf.conf:1") && told.contains("1024"), "{told}");
 }
 
 #[test]

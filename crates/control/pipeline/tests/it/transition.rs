@@ -773,6 +773,31 @@ fn a_hint_that_what_goes_back_would_pin_is_refused() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// From the governor that pins the hint to one that does not: the governor goes first, and comes back last.
+#[test]
+fn a_hint_is_set_behind_the_governor_that_frees_it() {
+    let tree = Tree::copy_of("metal-2s");
+    for cpu in 0..8 {
+        tree.edit(&GOVERNOR.replace("cpu3", &format!("cpu{cpu}")), "performance");
+    }
+    let start = tree.snapshot();
+    let session = tree.session();
+    let slow = profile("slow", &[("cpu.governor", word("powersave")), ("cpu.epp", word("power"))]);
+    let done = apply(&session, &plan_of(&session, &slow), &NOW).expect("applied");
+    assert_eq!(
+        (done.exit, tree.get(GOVERNOR).trim(), tree.get(HINT).trim()),
+        (Exit::Done, "powersave", "power")
+    );
+    let fast = profile("fast", &[("cpu.governor", word("performance")), ("cpu.epp", word("performance"))]);
+    let session = tree.session();
+    let done = apply(&session, &plan_of(&session, &fast), &NOW).expect("applied");
+    assert_eq!((done.exit, tree.get(HINT).trim()), (Exit::Done, "performance"));
+    assert_eq!(undo_entry(&tree, 2).exit, Exit::Done);
+    assert_eq!([GOVERNOR, HINT].map(|place| tree.get(place).trim().to_owned()), ["powersave", "power"]);
+    assert_eq!(undo_entry(&tree, 1).exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
 /// An undo that brings the governor `performance` back takes the hint of another entry, and names that.
 #[test]
 fn a_hint_that_an_undo_overrules_is_told_with_its_entry() {

@@ -373,7 +373,10 @@ fn unwritten(report: &ApplyReport, leaves_out: bool) -> &'static str {
 /// Shows the plan and asks for a yes where anything of it is due; refuses where nobody can be asked.
 pub(crate) fn agreed(plan: &Plan, session: &Session, context: &Context) -> Result<(), Failure> {
     let files = plan.persist.as_ref().map_or(0, |persist| persist.files.len());
-    let due = [(plan.steps.len(), "step"), (files, "file")].into_iter().filter(|(count, _)| *count > 0);
+    let written = plan.steps.iter().filter(|step| step.is_written()).count();
+    // Where all of it is only held, that is what is asked about.
+    let steps = if written + files == 0 { plan.steps.len() } else { written };
+    let due = [(steps, "step"), (files, "file")].into_iter().filter(|(count, _)| *count > 0);
     let due: Vec<String> = due.map(|(count, noun)| units::count(count, noun)).collect();
     if due.is_empty() {
         return Ok(());

@@ -111,14 +111,19 @@ fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
         // It may be moved or edited, and the service sees no home.
         let told = format!("a timer takes a profile by its name, and {file} is a file");
         let name = file.rsplit('/').next().and_then(|name| name.strip_suffix(".toml")).unwrap_or("NAME");
-        let there = "copy it to /etc/planish/profiles (with --state DIR: DIR/etc/profiles), then";
-        return Err(Failure::usage(told)
-            .hint(format!("{there}: {}", context.root_line(&format!("install check {name}")))));
+        return Err(Failure::usage(told).hint(copied(name, context)));
     }
     if args.profile.is_none() && !args.exclude.is_empty() {
         return Err(without_profile("install check", &args.exclude));
     }
     let session = context.session()?;
+    if let Some(name) = &args.profile
+        && let file = session.named_for_root(name)
+        && file != *name
+    {
+        let told = format!("the timer is root's, and {file} is a file of this user alone");
+        return Err(Failure::usage(told).hint(copied(name, context)));
+    }
     let wanted = InstallCheck {
         program: program(args.program.as_deref(), context)?,
         every: args.every.clone(),
@@ -134,6 +139,12 @@ fn check(args: &Check, context: &Context) -> Result<Answer, Failure> {
     let (files, outcomes) = (listed(files), installed.outcomes.clone());
     let report = InstallCheckReport { entry: installed.entry, files, outcomes };
     Ok(told(context.answer(&report, session.catalogue()), &installed, start, context))
+}
+
+/// What has the timer find a profile.
+fn copied(name: &str, context: &Context) -> String {
+    let there = "copy it to /etc/planish/profiles (with --state DIR: DIR/etc/profiles), then";
+    format!("{there}: {}", context.root_line(&format!("install check {name}")))
 }
 
 /// Refuses a comparison of which `--exclude` leaves nothing: it could only say UNKNOWN, at each turn. What a profile

@@ -158,8 +158,10 @@ impl Choice {
             Some(name) => name,
             None => "PROFILE",
         };
+        let files = if persist { " --persist" } else { "" };
         for writer in &mut plan.second_writers {
-            let words = format!("plan {}{} --exclude {}", quoted(source), self.words(), quoted(&writer.id));
+            let exclude = quoted(&writer.id);
+            let words = format!("plan {}{} --exclude {exclude}{files}", quoted(source), self.words());
             writer.leave = context.line(&words);
         }
         Ok(plan)

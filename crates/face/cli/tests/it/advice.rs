@@ -617,6 +617,8 @@ fn a_plan_beside_other_programs_is_made_again_on_the_same_host() {
     let leave = format!("{HERE} plan ./own.toml --allow availability --exclude sysctl.d");
     assert_eq!(left(&["plan", "./own.toml", "--allow", "availability"]), leave);
     assert_eq!(left(&["apply", "./own.toml", "--allow", "availability"]), leave);
+    let kept = left(&["plan", "./own.toml", "--allow", "availability", "--persist"]);
+    assert_eq!(kept, format!("{leave} --persist"));
     assert_eq!(typed(sandbox.path(), &leave).exit, 0);
 }
 

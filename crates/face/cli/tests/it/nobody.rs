@@ -122,6 +122,13 @@ fn the_line_for_root_names_the_file_of_a_users_own_profile() {
         return planish_skip::skip(NAME, "vm.swappiness cannot be set here");
     }
     assert_eq!(next, format!("sudo planish apply {}", mine.display()));
+    let apply = as_nobody(NAME, home.path(), "--json apply mine").expect("a run");
+    let again = format!("apply {} --yes", mine.display());
+    assert!(apply.envelope()["messages"].to_string().contains(&again), "{}", apply.stdout);
+    let install = as_nobody(NAME, home.path(), "--json install check mine").expect("a run");
+    assert_eq!(install.exit, 2, "{}", install.stdout);
+    let copied = "copy it to /etc/planish/profiles";
+    assert!(install.envelope()["messages"].to_string().contains(copied), "{}", install.stdout);
 }
 
 /// What root's apply would write at the next boot is shown to any user, and on a copy of the own machine anybody may

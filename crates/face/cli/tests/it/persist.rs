@@ -47,7 +47,7 @@ fn files_alone_are_shown_and_asked_for_too() {
         &format!("{OWN}: new\n"),
         "  + vm.stat_interval = 10\n",
         "  + vm.swappiness = 5\n",
-        "1 to write, 1 of them files that the next boot reads, 2 already as wanted\n",
+        "1 to write, 2 held beside another entry, 1 of them files that the next boot reads\n",
     ] {
         assert!(shown.stdout.contains(line), "{line}: {}", shown.stdout);
     }

@@ -224,7 +224,7 @@ fn second_writer(writer: &SecondWriter, page: &mut Page<'_>) {
         );
         page.fact("", &told);
     }
-    page.fact("leave it", &writer.leave);
+    page.command("leave it", &writer.leave);
 }
 
 /// What the table has no room for.
