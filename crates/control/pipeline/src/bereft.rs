@@ -27,7 +27,9 @@ pub(crate) fn told(
             continue;
         }
         let (id, profile, named) = (entry.id, &entry.profile, named(&knobs));
-        let again = match entry.steps.iter().any(|step| step.is_in_file() && !step.is_undone()) {
+        // A drop-in of a unit brings no value back.
+        let is_file = |step: &EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
+        let again = match entry.steps.iter().any(is_file) {
             true => format!(
                 "its files bring that at each boot, and until then: planish apply {profile} --persist"
             ),
