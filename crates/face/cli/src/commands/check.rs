@@ -234,9 +234,21 @@ fn next(
             let words = was_allowed(checked) + &excluding(&args.exclude);
             context.line(&format!("plan {}{words}", quoted(source)))
         }
-        (_, None) if context.globals.verbose => context.line("log"),
+        (_, None) if context.globals.verbose => {
+            let plan = sets_again(checked, report, session).map(|plan| context.line(&plan));
+            plan.unwrap_or_else(|| context.line("log"))
+        }
         (_, None) => context.line("check --verbose"),
     }
+}
+
+/// What shows how that is set again which somebody has changed since: a plan of the profile that all open entries have.
+fn sets_again(checked: &Checked, report: &CheckReport, session: &Session) -> Option<String> {
+    let first = checked.open.first().filter(|_| has_drift(report))?;
+    let is_known = session.catalogue().profile_names().any(|name| *name == first.profile);
+    let is_one = checked.open.iter().all(|entry| entry.profile == first.profile);
+    let allowed: Vec<Allowed> = checked.open.iter().map(Entry::was_allowed).collect();
+    (is_known && is_one).then(|| format!("plan {}{}", quoted(&first.profile), as_typed(&allowed)))
 }
 
 /// What names the profile that was compared with in a line for root.
@@ -271,7 +283,10 @@ fn on_huge_pages(texts: Vec<HeldText>, session: &Session) -> Vec<CheckTextRow> {
 /// What the open entries of the profile were allowed, as it is typed: without it a plan would leave out what they set.
 fn was_allowed(checked: &Checked) -> String {
     let own = checked.open.iter().filter(|entry| checked.profile.as_ref() == Some(&entry.profile));
-    let allowed: Vec<Allowed> = own.map(Entry::was_allowed).collect();
+    as_typed(&own.map(Entry::was_allowed).collect::<Vec<_>>())
+}
+
+fn as_typed(allowed: &[Allowed]) -> String {
     let classes: BTreeSet<Class> = allowed.iter().flat_map(|allowed| &allowed.classes).copied().collect();
     let knobs: BTreeSet<&str> =
         allowed.iter().flat_map(|allowed| &allowed.knobs).map(KnobId::as_str).collect();

@@ -67,7 +67,7 @@ fn a_check_with_every_detail_does_not_propose_itself() {
         message(&run, "next")
     };
     assert_eq!(next(&["check"]), "planish --root host --state state check --verbose");
-    assert_eq!(next(&["check", "--verbose"]), "planish --root host --state state log");
+    assert_eq!(next(&["check", "--verbose"]), "planish --root host --state state plan two");
 }
 
 #[test]
