@@ -529,7 +529,8 @@ fn a_file_that_someone_removed_after_a_kill_of_its_apply_is_not_made_again() {
         tree.remove(SYSCTL_FILE);
         let applied = apply(&tree.session(), &plan_of(&tree.session(), &third), &persist);
         let error = applied.expect_err("it is as somebody left it");
-        let way_out = "it holds lines of entry 1: take them back first: planish undo 1";
+        let way_out = "it holds lines of entry 1: take them back first: planish undo 1 (with --force, what was written \
+                       into it since goes, too)";
         assert_eq!(error.hints(), [way_out], "killed after operation {operation}: {error}");
         assert_eq!(tree.get(SYSCTL_FILE), "", "killed after operation {operation}");
         refused += usize::from(is_half_way);
