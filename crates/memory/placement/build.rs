@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     rustc.args(["--target", &env::var("TARGET")?, "-o"]).arg(&out).arg("preload/lib.rs");
     rustc.args(["-Cpanic=abort", "-Copt-level=z", "-Ccodegen-units=1", "-Clto=fat", "-Cstrip=symbols"]);
     rustc.args(["-Ctarget-feature=-crt-static", "-Cforce-unwind-tables=no"]);
-    rustc.args(["-Coverflow-checks=off", "-Cdebug-assertions=off"]);
+    rustc.args(["-Coverflow-checks=off", "-Cdebug-assertions=off", "-Cjump-tables=no"]);
     rustc.args(LINKER.map(|flag| format!("-Clink-arg={flag}")));
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         rustc.arg(format!("-Clinker={linker}"));

@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Invariants: what the kernel refuses is told, and the program gets its memory as if nobody had been here;
-//! nothing is allocated but the stacks of the threads, while they run; no call ends the program. One that has put
-//! itself under a seccomp filter may be ended by any call that it does not make itself: its segments are left alone.
+//! nothing is allocated but the stacks of the threads, while they run; no handler of a signal begins while one runs
+//! (prefault.rs); no call ends the program. One that has put itself under a seccomp filter may be ended by any call
+//! that it does not make itself: its segments are left alone.
 //!
 //! What a libc does beyond the call is not needed here: musl's wait before MAP_FIXED guards private memory of its
 //! own, and cancellation does not begin in any of these calls.

@@ -1,6 +1,6 @@
 //! Pages before their first use, by several threads that live for this only.
 
-use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crate::place::{MASK_BITS, PAGE, Segment};
 use crate::raw::{call, call6, errno, nr, thread};
@@ -38,11 +38,12 @@ pub struct Job<'a> {
     /// Without the call that fills pages, they may be written: nothing can be missing behind them.
     may_touch: bool,
     next: AtomicUsize,
+    /// A signal waits: each thread ends with its chunk.
+    is_stopped: AtomicBool,
     pauses: AtomicU32,
     prefault_errno: AtomicI32,
     huge_errno: AtomicI32,
     small_chunks: AtomicU32,
-    ended: [AtomicU32; THREADS_MAX],
 }
 
 impl<'a> Job<'a> {
@@ -58,11 +59,11 @@ impl<'a> Job<'a> {
             moves,
             may_touch: segment.kind != wire::KIND_FILE,
             next: AtomicUsize::new(0),
+            is_stopped: AtomicBool::new(false),
             pauses: AtomicU32::new(0),
             prefault_errno: AtomicI32::new(0),
             huge_errno: AtomicI32::new(0),
             small_chunks: AtomicU32::new(0),
-            ended: [const { AtomicU32::new(0) }; THREADS_MAX],
         }
     }
 
@@ -129,6 +130,26 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Waits until the kernel has cleared the word, which it does when the stack is free. A signal that is not blocked
+    /// by `before` has the threads end early. What is blocked wakes nobody: it is asked for, now and then.
+    #[inline(never)]
+    fn wait(&self, ended: &AtomicU32, before: u64) {
+        const FUTEX_WAIT: usize = 0;
+        let often = [0usize, 10_000_000];
+        loop {
+            let value = ended.load(Ordering::Acquire);
+            if value == 0 {
+                return;
+            }
+            let (word, how_long) = (ended.as_ptr() as usize, often.as_ptr() as usize);
+            // SAFETY: the word and a `timespec` of two words outlive the call.
+            unsafe { call6(nr::FUTEX, word, FUTEX_WAIT, value as usize, how_long, 0, 0) };
+            if pending() & !before != 0 {
+                self.is_stopped.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Prefers one node for the pages that this thread will make.
     fn prefer(&self, node: usize) {
         let mut mask = [0u64; NODES_MAX / 64];
@@ -180,38 +201,21 @@ extern "C" fn work(job: usize) {
                 job.small_chunks.fetch_add(1, Ordering::Relaxed);
             }
         }
+        // Not before the first one: signals without end must not keep a fill from its end.
+        if job.is_stopped.load(Ordering::Relaxed) {
+            return;
+        }
     }
 }
 
 /// Fills a segment by up to `threads` threads, and waits for them.
+///
+/// No signal is delivered while a thread runs, as the kernel delivers none within mmap(2): the threads write to the
+/// job, which lies on the stack of the caller, and a handler may leave that stack (siglongjmp, an asynchronous
+/// pthread_cancel) or fork, whose child has no such thread to wait for. One that waits ends the round; it is
+/// delivered when no thread is left, and then the fill goes on where it was, if the handler comes back.
 pub fn prefault(job: &Job<'_>, threads: usize, notice: &mut Notice) {
-    const READ_WRITE: usize = 3;
-    const PRIVATE: usize = 0x22;
-    let wanted = threads.min(THREADS_MAX).min(job.bytes.div_ceil(job.chunk));
-    // SAFETY: a fresh mapping.
-    let stacks = unsafe { call6(nr::MMAP, 0, wanted * STACK, READ_WRITE, PRIVATE, usize::MAX, 0) };
-    if errno(stacks) != 0 {
-        notice.skipped = wire::SKIP_THREADS;
-        return;
-    }
-    let before = block_signals();
-    for (number, ended) in job.ended.iter().enumerate().take(wanted) {
-        ended.store(1, Ordering::Relaxed);
-        let top = stacks as usize + (number + 1) * STACK;
-        // SAFETY: a stack of its own each, and a job that outlives the wait below; signals are blocked.
-        if unsafe { thread(top, work, &raw const *job as usize, ended.as_ptr()) } {
-            notice.threads += 1;
-        } else {
-            ended.store(0, Ordering::Relaxed);
-        }
-    }
-    restore_signals(before);
-    job.ended.iter().take(wanted).for_each(wait);
-    // SAFETY: no thread runs on them any more.
-    unsafe { call(nr::MUNMAP, stacks as usize, wanted * STACK, 0) };
-    if notice.threads == 0 {
-        notice.skipped = wire::SKIP_THREADS;
-    }
+    while round(job, threads, notice) {}
     notice.prefault_errno = job.prefault_errno.load(Ordering::Relaxed);
     notice.small_chunks = job.small_chunks.load(Ordering::Relaxed);
     if notice.small_chunks > 0 {
@@ -219,34 +223,67 @@ pub fn prefault(job: &Job<'_>, threads: usize, notice: &mut Notice) {
     }
 }
 
-/// Waits until the kernel has cleared the word, which it does when the stack is free.
-fn wait(ended: &AtomicU32) {
-    const FUTEX_WAIT: usize = 0;
-    loop {
-        let value = ended.load(Ordering::Acquire);
-        if value == 0 {
-            return;
+/// Starts threads and waits until they have ended; true where a signal has ended them before there was nothing left.
+fn round(job: &Job<'_>, threads: usize, notice: &mut Notice) -> bool {
+    const READ_WRITE: usize = 3;
+    const PRIVATE: usize = 0x22;
+    // No division that could fail: what would tell of it has no room here.
+    let chunks = job.bytes.wrapping_sub(1).checked_div(job.chunk).unwrap_or(0) + 1;
+    let wanted = threads.min(THREADS_MAX).min(chunks);
+    let before = set_signals(u64::MAX);
+    // SAFETY: a fresh mapping.
+    let stacks = unsafe { call6(nr::MMAP, 0, wanted * STACK, READ_WRITE, PRIVATE, usize::MAX, 0) };
+    let mut started = 0;
+    if errno(stacks) == 0 {
+        // The first word of each stack tells whether it is in use: far below what a thread takes of it.
+        let all = || (0..wanted).map(|number| stacks as usize + number * STACK);
+        job.is_stopped.store(false, Ordering::Relaxed);
+        for stack in all() {
+            // SAFETY: a stack of its own each, and a job that outlives the wait below; signals are blocked.
+            let is_started = unsafe {
+                (stack as *mut u32).write(1);
+                thread(stack + STACK, work, &raw const *job as usize, stack as *mut u32)
+            };
+            if is_started {
+                started += 1;
+            } else {
+                // SAFETY: no thread has it.
+                unsafe { (stack as *mut u32).write(0) };
+            }
         }
-        // SAFETY: the word outlives the call, which returns when it changes or is interrupted.
-        unsafe { call(nr::FUTEX, ended.as_ptr() as usize, FUTEX_WAIT, value as usize) };
+        // SAFETY: mapped above; written by the kernel only from here on.
+        all().for_each(|stack| job.wait(unsafe { &*(stack as *const AtomicU32) }, before));
+        // SAFETY: no thread runs on them any more.
+        unsafe { call(nr::MUNMAP, stacks as usize, wanted * STACK, 0) };
     }
+    notice.threads = notice.threads.max(started);
+    if started == 0 {
+        notice.skipped = wire::SKIP_THREADS;
+    }
+    // The handlers of what waits run within this call: all that is theirs to leave behind is as mmap(2) leaves it.
+    set_signals(before);
+    let done = job.next.load(Ordering::Relaxed).saturating_mul(job.chunk);
+    started > 0 && job.is_stopped.load(Ordering::Relaxed) && done < job.bytes
 }
 
-/// The threads have no storage of their own, so no handler of the program may run on them.
+/// Signals that wait for being let through: of this thread, and of the process.
+fn pending() -> u64 {
+    let mut mask = 0u64;
+    // SAFETY: the kernel writes a mask of 8 bytes; where a filter refuses the call, none waits.
+    unsafe { call(nr::SIGPENDING, &raw mut mask as usize, size_of::<u64>(), 0) };
+    mask
+}
+
+/// Blocks these signals and no others; gives those that were blocked before. The threads have no storage of their own,
+/// so no handler of the program may run on them either.
 #[inline(never)]
-fn block_signals() -> u64 {
+fn set_signals(blocked: u64) -> u64 {
     const SIG_SETMASK: usize = 2;
-    let (all, mut before) = (u64::MAX, 0u64);
+    let mut before = 0u64;
     // SAFETY: two masks of 8 bytes.
     unsafe {
-        let (new, old) = (&raw const all as usize, &raw mut before as usize);
+        let (new, old) = (&raw const blocked as usize, &raw mut before as usize);
         call6(nr::SIGPROCMASK, SIG_SETMASK, new, old, size_of::<u64>(), 0, 0);
     }
     before
-}
-
-fn restore_signals(before: u64) {
-    const SIG_SETMASK: usize = 2;
-    // SAFETY: a mask of 8 bytes.
-    unsafe { call6(nr::SIGPROCMASK, SIG_SETMASK, &raw const before as usize, 0, size_of::<u64>(), 0, 0) };
 }

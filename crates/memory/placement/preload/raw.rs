@@ -20,6 +20,7 @@ pub mod nr {
     pub const SOCKET: usize = 41;
     pub const SENDTO: usize = 44;
     pub const CLONE: usize = 56;
+    pub const SIGPENDING: usize = 127;
     pub const FSTATFS: usize = 138;
     pub const MLOCK: usize = 149;
     pub const PRCTL: usize = 157;
@@ -43,6 +44,7 @@ pub mod nr {
     pub const NANOSLEEP: usize = 101;
     pub const CLOCK_GETTIME: usize = 113;
     pub const SIGPROCMASK: usize = 135;
+    pub const SIGPENDING: usize = 136;
     pub const PRCTL: usize = 167;
     pub const SHMGET: usize = 194;
     pub const SHMCTL: usize = 195;

@@ -273,6 +273,108 @@ fn the_preload_is_small_and_needs_no_libc() {
     }
 }
 
+/// Programs whose handlers of signals are sound in front of mmap(2), since the kernel begins none within it.
+const HANDLERS: &str = r#"
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static sigjmp_buf out;
+static pid_t child;
+static const size_t bytes = 512UL << 20;
+static void jump(int signal) { siglongjmp(out, 1); }
+static void split(int signal) { child = fork(); }
+static void tick(int signal) {}
+static char *map(void) { return mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); }
+static void every(int first, int then) {
+    struct itimerval time = {{0, then}, {0, first}};
+    setitimer(ITIMER_REAL, &time, 0);
+}
+/* What a program does with its stack later on. */
+static int work(void) {
+    char buffer[4096];
+    for (int round = 0; round < 30; round++) {
+        memset(buffer, 0x5a, sizeof buffer);
+        usleep(20000);
+        for (unsigned at = 0; at < sizeof buffer; at++)
+            if (((volatile char *)buffer)[at] != 0x5a)
+                return printf("byte %u of a local buffer changed\n", at), 1;
+    }
+    return 0;
+}
+int main(int count, char **words) {
+    switch (words[1][0]) {
+    case 'j':
+        signal(SIGALRM, jump);
+        if (!sigsetjmp(out, 1)) {
+            every(20000, 0);
+            map();
+            pause();
+        }
+        return work();
+    case 'f':
+        signal(SIGALRM, split);
+        every(20000, 0);
+        map();
+        while (!child && getppid() == atoi(words[2]))
+            usleep(1000);
+        if (!child)
+            _exit(7);
+        for (int tries = 0, status; tries < 200; tries++, usleep(100000))
+            if (waitpid(child, &status, WNOHANG) == child)
+                return WEXITSTATUS(status) != 7;
+        kill(child, SIGKILL);
+        return printf("the child hangs in mmap\n"), 1;
+    case 'e':
+        every(20000, 0);
+        map();
+        pause();
+        return 1;
+    }
+    signal(SIGALRM, tick);
+    every(1000, 1000);
+    char *memory = map();
+    every(0, 0);
+    static unsigned char there[512UL << 8];
+    size_t missing = 0;
+    mincore(memory, bytes, there);
+    for (size_t page = 0; page < bytes / 4096; page++)
+        missing += !(there[page] & 1);
+    return missing > 64 ? printf("%zu pages are missing\n", missing), 1 : 0;
+}
+"#;
+
+/// The threads write to what lies on the caller's stack: a handler that left it had theirs written over, and a child
+/// that it forked waited for threads that it does not have.
+#[test]
+fn handlers_of_signals_jump_out_fork_and_come_back_while_a_segment_is_filled() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("handlers.c"), folder.path().join("handlers"));
+    fs::write(&source, HANDLERS).unwrap();
+    let made = Command::new("cc").args(["-O1", "-w", "-o"]).args([&program, &source]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return planish_skip::skip("handlers_of_signals_jump_out", "no C compiler");
+    }
+    for how in ["jump", "fork", "tick", "end"] {
+        let mut command = Command::new(&program);
+        command.args([how, &std::process::id().to_string()]).stdin(Stdio::null());
+        command
+            .env("LD_PRELOAD", preload(folder.path()))
+            .env("PLANISH_SHM", "bytes=1048576:threads=2:spare=0");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let ended = (output.status.code(), output.status.signal());
+        assert_eq!(ended, if how == "end" { (None, Some(14)) } else { (Some(0), None) }, "{how}: {said}");
+    }
+}
+
 /// What the child does; as a test of its own, nothing.
 #[test]
 fn the_child() {
