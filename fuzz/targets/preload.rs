@@ -16,7 +16,7 @@ mod wire;
 
 fuzz_target!(|bytes: &[u8]| {
     read(bytes);
-    let listener = Listener::open().expect("a socket");
+    let listener = Listener::open(&std::env::temp_dir()).expect("a socket");
     let address = SocketAddr::from_abstract_name(listener.name()).expect("a name");
     let sender = UnixDatagram::unbound().expect("a socket");
     let sent = sender.send_to_addr(bytes, &address).is_ok();

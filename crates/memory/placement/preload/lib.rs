@@ -127,14 +127,8 @@ pub unsafe extern "C" fn mmap(
     file: i32,
     offset: usize,
 ) -> *mut c_void {
-    let wanted = [address, bytes, protection as usize, flags as usize, file as usize, offset];
-    let is_ours = flags & MAP_SHARED != 0 && bytes > BYTES_BELOW.load(Ordering::Relaxed);
-    if is_ours && protection & PROT_WRITE != 0 {
-        // SAFETY: the caller's.
-        return told(unsafe { shared(wanted, flags, settings()) });
-    }
     // SAFETY: the caller's.
-    told(unsafe { call_inline(nr::MMAP, wanted) })
+    unsafe { map(address, bytes, protection, flags, file, offset) }
 }
 
 /// The name of mmap(2) for files of 64-bit length, which they all have here.
@@ -151,7 +145,30 @@ pub unsafe extern "C" fn mmap64(
     offset: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's.
-    unsafe { mmap(address, bytes, protection, flags, file, offset) }
+    unsafe { map(address, bytes, protection, flags, file, offset) }
+}
+
+/// Both: the same function for each, whatever else is called `mmap` in the program.
+///
+/// # Safety
+/// That of mmap(2).
+#[inline(never)]
+unsafe extern "C" fn map(
+    address: usize,
+    bytes: usize,
+    protection: i32,
+    flags: i32,
+    file: i32,
+    offset: usize,
+) -> *mut c_void {
+    let wanted = [address, bytes, protection as usize, flags as usize, file as usize, offset];
+    let is_ours = flags & MAP_SHARED != 0 && bytes > BYTES_BELOW.load(Ordering::Relaxed);
+    if is_ours && protection & PROT_WRITE != 0 {
+        // SAFETY: the caller's.
+        return told(unsafe { shared(wanted, flags, settings()) });
+    }
+    // SAFETY: the caller's.
+    told(unsafe { call_inline(nr::MMAP, wanted) })
 }
 
 /// A large writable shared mapping.
@@ -223,7 +240,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         let locked = unsafe { call(nr::MLOCK, segment.address, bytes, 0) };
         if errno(locked) != 0 {
             // SAFETY: just mapped, and nobody knows of it. EAGAIN is what mmap says then.
-            unsafe { munmap(segment.address, bytes) };
+            unsafe { unmap(segment.address, bytes) };
             return -11;
         }
     }
@@ -276,9 +293,18 @@ fn aligned(wanted: [usize; 6], huge: usize, map: fn(&[usize; 6], usize) -> isize
 /// That of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn munmap(address: usize, bytes: usize) -> i32 {
+    // SAFETY: the caller's.
+    told(unsafe { unmap(address, bytes) }) as usize as i32
+}
+
+/// The same as the kernel answers it, and whatever stands in front of our [`munmap`].
+///
+/// # Safety
+/// That of munmap(2).
+unsafe fn unmap(address: usize, bytes: usize) -> isize {
     let bytes = rounding::take(address, bytes);
     // SAFETY: the caller's.
-    told(unsafe { call_inline(nr::MUNMAP, [address, bytes, 0, 0, 0, 0]) }) as usize as i32
+    unsafe { call(nr::MUNMAP, address, bytes, 0) }
 }
 
 /// shmget(2).

@@ -267,22 +267,29 @@ fn available_bytes(text: &[u8; 256]) -> usize {
     text.until(b'k').number().saturating_mul(1024)
 }
 
-/// Sends what became of a segment, if anybody listens.
+/// Sends what became of a segment, if anybody listens: by the abstract name, which needs no path and no right, and where
+/// this network namespace has none of that name by the path.
 fn tell(notice: *const Notice, settings: &Settings) {
     const DATAGRAM: usize = 2 | 0o2000000 | 0o4000;
     const NO_SIGNAL: usize = 0x4000;
+    const UNIX: u8 = 1;
     if settings.name_bytes == 0 {
         return;
     }
+    let mut to = settings.answer;
+    let (to, length) = (&raw mut to, 3 + settings.name_bytes);
     // SAFETY: both values outlive the calls and have the lengths that are told.
     unsafe {
-        let socket = call(nr::SOCKET, settings.answer.family.into(), DATAGRAM, 0);
-        if socket < 0 {
-            return;
+        (*to).family = UNIX;
+        let socket = call(nr::SOCKET, UNIX.into(), DATAGRAM, 0);
+        let send = |to: usize, length: usize| {
+            let what = notice as usize;
+            call6(nr::SENDTO, socket as usize, what, size_of::<Notice>(), NO_SIGNAL, to, length)
+        };
+        if send(to as usize, length) < 0 {
+            (*to).skip = [UNIX, 0];
+            send(to as usize + 1, length - 1);
         }
-        let (what, to) = (notice as usize, &raw const settings.answer as usize);
-        let length = 3 + settings.name_bytes;
-        call6(nr::SENDTO, socket as usize, what, size_of::<Notice>(), NO_SIGNAL, to, length);
         call(nr::CLOSE, socket as usize, 0, 0);
     }
 }

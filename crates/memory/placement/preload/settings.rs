@@ -14,8 +14,8 @@ const WORD: usize = u64::BITS as usize;
 /// Weights of so many nodes can be told; the kernel's own go from 1 to 255.
 const WEIGHTS_MAX: usize = 64;
 
-/// Longest name of the socket that results go to.
-const NAME_MAX: usize = 64;
+/// Longest name of the socket that results go to: what a path of one may have, without the zero byte behind it.
+const NAME_MAX: usize = 107;
 
 /// Longest path of a file of a control group, with the zero byte behind it.
 const PATH_MAX: usize = 256;
@@ -50,12 +50,15 @@ pub struct Settings {
     pub name_bytes: usize,
 }
 
-/// An abstract socket, as the kernel has it.
+/// An abstract socket, as the kernel has it on machines that are little-endian: the family is not told here. From its
+/// second byte on it is the one whose path is this name, when the family stands in `skip`.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Address {
-    pub family: u16,
-    /// What makes it abstract.
-    pub zero: u8,
+    /// The first byte of the family.
+    pub family: u8,
+    /// The second one, and the zero that makes it abstract.
+    pub skip: [u8; 2],
     pub name: [u8; NAME_MAX],
 }
 
@@ -75,7 +78,7 @@ impl Settings {
         group_bytes: 0,
         group: [0; PATH_MAX],
         spare_bytes: 0,
-        answer: Address { family: 0, zero: 0, name: [0; NAME_MAX] },
+        answer: Address { family: 0, skip: [0; 2], name: [0; NAME_MAX] },
         name_bytes: 0,
     };
 
@@ -131,8 +134,7 @@ impl Settings {
 
     fn take_name(&mut self, name: Text) {
         // Of several the last counts: all of them together may be longer than there is room for.
-        const UNIX: u16 = 1;
-        (self.answer.family, self.name_bytes) = (UNIX, 0);
+        self.name_bytes = 0;
         for (place, byte) in self.answer.name.iter_mut().zip(name) {
             *place = byte;
             self.name_bytes += 1;

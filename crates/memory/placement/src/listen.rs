@@ -1,12 +1,15 @@
 //! Where the preload tells what became of each segment.
 
+use std::fs::{self, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
 
-use planish_sys::datagram;
+use planish_sys::{datagram, file};
 
 use crate::error::PlacementError;
 use crate::wire::{MAGIC, Notice};
@@ -14,10 +17,18 @@ use crate::wire::{MAGIC, Notice};
 /// Datagrams that are passed over in one go: who sends them without end does not keep us from everything else.
 const PASSED_MAX: usize = 64;
 
-/// A socket without a file: it is gone when this process is, and a preload that finds nobody goes on.
+/// A path of a socket is at most so long, with the zero byte behind it one more (`sun_path` of unix(7)).
+const PATH_BYTES_MAX: usize = 107;
+/// How the names of our files begin.
+const BEGIN: &str = "answers-";
+
+/// Two sockets under one name. An abstract one, which needs no path and no right, so that it is reached out of a chroot
+/// and by other users, but only in our network namespace; and one by path, for those who are in another. The first is
+/// gone when this process is, and the file of the second is removed; a preload that finds nobody goes on.
 #[derive(Debug)]
 pub struct Listener {
-    socket: UnixDatagram,
+    abstract_socket: UnixDatagram,
+    by_path: Option<(UnixDatagram, PathBuf)>,
     name: String,
 }
 
@@ -31,20 +42,41 @@ pub struct Told {
 }
 
 impl Listener {
-    /// Opens a socket under a name that no other has: a PID would be that of others in other PID namespaces.
+    /// Opens sockets under a name that no other has: a PID would be that of others in other PID namespaces. Where
+    /// `folder` can have none, there is the abstract one only.
     ///
     /// # Errors
     /// No socket can be had here.
-    pub fn open() -> Result<Self, PlacementError> {
+    pub fn open(folder: &Path) -> Result<Self, PlacementError> {
         // Keys of a hash are random, and differ each time.
         let number = RandomState::new().build_hasher().finish();
-        let name = format!("planish-run-{number:016x}");
+        let path = folder.join(format!("{BEGIN}{number:016x}"));
+        // What the settings of the preload cannot hold is no path for it.
+        let can_be_told = path.to_str().filter(|path| path.len() <= PATH_BYTES_MAX && !path.contains(':'));
+        let by_path = can_be_told.and_then(|_| bind_path(folder, &path).ok());
+        let name = match (&by_path, can_be_told) {
+            (Some(_), Some(path)) => path.to_owned(),
+            // Nobody is to find a file by this name in its folder.
+            _ => format!("/planish-run-{number:016x}"),
+        };
         let bound =
             SocketAddr::from_abstract_name(&name).and_then(|address| UnixDatagram::bind_addr(&address));
-        let socket = bound.map_err(PlacementError::Socket)?;
-        let named = datagram::name_senders(socket.as_fd());
-        named.map_err(|error| PlacementError::Socket(io::Error::other(error)))?;
-        Ok(Self { socket, name })
+        let listener = Self {
+            abstract_socket: bound.map_err(PlacementError::Socket)?,
+            by_path: by_path.map(|socket| (socket, path)),
+            name,
+        };
+        for socket in listener.files() {
+            let named = datagram::name_senders(socket);
+            named.map_err(|error| PlacementError::Socket(io::Error::other(error)))?;
+        }
+        Ok(listener)
+    }
+
+    /// What becomes readable when a notice comes.
+    pub fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let by_path = self.by_path.iter().map(|(socket, _)| socket.as_fd());
+        by_path.chain([self.abstract_socket.as_fd()])
     }
 
     /// Its name, for the settings of the preload.
@@ -58,7 +90,10 @@ impl Listener {
         let mut bytes = [0u8; size_of::<Notice>() + 1];
         for _ in 0..PASSED_MAX {
             // A socket that is broken tells no more than one that is silent.
-            let (length, sender) = datagram::receive(&self.socket, &mut bytes).ok().flatten()?;
+            let mut next =
+                self.files().filter_map(|socket| datagram::receive(socket, &mut bytes).ok().flatten());
+            let (length, sender) = next.next()?;
+            drop(next);
             if let Some(notice) =
                 bytes.get(..length).filter(|_| length == size_of::<Notice>()).and_then(parse)
             {
@@ -69,9 +104,36 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some((_, path)) = &self.by_path {
+            // What is left of it is removed by the next one.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A socket in a folder, to which every user may write: whoever the program becomes is to be heard.
+fn bind_path(folder: &Path, path: &Path) -> io::Result<UnixDatagram> {
+    file::make_folders(folder, 0o755, |_| Ok(()))?;
+    remove_left(folder);
+    let socket = UnixDatagram::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o666))?;
+    Ok(socket)
+}
+
+/// Removes the sockets of launchers that were killed: nobody listens to them.
+#[expect(clippy::disallowed_methods, reason = "a folder of our own")]
+fn remove_left(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(BEGIN)
+            && let Ok(socket) = UnixDatagram::unbound()
+            && socket.connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        {
+            let _ = fs::remove_file(&path);
+        }
     }
 }
 
@@ -98,12 +160,14 @@ fn parse(bytes: &[u8]) -> Option<Notice> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a folder of the test's own")]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_no_notice_is_passed_over_and_the_sender_is_who_the_kernel_says() {
-        let listener = Listener::open().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let listener = Listener::open(folder.path()).unwrap();
         let sender = UnixDatagram::unbound().unwrap();
         let address = SocketAddr::from_abstract_name(listener.name()).unwrap();
         let mut good = [0u8; 64];
@@ -113,10 +177,31 @@ mod tests {
         for bytes in [&b"hello"[..], &[0u8; 64], &[1u8; 65], &good] {
             sender.send_to_addr(bytes, &address).unwrap();
         }
+        sender.send_to(&good, listener.name()).unwrap();
+        assert!(listener.next().is_some(), "by its path");
         let Told { notice, user } = listener.next().unwrap();
         assert_eq!((notice.pid, user), (std::process::id(), rustix::process::getuid().as_raw()), "not 77");
         assert_eq!((notice.prefault_errno, notice.small_chunks), (12, 0));
         assert_eq!(listener.next(), None);
-        assert_ne!(listener.name(), Listener::open().unwrap().name());
+        assert_ne!(listener.name(), Listener::open(folder.path()).unwrap().name());
+    }
+
+    #[test]
+    fn the_file_goes_with_its_launcher_or_with_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = || fs::read_dir(folder.path()).unwrap().count();
+        let listener = Listener::open(folder.path()).unwrap();
+        let mode = Path::new(listener.name()).metadata().unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, count()), (0o666, 1));
+        // One that was killed leaves its file.
+        drop(UnixDatagram::bind(folder.path().join("answers-7")).unwrap());
+        let second = Listener::open(folder.path()).unwrap();
+        assert_eq!(count(), 2, "those who listen keep theirs");
+        drop((listener, second));
+        assert_eq!(count(), 0);
+        let none = Listener::open(Path::new("/proc/self/nowhere")).unwrap();
+        assert!(none.by_path.is_none() && none.name().starts_with("/planish-run-"), "{none:?}");
+        let long = folder.path().join("x".repeat(100));
+        assert!(Listener::open(&long).unwrap().by_path.is_none());
     }
 }

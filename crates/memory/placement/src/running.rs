@@ -135,7 +135,7 @@ pub fn next_event(
             tv_nsec: left.subsec_nanos().into(),
         });
         let alive = running.iter().filter(|one| one.ended.is_none()).map(|one| one.end.as_fd());
-        let files = alive.chain(listener.map(AsFd::as_fd));
+        let files = alive.chain(listener.into_iter().flat_map(Listener::files));
         let mut files: Vec<PollFd<'_>> =
             files.map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN)).collect();
         match poll(&mut files, left.as_ref()) {

@@ -49,7 +49,9 @@ fn placed(role: &str, settings: &str) -> Placed {
 
 /// The same with this list of preloads.
 fn placed_by(preloads: &str, role: &str, settings: &str) -> Placed {
-    let listener = Listener::open().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let listener = Listener::open(folder.path()).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "the_child", "--nocapture", "--test-threads=1"]).stdin(Stdio::null());
     child.env(ROLE, role).env("LD_PRELOAD", preloads);
@@ -102,9 +104,22 @@ fn a_hook_in_front_of_the_preload_sees_calls_and_segments_are_placed() {
 #[test]
 fn of_several_places_for_the_answer_the_last_counts() {
     // Each is as long as there is room for, and both together are not.
-    let other = "x".repeat(60);
+    let other = "x".repeat(105);
     let placed = placed("anonymous", &format!("threads=1:spare=0:answer={other}:answer={other}"));
     assert_eq!(placed.notices.len(), 1, "{}", placed.said);
+}
+
+/// An abstract name is of a network namespace, and a path is of a tree: one of both is nearly always there.
+#[test]
+fn answers_come_from_other_network_namespaces_users_and_roots() {
+    for role in ["net", "net-user", "user", "root", "closed"] {
+        let placed = placed(role, "threads=1:spare=0");
+        let unshared = placed.text("unshared");
+        if !unshared.is_empty() {
+            return planish_skip::skip("answers_come_from_other_network_namespaces", unshared);
+        }
+        assert_eq!(placed.notices.len(), 1, "{role}: {}", placed.said);
+    }
 }
 
 #[test]
@@ -390,6 +405,9 @@ fn the_child() {
             return println!("unmounted {error}");
         }
     }
+    if let Err(error) = elsewhere(&role) {
+        return println!("unshared {error}");
+    }
     if role == "again" {
         for _ in 0..5 {
             let address = mapped(&role, 8 * MIB);
@@ -407,7 +425,9 @@ fn the_child() {
         mapped(&role, 8 * MIB);
     }
     println!("address {address}");
-    tell(address);
+    if role != "root" {
+        tell(address);
+    }
     // SAFETY: mapped above and used no more.
     let unmapped = unsafe {
         if role == "sysv" {
@@ -476,6 +496,28 @@ fn mapped(role: &str, bytes: usize) -> usize {
     };
     assert_ne!(address, libc::MAP_FAILED, "{role}: {}", std::io::Error::last_os_error());
     address.addr()
+}
+
+/// Puts this process where the launcher is not.
+fn elsewhere(role: &str) -> std::io::Result<()> {
+    let done = |returned: i32| if returned == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) };
+    // SAFETY: of this process alone, and its strings end with a zero byte.
+    unsafe {
+        if role.starts_with("net") {
+            done(libc::unshare(libc::CLONE_NEWNET))?;
+        }
+        if role.ends_with("user") {
+            done(libc::setuid(65534))?;
+        }
+        if role == "root" {
+            done(libc::chroot(c"/proc/self".as_ptr()))?;
+        }
+        if role == "closed" {
+            // Above those that the test writes to.
+            libc::close_range(3, u32::MAX, 0);
+        }
+    }
+    Ok(())
 }
 
 /// A tmpfs of so many MiB on /tmp, in mounts of this process alone.

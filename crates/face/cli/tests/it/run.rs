@@ -232,6 +232,35 @@ fn a_library_that_hides_segments_from_the_preload_is_told() {
     }
 }
 
+/// Abstract sockets are of a network namespace: the preload told its launcher nothing there, which said that it had not
+/// seen the segments that it had filled.
+#[test]
+fn what_a_program_in_another_network_namespace_got_is_told() {
+    const TEST: &str = "what_a_program_in_another_network_namespace_got_is_told";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let program = |root: &str| {
+        format!(
+            "import ctypes, mmap, os, sys, time\nlibc = ctypes.CDLL(None, use_errno=True)\n\
+             if libc.unshare(0x40000000): sys.exit('unshared: ' + os.strerror(ctypes.get_errno()))\n{root}\n\
+             kept = mmap.mmap(-1, 4 << 20)\ntime.sleep(5)"
+        )
+    };
+    let options = ["--numa", "interleave", "--min", "1M", "--verify-after", "2"];
+    for (root, segments) in [("", 1), ("os.chroot('/proc/self')", 0)] {
+        let (ended, report) = reported(&options, &["python3", "-c", &program(root)]);
+        if ended.stderr.contains("unshared: ") {
+            return planish_skip::skip(TEST, ended.stderr);
+        }
+        let found = &report["result"]["instances"][0]["segments"];
+        assert_eq!(found.as_array().expect("segments").len(), segments, "{}", ended.stderr);
+        assert!(!ended.stderr.contains("did not see"), "{}", ended.stderr);
+        let is_told = ended.stderr.contains("is in another network namespace, out of which");
+        assert_eq!(is_told, segments == 0, "{}", ended.stderr);
+    }
+}
+
 /// The first process of a daemon ends at once: nobody has looked at anything then.
 #[test]
 fn a_daemon_whose_first_process_has_ended_is_named() {

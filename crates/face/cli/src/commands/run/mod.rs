@@ -138,8 +138,8 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
     let machine = Machine::look(&host).map_err(refused)?;
     let name = args.command[0].clone();
     let mut program = Program::find(&name, std::env::var_os("PATH").as_deref()).map_err(refused)?;
-    let listener = if wish.wants_shared() { Some(Listener::open().map_err(refused)?) } else { None };
     let folder = context.preload_folder();
+    let listener = if wish.wants_shared() { Some(Listener::open(&folder).map_err(refused)?) } else { None };
     let text = wish.text.map(|route| OwnText::prepare(&mut program, &folder, route)).and_then(|prepared| {
         let told = |why| warning(format!("its code stays on base pages: {why}"));
         prepared.map_err(|why| Output { json: false, quiet: context.globals.quiet }.talk(&told(why))).ok()

@@ -330,16 +330,28 @@ impl Watch<'_> {
             }
             let is_confirmed = self.untold.contains_key(pid) || self.args.verify_after.is_some();
             if self.untold.insert(*pid, is_confirmed) != Some(true) && is_confirmed {
-                let text = format!(
-                    "pid {pid} has shared segments that the preload did not see, so that they lie where first use has \
-                     put them: it calls the kernel itself, or a library of LD_PRELOAD does so for it, or they grew or \
-                     became writable after they were mapped (mremap, mprotect)"
-                );
-                self.tell(warning(text).hint(
-                    "leave that library out, or map them whole and writable; --numa heap=... is inherited",
-                ));
+                self.tell(self.without_answer(*pid));
             }
         }
+    }
+
+    /// What is told of a process whose preload told nothing of its segments.
+    fn without_answer(&self, pid: u32) -> Message {
+        let network = |pid: &str| self.host.read_link(&format!("/proc/{pid}/ns/net"));
+        if network(&pid.to_string()) != network("self") {
+            let text = format!(
+                "pid {pid} is in another network namespace, out of which its preload could tell nothing here: what its \
+                 shared segments got is not known"
+            );
+            return warning(text).hint(format!("planish map {pid} --tree"));
+        }
+        let text = format!(
+            "pid {pid} has shared segments that the preload did not see, so that they lie where first use has put \
+             them: it calls the kernel itself, or a library of LD_PRELOAD does so for it, or they grew or became \
+             writable after they were mapped (mremap, mprotect)"
+        );
+        warning(text)
+            .hint("leave that library out, or map them whole and writable; --numa heap=... is inherited")
     }
 
     /// How many seccomp filters a process is under; 0 where nobody tells.
