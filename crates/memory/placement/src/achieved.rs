@@ -121,11 +121,13 @@ impl Achieved {
 
 /// Whether a process maps a segment that the preload would place, and that `is_it`.
 fn wants(member: &Member, wish: &Wish, is_it: impl Fn(&Area) -> bool) -> bool {
-    member.areas.iter().map(|pages| &pages.area).any(|area| {
-        let is_writable = area.permissions[1] == b'w';
-        let is_wanted = area.kind == Kind::Shared && area.is_shared() && is_writable;
-        is_wanted && area.bytes() >= wish.bytes_min && is_it(area)
-    })
+    member.areas.iter().map(|pages| &pages.area).any(|area| is_wanted(area, wish) && is_it(area))
+}
+
+/// Whether a mapping is of a segment that the preload would place.
+pub(crate) fn is_wanted(area: &Area, wish: &Wish) -> bool {
+    let is_writable = area.permissions[1] == b'w';
+    area.kind == Kind::Shared && area.is_shared() && is_writable && area.bytes() >= wish.bytes_min
 }
 
 /// Whether a process has loaded the preload.

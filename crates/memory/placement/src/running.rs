@@ -177,23 +177,18 @@ fn bury(running: &[Running]) -> (Option<End>, bool) {
 /// user's still. The name of the socket is known to everybody.
 fn is_ours(host: &Host, told: &Told, running: &[Running]) -> bool {
     let programs = || running.iter().map(|one| one.pid);
-    let descends = |mut pid: u32| {
-        for _ in 0..ANCESTORS_MAX {
-            if programs().any(|program| program == pid) {
-                return true;
-            }
-            match stat_of(host, pid) {
-                Ok(stat) if stat.parent > 1 => pid = stat.parent,
-                _ => return false,
-            }
-        }
-        false
-    };
+    let descends = |pid: u32| ancestors(host, pid).any(|above| programs().any(|program| program == above));
     let is_user = || {
         let own = rustix::process::getuid().as_raw();
         told.user == own || programs().any(|program| user_of(host, program) == Some(told.user))
     };
     told.notice.pid != 0 && (is_user() || descends(told.notice.pid))
+}
+
+/// A process and those above it, without process 1.
+pub(crate) fn ancestors(host: &Host, pid: u32) -> impl Iterator<Item = u32> {
+    let above = |pid: &u32| stat_of(host, *pid).ok().map(|stat| stat.parent).filter(|parent| *parent > 1);
+    std::iter::successors(Some(pid), above).take(ANCESTORS_MAX)
 }
 
 /// The real user id of a process.

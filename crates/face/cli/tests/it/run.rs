@@ -290,6 +290,29 @@ fn a_daemon_whose_first_process_has_ended_is_named() {
     assert!(report["messages"].to_string().contains("is no child of the program any more"), "{report}");
 }
 
+/// The process that placed a segment may have ended, and others hold it: of it nothing was said, or that it is gone.
+#[test]
+fn who_holds_a_segment_that_a_process_placed_which_has_ended_is_named() {
+    const TEST: &str = "who_holds_a_segment_that_a_process_placed_which_has_ended_is_named";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let daemon = "for stream in range(3): os.close(stream)\ntime.sleep(7)";
+    let forked = "kept = mmap.mmap(-1, 4 << 20)\nif os.fork(): os._exit(4)\nos.setsid()";
+    let twice = "if os.fork():\n  time.sleep(3)\n  os._exit(4)\nos.setsid()\nkept = mmap.mmap(-1, 4 << 20)\n\
+                 if os.fork(): os._exit(0)";
+    let itself = "if os.fork():\n  time.sleep(3)\n  os._exit(4)\nos.setsid()\nif os.fork(): os._exit(0)\n\
+                  kept = mmap.mmap(-1, 4 << 20)";
+    for (how, code) in [("forked", forked), ("twice", twice), ("itself", itself)] {
+        let program = format!("import mmap, os, time\n{code}\n{daemon}");
+        let (ended, _) = reported(&["--numa", "interleave", "--min", "1M"], &["python3", "-c", &program]);
+        assert_eq!(ended.exit, 4, "{how}: {}", ended.stderr);
+        let named = ended.stderr.matches("is no child of the program any more").count();
+        assert_eq!(named, 1, "{how}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("that were placed are gone"), "{how}: {}", ended.stderr);
+    }
+}
+
 /// A filter that ends a program at a call that it does not make itself knows nothing of the preload.
 #[test]
 fn a_program_under_a_filter_of_its_own_is_left_alone() {

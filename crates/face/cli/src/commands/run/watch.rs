@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use planish_host::Host;
 use planish_model::Catalogue;
-use planish_placement::{Achieved, Event, Launch, Listener, Machine, Notice, Notices, Running, next_event};
+use planish_placement::{
+    Achieved, Event, Launch, Listener, Machine, Notice, Notices, Running, left, next_event,
+};
 use planish_report::{Message, RunReport, RunText};
 use planish_residency::{Map, Who, members};
 
@@ -48,6 +50,8 @@ struct Watch<'a> {
     launches: Vec<Launch>,
     running: Vec<Running>,
     notices: Notices,
+    /// What the preload answers to.
+    answer: Option<String>,
     /// The last look at each, and how long after the start it was.
     achieved: Vec<Option<(Duration, Achieved)>>,
     begun: Instant,
@@ -83,6 +87,7 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
         untold: BTreeMap::new(),
         messages: Vec::new(),
         notices: Notices::default(),
+        answer: listener.as_ref().map(|listener| listener.name().to_owned()),
         launches: Vec::new(),
         running: Vec::new(),
     };
@@ -242,7 +247,7 @@ impl Watch<'_> {
         self.took < CHEAP || grows || confirms || is_new
     }
 
-    /// Names processes that placed segments and are below no instance any more.
+    /// Names processes that placed segments or have some that were, and are below no instance any more.
     fn tell_detached(&mut self) {
         let is_below = |pid: u32| {
             let looks = self.achieved.iter().flatten();
@@ -252,15 +257,29 @@ impl Watch<'_> {
         pids.sort_unstable();
         pids.dedup();
         pids.retain(|pid| !is_below(*pid));
-        let (alive, gone): (Vec<u32>, Vec<u32>) =
+        let (mut alive, gone): (Vec<u32>, Vec<u32>) =
             pids.into_iter().partition(|pid| members(&self.host, &Who::Pid(*pid), false).is_ok());
         gone.into_iter().for_each(|pid| self.notices.forget(pid));
+        alive.extend(self.left());
+        alive.sort_unstable();
+        alive.dedup();
         for pid in alive {
             let text = format!(
-                "pid {pid} placed segments and is no child of the program any more: its memory is not in what is told \
-                 here"
+                "pid {pid} has segments that were placed, and is no child of the program any more: its memory is not \
+                 in what is told here"
             );
             self.tell(warning(text).hint(format!("planish map {pid} --tree")));
+        }
+    }
+
+    /// Processes that have left the program with segments: also those of one that has ended since it placed them.
+    fn left(&self) -> Vec<u32> {
+        let programs: Vec<u32> = self.running.iter().map(|running| running.pid).collect();
+        match &self.answer {
+            Some(answer) if self.notices.total() > 0 || !self.notices.filling().is_empty() => {
+                left(&self.host, answer, &programs, &self.launches[0].wish)
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -290,7 +309,7 @@ impl Watch<'_> {
         let is_filling = !self.notices.filling().is_empty();
         let has_none = achieved.segments.is_empty() && achieved.untold.is_empty() && told.is_empty();
         if self.launches[index].wish.wants_shared() && has_none && !is_filling {
-            told.push(self.without_segments(pid));
+            told.extend(self.without_segments(pid));
         }
         told.into_iter().for_each(|message| self.tell(message));
         if is_filling {
@@ -299,15 +318,21 @@ impl Watch<'_> {
     }
 
     /// What is told of a program that has no segment to be placed now.
-    fn without_segments(&self, pid: u32) -> Message {
+    fn without_segments(&self, pid: u32) -> Option<Message> {
         let min = planish_report::units::bytes(self.args.min as u64);
         if self.notices.total() > 0 {
+            // Who has left with them is named instead.
+            if !self.left().is_empty() {
+                return None;
+            }
             let text =
                 format!("no shared segment of {min} or more is mapped now: those that were placed are gone");
-            return Message::new(planish_report::Level::Note, text);
+            return Some(Message::new(planish_report::Level::Note, text));
         }
         let text = format!("pid {pid} has mapped no shared segment of {min} or more yet");
-        warning(text).hint("--min SIZE, if its segments are smaller; --verify-after SECS, if it is slow")
+        Some(
+            warning(text).hint("--min SIZE, if its segments are smaller; --verify-after SECS, if it is slow"),
+        )
     }
 
     /// Whether there are segments of which another look has to tell whether the preload saw them.

@@ -1,0 +1,62 @@
+//! Processes of a start that have left it: daemons, whose first process has ended, and so may the one have that placed
+//! their segments. They are below nobody of ours any more, and are known by the name of the answer, which no other
+//! start has, in the environment that they have inherited.
+
+use planish_host::Host;
+use planish_residency::{Area, parse_maps};
+
+use crate::achieved::is_wanted;
+use crate::running::ancestors;
+use crate::wish::Wish;
+
+/// The processes that map a segment to be placed, of the start whose preload answers to `answer`, and are not below one
+/// of `programs`. Of those that are below each other the uppermost. What we may not read is none.
+#[must_use]
+pub fn left(host: &Host, answer: &str, programs: &[u32], wish: &Wish) -> Vec<u32> {
+    let answer = format!("answer={answer}");
+    let mut found: Vec<u32> = host.list("/proc").iter().filter_map(|name| name.parse().ok()).collect();
+    found.retain(|pid| {
+        let is_below = || ancestors(host, *pid).any(|above| programs.contains(&above));
+        is_of(host, *pid, answer.as_bytes()) && !is_below() && holds(host, *pid, wish)
+    });
+    let all = found.clone();
+    found.retain(|pid| !ancestors(host, *pid).skip(1).any(|above| all.contains(&above)));
+    found
+}
+
+/// Whether a process has inherited this answer: in the settings of the preload it is ended by a colon or by the end.
+fn is_of(host: &Host, pid: u32, answer: &[u8]) -> bool {
+    let environment = host.read_bytes(&format!("/proc/{pid}/environ")).unwrap_or_default();
+    let mut rest = environment.windows(answer.len()).enumerate().filter(|(_, part)| *part == answer);
+    rest.any(|(at, _)| matches!(environment.get(at + answer.len()), None | Some(0 | b':')))
+}
+
+/// Whether a process maps a segment that was to be placed.
+fn holds(host: &Host, pid: u32, wish: &Wish) -> bool {
+    let maps = host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
+    let areas: Vec<Area> = parse_maps(&maps).unwrap_or_default();
+    areas.iter().any(|area| is_wanted(area, wish))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_of_the_start_whose_answer_it_has_inherited() {
+        let mut child = std::process::Command::new("sleep");
+        child.env("PLANISH_SHM", "bytes=1:answer=/x/answers-12:zzz=1").arg("60");
+        let mut child = child.spawn().unwrap();
+        let host = Host::live();
+        let is_of = |answer: &str| is_of(&host, child.id(), answer.as_bytes());
+        let begun = std::time::Instant::now();
+        while !is_of("answer=/x/answers-12") {
+            assert!(begun.elapsed().as_secs() < 60, "it has executed the program");
+        }
+        assert!(!is_of("answer=/x/answers-1"), "the begin of another's name");
+        let left = left(&host, "/x/answers-12", &[], &Wish::default());
+        assert!(left.is_empty(), "it has no segment: {left:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
