@@ -35,6 +35,8 @@ use settings::Settings;
 const PROT_WRITE: i32 = 2;
 const MAP_SHARED: i32 = 0x1;
 const MAP_FIXED: i32 = 0x10;
+/// An address of 31 bits: x86-64 alone knows it.
+const MAP_32BIT: i32 = if cfg!(target_arch = "x86_64") { 0x40 } else { 0 };
 const MAP_ANONYMOUS: i32 = 0x20;
 const MAP_LOCKED: i32 = 0x2000;
 const MAP_NORESERVE: i32 = 0x4000;
@@ -190,7 +192,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
     // Pages come after the policy, also where the program wants them at once.
     let is_wanted_now = flags & (MAP_POPULATE | MAP_LOCKED) != 0;
     let bare = flags & !(MAP_POPULATE | MAP_LOCKED);
-    let is_free = address == 0 && flags & (MAP_FIXED | MAP_FIXED_NOREPLACE) == 0;
+    let is_free = address == 0 && flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT) == 0;
     let mut segment = Segment {
         address: 0,
         bytes,

@@ -169,6 +169,17 @@ fn huge_pages_need_no_change_of_the_host() {
     }
 }
 
+/// A program that keeps pointers of 32 bits has them from the kernel, and huge pages where that puts them.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn addresses_of_32_bits_stay_such() {
+    for pages in ["huge=2097152", "pool=21"] {
+        let placed = placed("low", &format!("{pages}:threads=1:spare=0"));
+        assert!(placed.number("address") < 1 << 31, "{pages}: {}", placed.said);
+        assert!(placed.number("resident") >= 8 * MIB - 64 * 4096, "{pages}: {}", placed.said);
+    }
+}
+
 /// The launcher waits for it, and must not tell meanwhile that there is none.
 #[test]
 fn a_segment_that_takes_long_is_told_before_it_is_filled_too() {
@@ -460,6 +471,8 @@ fn mapped(role: &str, bytes: usize) -> usize {
     let address = match role {
         "small" => map(4096, READ_WRITE, ANONYMOUS, -1),
         "private" => map(bytes, READ_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        #[cfg(target_arch = "x86_64")]
+        "low" => map(bytes, READ_WRITE, ANONYMOUS | libc::MAP_32BIT, -1),
         "sparse" => map(bytes, READ_WRITE, ANONYMOUS | libc::MAP_NORESERVE, -1),
         "read" => map(bytes, libc::PROT_READ, libc::MAP_SHARED, memfd(false)),
         "memfd" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(false)),
