@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use planish_sys::Policy;
 
 use crate::launch::Launch;
+use crate::wish::Spread;
 
 /// The text of the drop-in.
 pub(crate) fn text(launch: &Launch) -> String {
@@ -39,6 +40,8 @@ pub(crate) fn text(launch: &Launch) -> String {
                 line(format!("NUMAMask={}", nodes.to_string().replace(',', " ")));
             }
         }
+        // What a start has by itself a unit may have otherwise by another drop-in.
+        None if launch.wish.heap == Some(Spread::Local) => line("NUMAPolicy=local".to_owned()),
         None => {}
     }
     if let Some(bytes) = setup.memlock_bytes {
@@ -64,21 +67,29 @@ pub(crate) fn text(launch: &Launch) -> String {
                 .to_owned(),
         );
     }
+    if let Some(route) = launch.wish.text {
+        let word = route.word();
+        line(format!(
+            "# for code on huge pages there is no directive: ExecStart=planish run --huge {word} -- ..."
+        ));
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use planish_sys::child::ChildSetup;
     use planish_sys::{CpuSet, NodeSet};
 
     use super::*;
     use crate::program::Program;
-    use crate::wish::Wish;
+    use crate::wish::{Wish, parse_huge, parse_numa};
 
-    #[test]
-    fn a_unit_gets_what_a_start_gets() {
-        let launch = Launch {
+    /// A start of a program that needs nothing.
+    fn launch(variables: Vec<(&'static str, OsString)>, setup: ChildSetup, wish: Wish) -> Launch {
+        Launch {
             program: Program {
                 path: "/bin/true".into(),
                 loaded: "/bin/true".into(),
@@ -89,24 +100,31 @@ mod tests {
                 sanitizer: None,
                 is_text: false,
             },
-            variables: vec![
-                (
-                    "PLANISH_SHM",
-                    "bytes=1:mode=3:limit=99:group=9+/sys/fs/cgroup/ssh/memory.current:answer=planish-run-7"
-                        .into(),
-                ),
-                ("LD_PRELOAD", "/x/planish-preload.so:/y/lib%2.so".into()),
-            ],
-            setup: ChildSetup {
-                cpus: Some(CpuSet::parse_list("0-1,4").unwrap()),
-                policy: Some(Policy::Bind(NodeSet::parse_list("0,2").unwrap())),
-                memlock_bytes: Some(u64::MAX),
-                without_thp: true,
-                ..ChildSetup::default()
-            },
+            variables,
+            setup,
             notes: Vec::new(),
-            wish: Wish::default(),
+            wish,
+        }
+    }
+
+    #[test]
+    fn a_unit_gets_what_a_start_gets() {
+        let variables = vec![
+            (
+                "PLANISH_SHM",
+                "bytes=1:mode=3:limit=99:group=9+/sys/fs/cgroup/ssh/memory.current:answer=planish-run-7"
+                    .into(),
+            ),
+            ("LD_PRELOAD", "/x/planish-preload.so:/y/lib%2.so".into()),
+        ];
+        let setup = ChildSetup {
+            cpus: Some(CpuSet::parse_list("0-1,4").unwrap()),
+            policy: Some(Policy::Bind(NodeSet::parse_list("0,2").unwrap())),
+            memlock_bytes: Some(u64::MAX),
+            without_thp: true,
+            ..ChildSetup::default()
         };
+        let launch = launch(variables, setup, Wish::default());
         let expected = "\
 [Service]
 CPUAffinity=0-1 4
@@ -119,5 +137,18 @@ Environment=\"LD_PRELOAD=/x/planish-preload.so:/y/lib%%2.so\"
 ";
         let text = text(&launch);
         assert_eq!(text.split_once('\n').unwrap().1, expected);
+    }
+    #[test]
+    fn what_a_unit_cannot_have_is_said() {
+        let of = |numa: &str, huge: &str| {
+            let mut wish = Wish::default();
+            parse_numa(numa, &mut wish).unwrap();
+            parse_huge(huge, &mut wish).unwrap();
+            let text = text(&launch(Vec::new(), ChildSetup::default(), wish));
+            text.split_once("[Service]\n").unwrap().1.to_owned()
+        };
+        let code = "# for code on huge pages there is no directive: ExecStart=planish run --huge text";
+        assert_eq!(of("shm=local", "text"), format!("{code} -- ...\n"));
+        assert_eq!(of("heap=local", "text=warm"), format!("NUMAPolicy=local\n{code}=warm -- ...\n"));
     }
 }

@@ -51,6 +51,19 @@ pub enum TextRoute {
     Collapse,
 }
 
+impl TextRoute {
+    /// As `--huge` says it.
+    #[must_use]
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::First => "text",
+            Self::Warm => "text=warm",
+            Self::Copy => "text=copy",
+            Self::Collapse => "text=collapse",
+        }
+    }
+}
+
 /// Whether shared segments are filled before the program sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prefault {
