@@ -262,23 +262,35 @@ impl Member {
         objects: &mut Objects,
     ) -> Result<Self, ResidencyError> {
         for _ in 0..TRIES {
-            let (areas, seen_by) = private::read(host, pid, draws, eyes, objects)?;
-            let (mut areas, status) = (areas, status(host, pid)?);
-            if seen_by == SeenBy::PagemapScan {
-                bound_swap(&mut areas, status.swap_bytes);
-            }
+            let looked = private::read(host, pid, draws, eyes, objects);
+            let looked = looked.and_then(|looked| Ok((looked, status(host, pid)?)));
             let after = stat_of(host, pid)?;
             if after.start_ticks != stat.start_ticks {
                 return Err(ResidencyError::NoProcess { process: pid.to_string() });
             }
-            if after.is_same(&stat) {
-                return Ok(Self { pid, stat, status, areas, threads: Vec::new(), seen_by });
+            match looked {
+                Ok(((mut areas, seen_by), status)) if after.is_same(&stat) => {
+                    if seen_by == SeenBy::PagemapScan {
+                        bound_swap(&mut areas, status.swap_bytes);
+                    }
+                    return Ok(Self { pid, stat, status, areas, threads: Vec::new(), seen_by });
+                }
+                // Another program was executed: what was read is of neither.
+                Ok(_) => {}
+                // So it was where only the memory is gone that was looked at.
+                Err(ResidencyError::NoProcess { .. }) if has_memory(host, pid) => {}
+                Err(error) => return Err(error),
             }
-            // Another program was executed: what was read is of neither.
             stat = after;
         }
         Err(ResidencyError::Restless { pid })
     }
+}
+
+/// Whether a process has memory: one that is ending has given it back, however long that takes.
+fn has_memory(host: &Host, pid: u32) -> bool {
+    let text = host.read_lossy(&format!("/proc/{pid}/status")).unwrap_or_default();
+    host.is_live() && text.lines().any(|line| line.starts_with("VmSize:"))
 }
 
 #[cfg(test)]

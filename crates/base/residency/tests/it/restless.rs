@@ -55,7 +55,35 @@ fn a_process_that_executes_programs_is_whole_or_refused() {
     for _ in 0..30 {
         match shell.map(false) {
             Ok(map) => assert!(!map.members[0].areas.is_empty()),
-            Err(ResidencyError::Restless { .. } | ResidencyError::NoProcess { .. }) => {}
+            Err(ResidencyError::Restless { .. }) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+/// A program that takes some milliseconds to begin is often in the middle of it: the memory that a look began with is
+/// gone then, and the process is not.
+#[test]
+fn a_process_that_executes_a_large_program_lives_on() {
+    let test = "a_process_that_executes_a_large_program_lives_on";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("again.py");
+    let path = path.to_str().expect("text");
+    let again =
+        format!("import os\nx = bytearray(10 << 20)\nos.execvp('python3', ['python3', '-S', '{path}'])\n");
+    std::fs::write(path, again).expect("a script");
+    const COUNT: usize = 6;
+    let shell = Shell::run(&format!("for child in $(seq {COUNT}); do python3 -S {path} & done; wait"));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let members = planish_residency::members(&Host::live(), &Who::Pid(shell.0.id()), true);
+    if members.expect("a shell").len() <= COUNT {
+        return planish_skip::skip(test, "no python3");
+    }
+    let begun = std::time::Instant::now();
+    while begun.elapsed().as_secs() < 4 {
+        match shell.map(true) {
+            Ok(map) => assert_eq!(map.members.len(), 1 + COUNT, "{:?}", map.unseen),
+            Err(ResidencyError::Restless { .. }) => {}
             Err(error) => panic!("{error:?}"),
         }
     }
