@@ -132,10 +132,19 @@ fn latency() -> Result<Outcome> {
     let envelope: serde_json::Value = serde_json::from_str(&run.stdout).context("its JSON")?;
     let cells = envelope["result"]["nodes"].as_array().context("no nodes")?;
     ensure!(!cells.is_empty(), "no nodes: {envelope}");
-    for cell in cells {
-        ensure!(cell["latency_ns"].is_null(), "a figure of memory that is nowhere: {cell}");
-    }
+    cells.iter().try_for_each(without_figures)?;
     Ok(Outcome::Ok(format!("{} pairs of nodes without figures, with the reason", cells.len())))
+}
+
+/// Refuses a pair of nodes that has a figure, or that lacks the field of one: nothing would be found in a field of
+/// another name.
+fn without_figures(cell: &serde_json::Value) -> Result<()> {
+    for name in ["load_ns", "read_bytes_per_s"] {
+        let figure = cell.get(name).with_context(|| format!("no {name}: {cell}"))?;
+        ensure!(figure.is_null(), "a figure of memory that is nowhere: {cell}");
+    }
+    ensure!(cell["why"].is_string(), "no reason: {cell}");
+    Ok(())
 }
 
 /// Runs a check in a group whose cpuset has node 0 alone.
@@ -176,4 +185,19 @@ fn outside() -> Result<Outcome> {
     ensure_told(&run, 0, &["memory of node 0"])?;
     drop(sleeper);
     Ok(Outcome::Ok("node 1 is refused by name of the cpuset, and node 0 serves".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    #[test]
+    fn a_figure_and_a_field_of_another_name_are_both_refused() {
+        let refused = |cell| super::without_figures(&cell).err().map(|error| error.to_string());
+        let of = |load| json!({"load_ns": load, "read_bytes_per_s": null, "why": "EPERM"});
+        assert_eq!(refused(of(json!(null))), None);
+        assert!(refused(of(json!({"value": 80.0}))).is_some_and(|why| why.starts_with("a figure")));
+        let other = json!({"latency_ns": null, "read_bytes_per_s": null, "why": "EPERM"});
+        assert!(refused(other).is_some_and(|why| why.starts_with("no load_ns")));
+    }
 }
