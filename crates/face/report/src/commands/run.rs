@@ -171,8 +171,10 @@ impl RunInstance {
             page.fact("looked at", &format!("{after} after its start: what came later is not in it"));
         }
         if let Some(text) = &self.text {
-            let (huge, whole) = (units::bytes(text.huge_bytes), units::bytes(text.whole_bytes));
-            page.fact("text", &format!("{huge} of {whole} on huge pages ({})", text.route));
+            let [huge, whole, all] = [text.huge_bytes, text.whole_bytes, text.text_bytes].map(units::bytes);
+            let told =
+                format!("{huge} of {all} on huge pages, which {whole} of it can fill ({})", text.route);
+            page.fact("text", &told);
         }
         for unseen in &self.unseen {
             page.fact("not seen", unseen);
@@ -293,6 +295,7 @@ mod tests {
         report.text(&mut page);
         let text = page.into_text();
         assert!(text.contains("pid 77 for node 1") && text.contains("in 250 ms by 2 threads"), "{text}");
+        assert!(text.contains("4 MiB of 7 MiB on huge pages, which 4 MiB of it can fill (copy)"), "{text}");
         assert!(text.contains("[Service]") && text.contains("500 ms after its start"), "{text}");
     }
 }
