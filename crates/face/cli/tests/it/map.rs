@@ -84,6 +84,8 @@ fn a_real_postgres_is_told_from_outside() {
     sql("create table filled (i int, x text)");
     sql("insert into filled select i, repeat('x', 1000) from generate_series(1, 20000) i");
     let has_extension = server.sql("create extension pg_buffercache").is_ok();
+    let anonymous = sql("select coalesce(sum(size), 0) from pg_shmem_allocations where off is null");
+    let anonymous: u64 = anonymous.trim().parse().expect("bytes");
     // The backends that filled the buffers have gone when the map is made: the postmaster has mapped next to none.
 
     let answer = run(["--json", "map", "--postgres", &server.conn()]);
@@ -98,6 +100,10 @@ fn a_real_postgres_is_told_from_outside() {
     }
     let told = &result["postgres"];
     let blocks = told["allocations"].as_array().expect("pieces");
+    let placed: u64 = blocks.iter().map(|piece| piece["bytes"].as_u64().expect("bytes")).sum();
+    assert!(anonymous > 0, "every server has some, beside {placed}");
+    let remark = format!("where {} KiB of the main segment lie that the server", anonymous.div_ceil(1024));
+    assert!(told["remarks"].to_string().contains(&remark), "{}", told["remarks"]);
     let blocks = blocks.iter().find(|piece| piece["name"] == "Buffer Blocks").expect("every server has them");
     assert!(blocks["bytes"].as_u64().expect("bytes") >= 64 << 20);
     let in_memory = bytes(&blocks["parts"]);

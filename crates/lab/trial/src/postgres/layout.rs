@@ -99,9 +99,14 @@ pub fn layout(conn: &str) -> Result<Layout, TrialError> {
         cached: Vec::new(),
         remarks: Vec::new(),
     };
-    layout.ask("the pieces of the main segment", allocations(&mut client), |layout, allocations| {
-        layout.allocations = allocations;
-    });
+    layout.ask(
+        "the pieces of the main segment",
+        allocations(&mut client),
+        |layout, (named, anonymous_bytes)| {
+            layout.allocations = named;
+            layout.remarks.extend(anonymous(anonymous_bytes));
+        },
+    );
     layout.buffers_offset = layout.allocations.iter().find(|it| it.name == "Buffer Blocks").map(|blocks| {
         if version.major >= 16 { blocks.offset.next_multiple_of(IO_ALIGN_BYTES) } else { blocks.offset }
     });
@@ -161,19 +166,33 @@ fn parent_of(backend: u32) -> Option<u32> {
     (stat.parent > 0 && stat.name.starts_with("postgres")).then_some(stat.parent)
 }
 
-fn allocations(client: &mut Client) -> Result<Vec<Allocation>, postgres::Error> {
-    // Anonymous allocations have no offset: nobody can say where they lie.
+/// The pieces that have a place, and the bytes of those that have none.
+fn allocations(client: &mut Client) -> Result<(Vec<Allocation>, u64), postgres::Error> {
     let rows = client.query(
-        "SELECT coalesce(name, '(not used)'), off, size FROM pg_shmem_allocations WHERE off IS NOT NULL ORDER BY off",
+        "SELECT coalesce(name, '(not used)'), off, size FROM pg_shmem_allocations ORDER BY off",
         &[],
     )?;
     let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
-    let allocation = |row: &postgres::Row| Allocation {
-        name: row.get(0),
-        offset: unsigned(row.get(1)),
-        bytes: unsigned(row.get(2)),
-    };
-    Ok(rows.iter().map(allocation).collect())
+    let (mut named, mut anonymous_bytes) = (Vec::new(), 0);
+    for row in &rows {
+        let bytes = unsigned(row.get(2));
+        match row.get::<_, Option<i64>>(1) {
+            Some(offset) => named.push(Allocation { name: row.get(0), offset: unsigned(offset), bytes }),
+            None => anonymous_bytes += bytes,
+        }
+    }
+    Ok((named, anonymous_bytes))
+}
+
+/// What is told of pieces without a place.
+fn anonymous(bytes: u64) -> Option<String> {
+    (bytes > 0).then(|| {
+        format!(
+            "where {} KiB of the main segment lie that the server calls anonymous: it tells no offset of them, so that \
+             they are in the sum of the segment alone",
+            bytes.div_ceil(1024)
+        )
+    })
 }
 
 fn backends(client: &mut Client) -> Result<Vec<Backend>, postgres::Error> {
