@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::perf::{Unavailable, has_pmu, paranoid_level};
+use crate::perf::{Unavailable, has_pmu, may_always, paranoid_level};
 use crate::perf_event::{self, Attr, Place};
 
 const TYPE_HW_CACHE: u32 = 3;
@@ -82,7 +82,7 @@ fn refusal(errno: Errno) -> Unavailable {
         Errno::NOENT | Errno::NODEV | Errno::OPNOTSUPP | Errno::INVAL => Unavailable::NoNodeLoads,
         // To count for everybody takes 0 or less, or CAP_PERFMON.
         Errno::ACCESS | Errno::PERM => match paranoid_level() {
-            Some(level) if level > 0 => Unavailable::Paranoid { level },
+            Some(level) if level > 0 && !may_always() => Unavailable::Paranoid { level },
             _ => Unavailable::Blocked { errno },
         },
         errno => Unavailable::Failed { errno },
@@ -108,6 +108,21 @@ mod tests {
     fn the_events_are_those_of_perf() {
         // cache | operation << 8 | result << 16 (include/uapi/linux/perf_event.h).
         assert_eq!((NODE_LOADS, NODE_LOAD_MISSES), (0x6, 0x1_0006));
+    }
+
+    /// The setting does not bind who has the right: then a filter has refused.
+    #[test]
+    fn who_is_above_the_setting_is_not_told_to_change_it() {
+        let told = refusal(Errno::PERM);
+        let level = paranoid_level().filter(|level| *level > 0 && !may_always());
+        assert_eq!(
+            told,
+            level
+                .map_or(Unavailable::Blocked { errno: Errno::PERM }, |level| Unavailable::Paranoid { level })
+        );
+        if rustix::process::geteuid().is_root() && may_always() {
+            assert_eq!(told, Unavailable::Blocked { errno: Errno::PERM });
+        }
     }
 
     #[test]

@@ -349,7 +349,7 @@ fn unavailable(event: Event, errno: Errno) -> Unavailable {
         Errno::NOENT | Errno::NODEV | Errno::OPNOTSUPP | Errno::INVAL => Unavailable::NotOnThisCpu { event },
         Errno::ACCESS | Errno::PERM => match paranoid_level() {
             // At 2 a user may still count its own user mode, which is what was tried last.
-            Some(level) if level > 2 => Unavailable::Paranoid { level },
+            Some(level) if level > 2 && !may_always() => Unavailable::Paranoid { level },
             _ => Unavailable::Blocked { errno },
         },
         errno => Unavailable::Failed { errno },
@@ -362,6 +362,13 @@ pub(crate) fn has_pmu() -> bool {
     let Ok(entries) = fs::read_dir("/sys/bus/event_source/devices") else { return false };
     let is_cpu = |name: &str| name.starts_with("cpu") || name.starts_with("armv");
     entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_cpu))
+}
+
+/// Whether `kernel.perf_event_paranoid` does not bind us.
+pub(crate) fn may_always() -> bool {
+    use rustix::thread::{CapabilitySet, capabilities};
+    capabilities(None)
+        .is_ok_and(|sets| sets.effective.intersects(CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN))
 }
 
 pub(crate) fn paranoid_level() -> Option<i32> {

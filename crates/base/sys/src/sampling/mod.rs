@@ -35,7 +35,7 @@ use ring::Ring;
 
 use crate::error::Error;
 use crate::pages;
-use crate::perf::{has_pmu, paranoid_level};
+use crate::perf::{has_pmu, may_always, paranoid_level};
 pub use crate::perf_event::ATTRIBUTE_BYTES;
 use crate::perf_event::Attr;
 use crate::raw::syscall;
@@ -428,13 +428,6 @@ fn refusal(source: Source, errno: Errno) -> Refusal {
         },
         errno => Refusal::Failed { errno },
     }
-}
-
-/// Whether `kernel.perf_event_paranoid` does not bind us.
-fn may_always() -> bool {
-    use rustix::thread::{CapabilitySet, capabilities};
-    capabilities(None)
-        .is_ok_and(|sets| sets.effective.intersects(CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN))
 }
 
 /// `_IO('$', 0)`, `_IO('$', 1)` and `_IO('$', 5)`.
