@@ -107,8 +107,8 @@ impl Objects {
             }
             Some(None) => match self.look(pid, area, eyes) {
                 Ok(object) => object,
-                // It was unmapped meanwhile: another mapping of it may still be there.
-                Err(error) if error.errno() == Some(Errno::NOENT) => return None,
+                // Another mapping of it may still be there.
+                Err(error) if is_gone(&error) => return None,
                 Err(error) => {
                     eyes.blind_shared(&error);
                     None
@@ -161,9 +161,22 @@ impl Objects {
     }
 }
 
+/// Whether what was to be looked at was unmapped meanwhile (ENOENT), or its process has ended or executed another
+/// program (ESRCH): no right helps there.
+fn is_gone(error: &planish_sys::Error) -> bool {
+    matches!(error.errno(), Some(Errno::NOENT | Errno::SRCH))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_gone_meanwhile_is_no_lack_of_rights() {
+        let error = |errno| planish_sys::Error::of_call("open of map_files", errno);
+        assert!(is_gone(&error(Errno::NOENT)) && is_gone(&error(Errno::SRCH)));
+        assert!(!is_gone(&error(Errno::PERM)));
+    }
 
     #[test]
     fn mapped_parts_join() {
