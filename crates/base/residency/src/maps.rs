@@ -187,6 +187,9 @@ fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
         "[stack]" => Kind::Stack,
         "[vdso]" | "[vsyscall]" => Kind::Text,
         "[vvar]" | "[vvar_vclock]" => Kind::Data,
+        // A program that lies in memory is mapped as one on a disk is; code of a JIT compiler is written to, by this
+        // mapping or by another one of the same pages, which is a shared one then.
+        _ if is_file_in_memory(name) && executable && !shared && permissions[1] != b'w' => Kind::Text,
         _ if name.is_empty() || name.starts_with('[') || is_segment(name) => {
             if shared {
                 Kind::Shared
@@ -201,6 +204,11 @@ fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
 
 /// How the name of a segment of System V begins, before its key.
 const SYSTEM_V: &str = "/SYSV";
+
+/// Names of files that lie in memory: a container's first program may be executed from a memfd.
+fn is_file_in_memory(name: &str) -> bool {
+    ["/memfd:", "/dev/shm/"].iter().any(|start| name.starts_with(start))
+}
 
 /// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX
 /// shared.
@@ -217,7 +225,8 @@ pub(crate) fn classify_data<'a>(areas: impl Iterator<Item = &'a mut Area>) {
     let texts = areas.iter().filter(|area| area.kind == Kind::Text);
     let mut programs: Vec<Option<FileId>> = texts.map(|area| area.file()).collect();
     programs.sort_unstable();
-    for area in areas.iter_mut().filter(|area| area.kind == Kind::File && !area.is_shared()) {
+    let may_be = |area: &&mut &mut Area| matches!(area.kind, Kind::File | Kind::Anon) && !area.is_shared();
+    for area in areas.iter_mut().filter(may_be) {
         if programs.binary_search(&area.file()).is_ok() {
             area.kind = Kind::Data;
         }
@@ -271,6 +280,23 @@ mod tests {
         assert_eq!(areas[4].kind, Kind::Data);
         assert_eq!((areas[2].device, areas[2].inode), ((0xfe, 0), 6));
         assert_eq!(areas[4].extent(), Some(0x1000..0x2000));
+    }
+
+    #[test]
+    fn a_program_that_lies_in_memory_has_text_and_data() {
+        let kinds = |name: &str| -> Vec<(Kind, bool)> {
+            let maps = format!(
+                "1000-2000 r--p 00000000 00:01 5 {name}\n2000-3000 r-xp 00001000 00:01 5 {name}\n\
+                 3000-4000 rw-p 00002000 00:01 5 {name}\n4000-5000 rw-s 00000000 00:01 6 {name}\n\
+                 5000-6000 rwxp 00000000 00:01 7 {name}\n6000-7000 rw-p 00000000 00:01 7 {name}\n"
+            );
+            parse_maps(&maps).unwrap().iter().map(|area| (area.kind, area.is_jit())).collect()
+        };
+        let (data, jit) = ((Kind::Data, false), (Kind::Anon, true));
+        let expected = [data, (Kind::Text, false), data, (Kind::Shared, false), jit, (Kind::Anon, false)];
+        for name in ["/memfd:runc_cloned:/proc/self/exe (deleted)", "/dev/shm/s"] {
+            assert_eq!(kinds(name), expected, "{name}");
+        }
     }
 
     #[test]
