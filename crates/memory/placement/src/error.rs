@@ -16,6 +16,9 @@ pub enum PlacementError {
     /// It may not be executed, or is no program.
     #[error("{} cannot be run", path.display())]
     NotRunnable { path: PathBuf, source: io::Error },
+    /// The loader that it names is not installed: the kernel says of the program that there is none.
+    #[error("{} cannot be run: its loader {loader} is not there", path.display())]
+    NoLoader { path: PathBuf, loader: String },
     /// It is linked statically, so that nothing can stand in front of its calls.
     #[error("{} is linked statically: no preload and no other malloc reaches it", path.display())]
     Static { path: PathBuf },
@@ -98,7 +101,7 @@ impl PlacementError {
     pub fn code(&self) -> u8 {
         match self {
             Self::NoProgram { .. } => 127,
-            Self::NotRunnable { .. } | Self::NotStarted { .. } => 126,
+            Self::NotRunnable { .. } | Self::NoLoader { .. } | Self::NotStarted { .. } => 126,
             _ => 125,
         }
     }
@@ -107,6 +110,9 @@ impl PlacementError {
     #[must_use]
     pub fn cure(&self) -> String {
         let text = match self {
+            Self::NoLoader { .. } => {
+                "install the libc that it is linked with (musl, where the loader is ld-musl), or link it anew here"
+            }
             Self::NoProgram { .. } => "name a program in PATH, or its path",
             Self::NotRunnable { source, .. } | Self::NotStarted { source, .. }
                 if source.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) =>

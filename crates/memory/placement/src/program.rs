@@ -136,7 +136,8 @@ fn not_runnable(path: &Path, source: io::Error) -> PlacementError {
 
 /// The file of a command.
 fn resolve(name: &OsStr, paths: Option<&OsStr>) -> Result<PathBuf, PlacementError> {
-    let missing = || PlacementError::NoProgram { name: name.to_string_lossy().into_owned() };
+    let told = if name.is_empty() { "by an empty name".into() } else { name.to_string_lossy() };
+    let missing = || PlacementError::NoProgram { name: told.clone().into_owned() };
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
         return match is_runnable(&path) {
@@ -189,16 +190,28 @@ fn is_native(header: &elf::FileHeader64<Endianness>) -> bool {
     header.endian().is_ok_and(|endian| header.e_machine(endian) == machine)
 }
 
-/// The libc by the loader that a program names; `None` where it names none.
-fn libc<'data, R: ReadRef<'data>>(header: &elf::FileHeader64<Endianness>, data: R) -> Option<Libc> {
+/// The loader that a program names and that is not there: of such a program the kernel says that there is none.
+pub(crate) fn missing_loader(path: &Path) -> Option<String> {
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let header = elf::FileHeader64::<Endianness>::parse(&cache).ok()?;
+    loader(header, &cache).filter(|loader| !Path::new(loader).exists())
+}
+
+/// The loader that a program names.
+fn loader<'data, R: ReadRef<'data>>(header: &elf::FileHeader64<Endianness>, data: R) -> Option<String> {
     let endian = header.endian().ok()?;
     let segments = header.program_headers(endian, data).ok()?;
     let loader = segments.iter().find_map(|segment| segment.interpreter(endian, data).ok().flatten())?;
-    let loader = String::from_utf8_lossy(loader);
+    Some(String::from_utf8_lossy(loader).into_owned())
+}
+
+/// The libc by the loader that a program names; `None` where it names none.
+fn libc<'data, R: ReadRef<'data>>(header: &elf::FileHeader64<Endianness>, data: R) -> Option<Libc> {
+    let loader = loader(header, data)?;
     let file = loader.rsplit('/').next().unwrap_or_default();
     Some(match () {
         () if file.starts_with("ld-musl") => Libc::Musl,
-        () if file.starts_with("ld-linux") => Libc::Glibc { minor: glibc_minor(Path::new(loader.as_ref())) },
+        () if file.starts_with("ld-linux") => Libc::Glibc { minor: glibc_minor(Path::new(&loader)) },
         () => Libc::Other,
     })
 }
@@ -285,6 +298,24 @@ mod tests {
     }
 
     /// A shell runs it by itself, and execve(2) has no such format.
+    /// Its file is there, and the kernel says ENOENT of it all the same.
+    #[test]
+    fn a_program_without_its_loader_is_told_with_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = Program::find(OsStr::new("sh"), std::env::var_os("PATH").as_deref()).unwrap();
+        let mut bytes = planish_sys::file::read(&known.loaded).unwrap();
+        let Some(at) = bytes.windows(7).position(|window| window == b"/lib64/" || window == b"/lib/ld")
+        else {
+            return planish_skip::skip("a_program_without_its_loader_is_told", "a shell without a loader");
+        };
+        bytes[at + 1] = b'x';
+        let path = folder.path().join("program");
+        io::Write::write_all(&mut File::create(&path).unwrap(), &bytes).unwrap();
+        assert!(missing_loader(&path).is_some_and(|loader| loader.starts_with("/xib")));
+        assert_eq!(missing_loader(&known.loaded), None);
+        assert_eq!(missing_loader(Path::new("/no/such/program")), None);
+    }
+
     #[test]
     fn text_that_names_no_interpreter_cannot_be_run() {
         let folder = tempfile::tempdir().unwrap();

@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use crate::error::PlacementError;
 use crate::launch::Launch;
 use crate::listen::{Listener, Told};
+use crate::program::missing_loader;
 use crate::wire::Notice;
 
 /// Processes above another that are looked at: more are none of a real program.
@@ -59,7 +60,15 @@ impl Running {
         arguments: &[OsString],
         variables: &[(&str, String)],
     ) -> Result<Self, PlacementError> {
-        let failed = |source| PlacementError::NotStarted { path: launch.program.path.clone(), source };
+        let failed = |source: io::Error| {
+            let path = launch.program.path.clone();
+            match missing_loader(&launch.program.loaded) {
+                Some(loader) if source.kind() == io::ErrorKind::NotFound => {
+                    PlacementError::NoLoader { path, loader }
+                }
+                _ => PlacementError::NotStarted { path, source },
+            }
+        };
         let mut command = launch.command(name, arguments);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().map_err(failed)?;
