@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use planish_host::Host;
-use planish_sys::cgroup;
 use planish_sys::child::{ChildSetup, prepare};
+use planish_sys::{cgroup, pages};
 
 use crate::allocator::Allocator;
 use crate::drop_in;
@@ -186,7 +186,7 @@ fn settings(
     cpus: Option<&planish_sys::CpuSet>,
     answer: Option<&str>,
 ) -> String {
-    let mut text = format!("bytes={}", wish.bytes_min.max(1));
+    let mut text = format!("bytes={}", least_length(wish.bytes_min, pages::base_bytes() as u64));
     if let Some(spread) = &wish.shared {
         let policy = spread.policy(&machine.nodes);
         text += &format!(":mode={}", policy.mode());
@@ -225,6 +225,12 @@ fn settings(
         text += &format!(":answer={answer}");
     }
     text
+}
+
+/// The smallest length of a mapping that takes `least` bytes: the kernel maps whole pages.
+fn least_length(least: u64, page: u64) -> u64 {
+    let whole = least.max(1).checked_next_multiple_of(page);
+    whole.map_or(least, |whole| whole - page + 1)
 }
 
 /// What may be filled of the memory that a control group has left, and how the preload finds out later what is left.
@@ -310,13 +316,21 @@ mod tests {
         parse_numa("shm=weighted", &mut wish).unwrap();
         wish.shared_pages = Some(SharedPages::Thp);
         let text = settings(&wish, &machine(), None, Some("planish-run-1"));
-        let begin = "bytes=1048576:mode=6:nodes=0+1:weights=0x3+1x1:huge=2097152:threads=3:spare=536870912";
-        assert!(text.starts_with(begin) && text.ends_with(":answer=planish-run-1"), "{text}");
+        let least = (1 << 20) - pages::base_bytes() + 1;
+        let begin =
+            format!("bytes={least}:mode=6:nodes=0+1:weights=0x3+1x1:huge=2097152:threads=3:spare=536870912");
+        assert!(text.starts_with(&begin) && text.ends_with(":answer=planish-run-1"), "{text}");
         parse_numa("heap=local", &mut wish).unwrap();
         wish.shared = Some(Spread::Bind([1].into_iter().collect()));
         wish.shared_pages = Some(SharedPages::Pool(Some(1 << 30)));
         let text = settings(&wish, &machine(), None, None);
-        assert!(text.starts_with("bytes=1048576:mode=2:nodes=1:pool=30:threads=3:"), "{text}");
+        assert!(text.starts_with(&format!("bytes={least}:mode=2:nodes=1:pool=30:threads=3:")), "{text}");
+    }
+
+    #[test]
+    fn a_mapping_that_takes_as_many_pages_is_as_long() {
+        let lengths = [0, 1, 4096, 4097, 16 << 20, u64::MAX].map(|least| least_length(least, 4096));
+        assert_eq!(lengths, [1, 1, 1, 4097, (16 << 20) - 4095, u64::MAX]);
     }
 
     #[test]
