@@ -3,13 +3,14 @@
 use std::fs::{self, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
 use planish_sys::{datagram, file};
+use rustix::fs::{FileType, Mode, OFlags};
 
 use crate::error::PlacementError;
 use crate::wire::{MAGIC, Notice};
@@ -118,7 +119,16 @@ fn bind_path(folder: &Path, path: &Path) -> io::Result<UnixDatagram> {
     file::make_folders(folder, 0o755, |_| Ok(()))?;
     remove_left(folder);
     let socket = UnixDatagram::bind(path)?;
-    fs::set_permissions(path, Permissions::from_mode(0o666))?;
+    // The rights are given to what lies there, which must be a socket: by its name they could be given to what somebody
+    // has put in its place, or to what that leads to.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let place = rustix::fs::open(path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&place)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let again = format!("/proc/self/fd/{}", place.as_raw_fd());
+    fs::set_permissions(again, Permissions::from_mode(0o666))?;
     Ok(socket)
 }
 

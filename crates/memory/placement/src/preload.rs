@@ -2,7 +2,7 @@
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use planish_sys::file;
@@ -38,6 +38,26 @@ pub(crate) fn put(folder: &Path) -> Result<PathBuf, PlacementError> {
     Ok(path)
 }
 
+/// Who besides us and root may change what is executed here, as a sentence: of a folder that others may write to, or one
+/// above it, they may replace what lies there between our look and the loader's. Groups are left out: homes are often
+/// their owner's own group's.
+pub(crate) fn others(folder: &Path) -> Option<String> {
+    let own = rustix::process::geteuid().as_raw();
+    folder.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
+        let facts = path.metadata().ok()?;
+        let (is_sticky, is_open) = (facts.mode() & 0o1000 != 0, facts.mode() & 0o002 != 0);
+        let who = match facts.uid() {
+            _ if is_open && !is_sticky => "everybody".to_owned(),
+            owner if owner != 0 && owner != own => format!("user {owner}"),
+            _ => return None,
+        };
+        Some(format!(
+            "{who} may replace the preload that this program executes, by {}: name a --state folder that is yours",
+            path.display()
+        ))
+    })
+}
+
 /// Writes beside it and renames, so that no loader ever opens half of it.
 fn write(folder: &Path, path: &Path) -> io::Result<()> {
     file::make_folders(folder, 0o755, |_| Ok(()))?;
@@ -68,11 +88,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_may_replace_it_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("a");
+        std::fs::create_dir(&below).unwrap();
+        let set = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+        for (mode, is_told) in [(0o755, false), (0o777, true), (0o1777, false), (0o775, false)] {
+            set(mode);
+            let told = others(&below);
+            assert_eq!(told.is_some(), is_told, "{mode:o} {told:?}");
+            assert!(told.is_none_or(|told| told.starts_with("everybody may replace")));
+        }
+        if std::os::unix::fs::chown(&below, Some(65534), None).is_ok() {
+            assert!(others(&below).is_some_and(|told| told.starts_with("user 65534 may")));
+        }
+    }
+
+    #[test]
     fn the_file_is_written_once_and_mended_where_it_was_changed() {
         let folder = tempfile::tempdir().unwrap();
         let below = folder.path().join("a/b");
         let path = put(&below).unwrap();
-        let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
+        let inode = |path: &Path| path.metadata().unwrap().ino();
         let first = inode(&path);
         assert_eq!(put(&below).unwrap(), path);
         assert_eq!(inode(&path), first, "it is there already");
