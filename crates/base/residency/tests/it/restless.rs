@@ -64,6 +64,7 @@ fn a_process_that_executes_programs_is_whole_or_refused() {
 /// A program that takes some milliseconds to begin is often in the middle of it: the memory that a look began with is
 /// gone then, and the process is not.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a script of the test's own")]
 fn a_process_that_executes_a_large_program_lives_on() {
     let test = "a_process_that_executes_a_large_program_lives_on";
     let folder = tempfile::tempdir().expect("a folder");
