@@ -286,7 +286,9 @@ fn tell(notice: *const Notice, settings: &Settings) {
             let what = notice as usize;
             call6(nr::SENDTO, socket as usize, what, size_of::<Notice>(), NO_SIGNAL, to, length)
         };
-        if send(to as usize, length) < 0 {
+        let sent = send(to as usize, length);
+        // Where the queue is full (EAGAIN), answers by two ways would come in another order.
+        if sent < 0 && sent != -11 {
             (*to).skip = [UNIX, 0];
             send(to as usize + 1, length - 1);
         }

@@ -51,7 +51,11 @@ fn placed(role: &str, settings: &str) -> Placed {
 fn placed_by(preloads: &str, role: &str, settings: &str) -> Placed {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let listener = Listener::open(folder.path()).unwrap();
+    placed_with(&Listener::open(folder.path()).unwrap(), preloads, role, settings)
+}
+
+/// The same, heard by this listener.
+fn placed_with(listener: &Listener, preloads: &str, role: &str, settings: &str) -> Placed {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "the_child", "--nocapture", "--test-threads=1"]).stdin(Stdio::null());
     child.env(ROLE, role).env("LD_PRELOAD", preloads);
@@ -120,6 +124,23 @@ fn answers_come_from_other_network_namespaces_users_and_roots() {
         }
         assert_eq!(placed.notices.len(), 1, "{role}: {}", placed.said);
     }
+}
+
+/// Both of its sockets are read, and what was sent first must be read first: of a segment that is being filled the
+/// launcher would wait for an end that it has heard of.
+#[test]
+fn answers_do_not_go_round_a_queue_that_is_full() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+    let folder = tempfile::tempdir().unwrap();
+    let listener = Listener::open(folder.path()).unwrap();
+    let sender = UnixDatagram::unbound().unwrap();
+    sender.set_nonblocking(true).unwrap();
+    let address = SocketAddr::from_abstract_name(listener.name()).unwrap();
+    while sender.send_to_addr(b"full", &address).is_ok() {}
+    let preloads = preload(folder.path()).display().to_string();
+    let placed = placed_with(&listener, &preloads, "anonymous", "threads=1:spare=0");
+    assert_eq!(placed.notices, [], "{}", placed.said);
 }
 
 #[test]
