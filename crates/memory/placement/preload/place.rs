@@ -267,8 +267,8 @@ fn available_bytes(text: &[u8; 256]) -> usize {
     text.until(b'k').number().saturating_mul(1024)
 }
 
-/// Sends what became of a segment, if anybody listens: by the abstract name, which needs no path and no right, and where
-/// this network namespace has none of that name by the path.
+/// Sends what became of a segment, if anybody listens: by the abstract name, which needs no path and no right, and
+/// where this network namespace has none of that name by the path.
 fn tell(notice: *const Notice, settings: &Settings) {
     const DATAGRAM: usize = 2 | 0o2000000 | 0o4000;
     const NO_SIGNAL: usize = 0x4000;

@@ -38,9 +38,9 @@ pub(crate) fn put(folder: &Path) -> Result<PathBuf, PlacementError> {
     Ok(path)
 }
 
-/// Who besides us and root may change what is executed here, as a sentence: of a folder that others may write to, or one
-/// above it, they may replace what lies there between our look and the loader's. Groups are left out: homes are often
-/// their owner's own group's.
+/// Who besides us and root may change what is executed here, as a sentence: of a folder that others may write to, or of
+/// one above it, they may replace what lies there between our look and the loader's. Groups are left out: homes are
+/// often their owner's own group's.
 pub(crate) fn others(folder: &Path) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
     folder.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
