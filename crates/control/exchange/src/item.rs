@@ -15,7 +15,8 @@ pub struct Item {
     pub place: String,
     /// The wanted value.
     pub value: String,
-    /// What to give the kernel at boot, for a boot parameter.
+    /// What to give the kernel at boot, for what counts from a boot on: a boot parameter, or the file of one that is
+    /// read when devices are set up.
     pub argument: Option<String>,
     /// What a drop-in of systemd says, for a setting of a unit: a section and its lines, as an apply writes them.
     pub drop_in: Option<String>,
@@ -74,7 +75,7 @@ impl Item {
     #[must_use]
     pub fn at(knob: &Knob, place: &str, value: &str) -> Self {
         let value = knob.r#type.normal(value);
-        let argument = knob.boot_argument(&value);
+        let argument = knob.is_given_at_boot().then(|| knob.argument(&value)).flatten();
         let drop_in = knob.is_own_file().then(|| knob.r#type.in_file(place, &value));
         Self { knob: knob.id.clone(), place: place.to_owned(), value, argument, drop_in }
     }
@@ -106,10 +107,10 @@ impl Item {
         }
     }
 
-    /// Whether it is set by the kernel command line and not by a file.
+    /// Whether it is set by the kernel command line and not by a file, though it may be shown by one.
     #[must_use]
     pub fn is_boot(&self) -> bool {
-        self.place.starts_with("cmdline:")
+        self.place.starts_with("cmdline:") || self.argument.is_some()
     }
 
     /// What sets it where it is a setting of network cards.

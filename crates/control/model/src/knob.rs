@@ -387,6 +387,13 @@ impl Knob {
         }
     }
 
+    /// Whether the kernel's command line alone gives it what counts: a boot parameter, and a module's parameter that is
+    /// read while devices are set up. A write of the latter's file changes what it shows, and no device.
+    #[must_use]
+    pub fn is_given_at_boot(&self) -> bool {
+        self.boot_parameter().is_some() || self.when == When::Boot && self.boot_arg.is_some()
+    }
+
     /// What the kernel must be given at boot for a value: that of a boot parameter, or the argument that sets a
     /// run-time knob. `None` where an argument would have to be taken away, and where none sets it.
     #[must_use]

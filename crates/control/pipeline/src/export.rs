@@ -302,7 +302,7 @@ impl Outgoing {
         let steps = wanted(plan).filter(|step| step.knob == knob.id);
         self.items.extend(steps.map(|step| Item::at(knob, &step.place, &step.wanted)));
         for row in plan.skipped.iter().filter(|row| row.knob == knob.id) {
-            let at_boot = row.verdict.verdict == VerdictKind::Reboot && knob.boot_parameter().is_some();
+            let at_boot = row.verdict.verdict == VerdictKind::Reboot && knob.is_given_at_boot();
             let reason = row.not_to_keep.as_ref().unwrap_or(&row.verdict.reason);
             match &row.wanted {
                 Some(value) if row.not_to_keep.is_none() && (row.satisfied || at_boot) => {

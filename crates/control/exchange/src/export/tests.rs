@@ -316,3 +316,22 @@ fn settings_of_units_are_one_drop_in_for_each_unit() {
         );
     }
 }
+
+/// A write of the file changes what it shows, and no disk: those were set up with what the boot loader gave.
+#[test]
+fn what_counts_from_a_boot_on_is_an_argument_though_a_file_shows_it() {
+    let items = [item("nvme.io_timeout_s", None, "200"), item("nvme.max_retries", None, "9")];
+    let given = export(ExportFormat::KernelArgs, "mine", "A test.", &items[..1]).expect("plain values");
+    assert_eq!(given[0].text, "nvme_core.io_timeout=200\n");
+    for format in [ExportFormat::Tuned, ExportFormat::NodeTuning, ExportFormat::Ansible] {
+        let text = text_of(format, &items);
+        assert!(text.contains("nvme_core.io_timeout=200") && !text.contains("/io_timeout"), "{text}");
+    }
+    let script = text_of(ExportFormat::Script, &items);
+    assert!(script.contains("#   nvme_core.io_timeout=200\n") && !script.contains("/io_timeout"), "{script}");
+    assert!(!text_of(ExportFormat::Sysctl, &items).contains("io_timeout"));
+    let left_out = |format| items.each_ref().map(|item| beyond(format, item).is_some());
+    assert_eq!(left_out(ExportFormat::Script), [true, false]);
+    assert_eq!(left_out(ExportFormat::Sysctl), [true, false]);
+    assert_eq!(left_out(ExportFormat::KernelArgs), [false, true]);
+}

@@ -67,9 +67,14 @@ const OF_TUNED: &[ExportFormat] = &[ExportFormat::Tuned, ExportFormat::NodeTunin
 const ALL_BUT_SCRIPT: &[ExportFormat] =
     &[ExportFormat::Sysctl, ExportFormat::Tuned, ExportFormat::Ansible, ExportFormat::NodeTuning];
 
+/// The path that says how a row is set: what counts from a boot on is an argument, also where a file shows it.
+fn way(knob: &Knob) -> &str {
+    if knob.is_given_at_boot() { "cmdline:" } else { &knob.path }
+}
+
 /// Whether a format may leave a row out.
 fn is_exempt(format: ExportFormat, knob: &Knob) -> bool {
-    EXEMPT.iter().any(|(path, formats, _)| knob.path.starts_with(path) && formats.contains(&format))
+    EXEMPT.iter().any(|(path, formats, _)| way(knob).starts_with(path) && formats.contains(&format))
 }
 
 /// What a format carries, and the knobs of which it carries nothing: each of them is told, with what does.
@@ -222,7 +227,7 @@ fn every_row_comes_back_from_every_format_or_is_exempt_by_name() {
         let hits = |format: ExportFormat| {
             let hits = EXEMPT.iter().enumerate();
             hits.filter(move |(_, (path, formats, _))| {
-                knob.path.starts_with(path) && formats.contains(&format)
+                way(knob).starts_with(path) && formats.contains(&format)
             })
         };
         used.extend(ExportFormat::ALL.into_iter().flat_map(hits).map(|(index, _)| index));
