@@ -33,11 +33,26 @@ fn of_link<'a>(knob: &Knob, place: &'a str) -> Option<&'a str> {
 /// Why a value for cards leaves a place alone: the loopback carries packets of any size and is no card, so that its own
 /// is set where `only` names it, and by no pattern.
 pub(crate) fn beside_cards(knob: &Knob, place: &str, only: Option<&str>) -> Option<Verdict> {
-    const LOOPBACK: &str = "lo";
-    let is_named = only.is_some_and(|only| only.split_once('=').map_or(only, |(_, name)| name) == LOOPBACK);
-    let is_spared = of_link(knob, place) == Some(LOOPBACK) && !is_named;
-    is_spared
-        .then(|| Verdict::new(VerdictKind::Moot, "the loopback is no card: `only = \"lo\"` sets its own"))
+    let is_spared = of_link(knob, place) == Some(LOOPBACK) && !is_loopback(only);
+    is_spared.then(|| Verdict::new(VerdictKind::Moot, BESIDE_CARDS))
+}
+
+/// Why the loopback is left alone.
+pub const BESIDE_CARDS: &str = "the loopback is no card: `only = \"lo\"` sets its own";
+
+const LOOPBACK: &str = "lo";
+
+/// Whether a value is for the loopback by its name.
+fn is_loopback(only: Option<&str>) -> bool {
+    only.is_some_and(|only| only.split_once('=').map_or(only, |(_, name)| name) == LOOPBACK)
+}
+
+/// Whether a plan spares the loopback though the pattern of a value means it. A file has the pattern alone.
+#[must_use]
+pub fn spares_loopback(knob: &Knob, only: Option<&str>) -> bool {
+    let its_own = knob.path.replace("{nic}", LOOPBACK);
+    let means = || only.is_none_or(|only| place::is_meant(&knob.path, &its_own, only));
+    beside_cards(knob, &its_own, only).is_some() && means()
 }
 
 /// Why steps cannot be in one plan with those that make queues anew: they were planned for the queues and interrupts

@@ -52,7 +52,7 @@ pub use back::{back, going_back};
 pub use boot::unbootable;
 pub use bounds::{class_by_value, holds, refusals, ruinous, starves};
 pub use budget::{beyond_memory, beyond_memory_at_boot};
-pub use cards::waits_for_its_name;
+pub use cards::{BESIDE_CARDS, spares_loopback, waits_for_its_name};
 pub use coupled::coupled;
 pub use error::DecideError;
 pub use files::{asks_of_file_limits, shuts_out};

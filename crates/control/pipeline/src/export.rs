@@ -141,6 +141,11 @@ fn of_profile(
                 vec![Case { value, only: None, needs }]
             }
         };
+        // A pattern of a file would mean the loopback, too, which a plan spares.
+        if cases.iter().any(|case| planish_decide::spares_loopback(knob, case.only.as_deref())) {
+            out.named(knob, made, catalogue)?;
+            continue;
+        }
         match knob.is_own_file() {
             true => out.units(knob, &cases, host, made),
             false => out.cases(knob, &cases, host),
@@ -293,6 +298,21 @@ impl Outgoing {
         {
             let reason = "a plan for this host sets nothing of it".to_owned();
             self.left_out.push(LeftOut { knob: knob.id.clone(), reason });
+        }
+        Ok(())
+    }
+
+    /// Values for the cards of a plan, each by its name.
+    fn named(&mut self, knob: &Knob, plan: &Plan, catalogue: &Catalogue) -> Result<(), PipelineError> {
+        let (items, rows) = (self.items.len(), self.left_out.len());
+        self.computed(knob, plan, catalogue)?;
+        let has_some = self.items.len() > items;
+        let spared =
+            self.left_out[rows..].iter_mut().filter(|row| row.reason == planish_decide::BESIDE_CARDS);
+        for row in spared.filter(|_| has_some) {
+            row.reason = "of the loopback alone, which is no card: the cards of this host are named one by one, since \
+                          a pattern would mean it"
+                .to_owned();
         }
         Ok(())
     }

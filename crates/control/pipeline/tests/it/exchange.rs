@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use planish_exchange::{ArgumentsBy, ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
 use planish_model::{
-    Case, Catalogue, Class, Conditions, Knob, KnobId, Nodes, Observation, Plan, Profile, Undo, ValueType,
-    VerdictKind, Want, place,
+    Case, Catalogue, Class, Conditions, Knob, KnobId, Nodes, Observation, Plan, Profile, Skipped, Undo,
+    ValueType, VerdictKind, Want, place,
 };
 use planish_pipeline::{
     ApplyOptions, Outgoing, PlanOptions, Session, SessionOptions, Source, apply, outgoing, plan,
@@ -428,7 +428,10 @@ fn what_goes_out_means_the_places_of_the_plan_in_every_format() {
             assert!(is_told, "{host} {id} {want:?}: gone without a word");
         }
         let steps = made.steps.iter().map(|step| (&step.knob, &step.place));
-        let rows = steps.chain(made.skipped.iter().map(|row| (&row.knob, &row.place)));
+        // No format may mean what a plan spares.
+        let spared = |row: &&Skipped| row.verdict.reason == planish_decide::BESIDE_CARDS;
+        let skipped = made.skipped.iter().filter(|row| !spared(row));
+        let rows = steps.chain(skipped.map(|row| (&row.knob, &row.place)));
         let here = rows.filter(|(id, place)| knobs.contains(id) && !place.contains('{'));
         let places: BTreeSet<String> = here.map(|(_, place)| place.clone()).collect();
         for format in ExportFormat::ALL {
@@ -550,5 +553,41 @@ fn a_pool_that_its_alias_fills_goes_out() {
             };
             assert_eq!(places(&again), places(&made), "{host} {}", format.name());
         }
+    }
+}
+
+/// The loopback went from 65536 to 9000, and nothing was said: a pattern means it, and a plan spares it.
+#[test]
+fn a_size_of_packets_goes_out_for_the_cards_that_a_plan_sets() {
+    let session = session("metal-2s");
+    let case = |only: Option<&str>| {
+        let (value, needs) = ("9000".to_owned(), Conditions::default());
+        Want::Case(Box::new(Case { value, only: only.map(str::to_owned), needs }))
+    };
+    let allow_knobs = vec![KnobId::new("net.mtu")];
+    let options = PlanOptions { allow_knobs, ..options() };
+    for (want, spares) in [
+        (Want::Int(9000), true),
+        (case(Some("*")), true),
+        (case(Some("e*")), false),
+        (case(Some("nic=l?")), true),
+        (case(Some("lo")), false),
+    ] {
+        let source = profile("mtu", &[("net.mtu", want.clone())]);
+        let made = plan(&session, &source, &options).expect("a plan");
+        let steps = made.steps.iter().map(|step| &step.place);
+        let is_so = made.skipped.iter().filter(|row| row.satisfied).map(|row| &row.place);
+        let planned: BTreeSet<String> = steps.chain(is_so).cloned().collect();
+        let out = outgoing(&session, &source, &options).expect("an export");
+        for format in [ExportFormat::Script, ExportFormat::Sysctl, ExportFormat::Tuned, ExportFormat::Ansible]
+        {
+            let files = export(format, "mine", "A test.", &carried(format, &out).0).expect("plain values");
+            let text: String = files.into_iter().map(|file| file.text).collect();
+            let mut meant = expanded("metal-2s", &text);
+            meant.retain(|place| place.ends_with("/mtu"));
+            assert_eq!(meant, planned, "{want:?} {format:?}\n{text}");
+        }
+        let told = out.left_out.iter().filter(|row| row.reason.contains("loopback")).count();
+        assert_eq!(told, usize::from(spares), "{want:?} {:?}", out.left_out);
     }
 }
