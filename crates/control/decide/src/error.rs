@@ -135,6 +135,21 @@ fn listed(nodes: &[u32]) -> String {
 }
 
 impl DecideError {
+    /// The knobs that are wanted as no host of this kind takes them: by a word or pattern that is a typing error, or
+    /// against each other. None of an error that is of this host alone: a node or CPU that it has not.
+    #[must_use]
+    pub fn mistaken(&self) -> Vec<&KnobId> {
+        match self {
+            Self::Word { knob, .. }
+            | Self::NoWord { knob, .. }
+            | Self::Pattern { knob, .. }
+            | Self::NoPattern { knob, .. } => vec![knob],
+            Self::OnePlace { knobs, .. } => knobs.iter().collect(),
+            Self::Against { values, .. } => values.iter().map(|(knob, _)| knob).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn cure(&self) -> String {

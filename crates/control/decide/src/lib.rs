@@ -57,6 +57,7 @@ pub use coupled::coupled;
 pub use error::DecideError;
 pub use files::{asks_of_file_limits, shuts_out};
 pub use findings::{Against, findings, weigh};
+pub use names::refuse as refuse_mistaken;
 pub use next_boot::beyond_next_boot;
 pub use order::{Values, in_order, is_bound, within_bounds};
 pub use parts::PartError;

@@ -17,7 +17,7 @@ use crate::error::DecideError;
 ///
 /// # Errors
 /// The word with the one that it is near to; the pattern and the node with those that there are.
-pub(crate) fn refuse(
+pub fn refuse(
     knob: &Knob,
     want: &Want,
     catalogue: &Catalogue,

@@ -40,6 +40,7 @@ mod interrupted;
 mod log;
 mod meant;
 mod merged;
+mod mistaken;
 mod next_boot;
 mod once;
 mod persist;
@@ -83,6 +84,7 @@ pub use intent::{refuse_elsewhere, refuse_forged, refuse_impossible, refuse_shor
 pub use interrupted::{Half, Interrupted};
 pub use log::{in_force, log};
 pub use meant::running_like;
+pub use mistaken::Judging;
 pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};
 pub use preview::{Preview, persisted, preview, refuse_moved};

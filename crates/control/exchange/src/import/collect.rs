@@ -10,8 +10,8 @@ use planish_model::{
 };
 
 use crate::address::{self, Address};
-use crate::import::ImportedLine;
 use crate::import::written::Written;
+use crate::import::{ImportedLine, Judge, Mistaken};
 
 /// A value for some places of a knob.
 struct Value {
@@ -36,6 +36,8 @@ pub(super) const PAGE_BY_DEFAULT: &str = "2M";
 /// Collects the values of the lines that are accepted, and the reasons of all others.
 pub(crate) struct Collector<'a> {
     pub(super) catalogue: &'a Catalogue,
+    /// What a plan would refuse, where there is a host to ask.
+    judge: Option<&'a dyn Judge>,
     /// Values by knob, in the order of their lines.
     values: BTreeMap<KnobId, Vec<Value>>,
     pools: BTreeMap<KnobId, Vec<Pool>>,
@@ -57,9 +59,10 @@ pub(crate) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(crate) fn new(catalogue: &'a Catalogue) -> Self {
+    pub(crate) fn new(catalogue: &'a Catalogue, judge: Option<&'a dyn Judge>) -> Self {
         Self {
             catalogue,
+            judge,
             values: BTreeMap::new(),
             pools: BTreeMap::new(),
             lines: Vec::new(),
@@ -174,7 +177,7 @@ impl<'a> Collector<'a> {
     /// ones. A profile has one: the first that is a value of the knob. That there are others is said.
     pub(crate) fn one_of(&mut self, line: usize, told: &str, id: &str, only: Option<&str>, words: &[&str]) {
         let fits = |word: &&&str| {
-            self.catalogue.knob(&KnobId::new(id)).is_ok_and(|knob| address::judge(knob, word).is_ok())
+            self.catalogue.knob(&KnobId::new(id)).is_ok_and(|knob| self.judged(knob, only, word).is_ok())
         };
         let Some(chosen) = words.iter().find(fits).or(words.first()) else { return };
         self.knob(line, told, id, only, chosen);
@@ -227,7 +230,7 @@ impl<'a> Collector<'a> {
         let Ok(knob) = self.catalogue.knob(&address.knob) else {
             return self.refuse(line, &text, "no such knob");
         };
-        let reason = match address::judge(knob, value) {
+        let reason = match self.judged(knob, address.only.as_deref(), value) {
             Ok(reason) => reason,
             Err(reason) => return self.refuse(line, &text, reason),
         };
@@ -256,6 +259,12 @@ impl<'a> Collector<'a> {
         values.push(Value { only: address.only, text: own, row: self.lines.len() });
         let knob = Some(address.knob);
         self.lines.push(ImportedLine { line, text, knob, overridden_by: None, reason });
+    }
+
+    /// Whether a knob may be wanted at a value, and what there is to say of one that may.
+    fn judged(&self, knob: &Knob, only: Option<&str>, value: &str) -> Result<Option<String>, String> {
+        let said = address::judge(knob, value)?;
+        self.judge.and_then(|judge| judge.alone(knob, only, value)).map_or(Ok(said), Err)
     }
 
     /// A line that takes back what was said of places of a knob before: the first line that it took back, if any.
@@ -338,20 +347,41 @@ impl<'a> Collector<'a> {
             let moved = || profile.want.keys().find(|id| id.as_str() == MOVED_WITH_A_SERVICE);
             let broken =
                 broken.or_else(|| moved().map(|id| (id.clone(), format!("{id} {NO_SERVICE}; {PLACE}"))));
-            let Some((id, why)) = broken else { return };
-            for value in self.values.remove(&id).into_iter().flatten() {
-                let row = &mut self.lines[value.row];
-                (row.knob, row.reason) = (None, Some(why.clone()));
+            let Some((id, why)) = broken else { break };
+            self.take_out(&[id], &why);
+        }
+        while let Some(Mistaken { knobs, reason }) =
+            self.judge.and_then(|judge| judge.together(&self.wanted()))
+        {
+            if !self.take_out(&knobs, &reason) {
+                return;
             }
         }
+    }
+
+    /// What is wanted so far, with its pools.
+    fn wanted(&self) -> Profile {
+        let wants = self.values.iter().filter_map(|(id, values)| Some((id.clone(), want(values)?)));
+        let pools = self.pools.iter().filter_map(|(id, pools)| Some((id.clone(), size(pools)?)));
+        Profile { want: wants.chain(pools).collect(), ..Profile::default() }
+    }
+
+    /// Refuses the lines that some knobs are wanted by, and says whether there were any.
+    fn take_out(&mut self, knobs: &[KnobId], why: &str) -> bool {
+        let values = knobs.iter().filter_map(|id| self.values.remove(id)).flatten().map(|value| value.row);
+        let pools = knobs.iter().filter_map(|id| self.pools.remove(id)).flatten().map(|pool| pool.row);
+        let rows: Vec<usize> = values.chain(pools).collect();
+        for row in &rows {
+            let row = &mut self.lines[*row];
+            (row.knob, row.reason) = (None, Some(why.to_owned()));
+        }
+        !rows.is_empty()
     }
 
     /// The wanted values, and what became of every line.
     pub(crate) fn finish(mut self) -> (BTreeMap<KnobId, Want>, Vec<ImportedLine>) {
         self.refuse_unwanted();
-        let wants = self.values.into_iter().filter_map(|(id, values)| Some((id, want(&values)?)));
-        let pools = self.pools.into_iter().filter_map(|(id, pools)| Some((id, size(pools)?)));
-        let want = wants.chain(pools).collect();
+        let want = self.wanted().want;
         // Lines that count in another order are told in their own.
         let rows = self.lines.into_iter().enumerate().filter(|(row, _)| !self.repeated.contains(row));
         let mut lines: Vec<ImportedLine> = rows.map(|(_, line)| line).collect();
@@ -371,7 +401,8 @@ fn lose(lines: &mut [ImportedLine], row: usize, (by, winner): (usize, &str), why
 }
 
 /// The pools of a knob as one size. What a line sets is the whole pool, whoever reserved what is in it.
-fn size(mut pools: Vec<Pool>) -> Option<Want> {
+fn size(pools: &[Pool]) -> Option<Want> {
+    let mut pools: Vec<&Pool> = pools.iter().collect();
     pools.sort_unstable_by_key(|pool| pool.node);
     let total_bytes = pools.first()?.total_bytes;
     let nodes: Vec<u32> = pools.iter().filter_map(|pool| pool.node).collect();

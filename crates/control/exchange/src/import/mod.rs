@@ -8,6 +8,7 @@ mod cmdline;
 mod collect;
 mod devices;
 mod grub;
+mod judge;
 mod node_tuning;
 mod recognise;
 mod saptune;
@@ -30,6 +31,7 @@ use serde::Serialize;
 
 use collect::Collector;
 pub(crate) use devices::may_meet;
+pub use judge::{Judge, Mistaken};
 pub use planish_formats::tuned::{Asked, Files};
 pub use recognise::{recognise, recognise_file};
 
@@ -191,12 +193,12 @@ pub fn text_of(bytes: &[u8]) -> String {
 /// Reads a foreign file as the profile `name`, and nothing that it includes.
 #[must_use]
 pub fn import(catalogue: &Catalogue, name: &str, text: &str, format: ImportFormat) -> Imported {
-    import_with(catalogue, name, text, format, None, None)
+    import_with(catalogue, name, text, format, None, None, None)
 }
 
 /// Reads a foreign file as the profile `name`. `files` gives those that a profile of tuned includes; each line of them
 /// has the number of the line that includes it, and is told with its own. `path` is where the file lies, which tells
-/// the unit that a drop-in is of.
+/// the unit that a drop-in is of. `judge` says what a plan would refuse of it.
 #[must_use]
 pub fn import_with(
     catalogue: &Catalogue,
@@ -205,8 +207,9 @@ pub fn import_with(
     format: ImportFormat,
     files: Option<&Files<'_>>,
     path: Option<&str>,
+    judge: Option<&dyn Judge>,
 ) -> Imported {
-    let mut collector = Collector::new(catalogue);
+    let mut collector = Collector::new(catalogue, judge);
     match format {
         ImportFormat::Script => script::read(text, &mut collector),
         ImportFormat::Sysctl => sysctl::read(text, &mut collector),

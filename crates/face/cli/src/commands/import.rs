@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use planish_exchange::{Asked, ImportFormat, ImportedLine, import_with, recognise, recognise_file, text_of};
 use planish_model::{Exit, Profile, quoted};
-use planish_pipeline::Session;
+use planish_pipeline::{Judging, Session};
 use planish_report::{ImportReport, ImportRow};
 
 use crate::answer::Answer;
@@ -98,7 +98,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
     })?;
     let files = |asked: Asked<'_>| included(&args.file, asked, &session);
-    let imported = import_with(catalogue, &name, &text, format, Some(&files), Some(&path));
+    let judging = Judging::on(&session);
+    let imported = import_with(catalogue, &name, &text, format, Some(&files), Some(&path), Some(&judging));
     let overridden = imported.lines.iter().filter(|line| line.overridden_by.is_some()).count();
     let refused = imported.lines.iter().filter(|line| !line.is_accepted()).count() - overridden;
     let report = ImportReport {

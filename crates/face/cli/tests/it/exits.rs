@@ -294,6 +294,61 @@ fn exit_3_is_a_highest_limit_of_files_below_what_services_are_given() {
     assert!(message(&late, "error").contains("limits.conf:1 gives 700000"), "{}", late.stdout);
 }
 
+/// Each was accepted, and the plan of the profile refused as a whole.
+#[test]
+fn what_a_plan_refuses_of_a_profile_is_refused_at_its_line_by_import() {
+    let sandbox = sandbox();
+    let lines = [
+        "[cpu]",
+        "governor=performence",
+        "[sysctl]",
+        "vm.swappiness=7",
+        "net.ipv4.tcp_congestion_control=bbrr",
+        "vm.dirty_background_bytes=629145600",
+        "vm.dirty_bytes=1048576",
+        "[acpi]",
+        "platform_profile=fast",
+        "[sysfs]",
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource=tscc",
+        "/sys/block/nmve*/queue/nomerges=2",
+    ];
+    let text = format!("[main]\nsummary=x\n{}\n", lines.join("\n"));
+    let read = |name: &str, text: &str| {
+        std::fs::write(sandbox.path().join(name), text).expect("room");
+        on(sandbox.path(), &["import", name, "-o", &format!("{name}.toml")])
+    };
+    let imported = read("tuned.conf", &text);
+    assert_eq!(imported.exit, 0, "{}", imported.stdout);
+    let result = imported.envelope()["result"].clone();
+    let told = |word: &str| {
+        let rows = result["lines"].as_array().expect("lines").iter();
+        let row = rows.clone().find(|row| row["text"].as_str().is_some_and(|text| text.contains(word)));
+        row.unwrap_or_else(|| panic!("{word}: {result}")).clone()
+    };
+    for (word, why) in [
+        ("governor", "`performence` is no word of cpu.governor; did you mean `performance`?"),
+        ("tcp_congestion", "`bbrr` is no word of net.ipv4.tcp_congestion_control; did you mean `bbr`?"),
+        ("dirty_background_bytes", "speak against each other: the first is the lowest"),
+        ("dirty_bytes", "speak against each other: the first is the lowest"),
+        ("platform_profile", "`fast` is no word of "),
+        ("tscc", "`tscc` is no word of clock.source; did you mean `tsc`?"),
+        ("nmve", "no place of block.nomerges matches `nmve*`; did you mean `nvme*`?"),
+    ] {
+        let row = told(word);
+        let reason = row["reason"].as_str().unwrap_or_default();
+        assert!(row["knob"].is_null() && reason.contains(why), "{row}");
+    }
+    assert_eq!(told("swappiness")["knob"], "vm.swappiness");
+    assert_eq!(on(sandbox.path(), &["plan", "./tuned.conf.toml"]).exit, 0);
+    // What the kernel would refuse changes nothing: a line before it counts.
+    let script = "echo powersave > /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\n\
+                  echo powersafe > /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\n";
+    let first = read("late.sh", script).envelope()["result"].clone();
+    assert_eq!(first["lines"][0]["knob"], "cpu.governor", "{first}");
+    let note = read("note.conf", "[version]\n# 1\n[cpu]\ngovernor = all-cpus:performence\n");
+    assert_eq!(note.exit, 1, "{}", note.stdout);
+}
+
 #[test]
 fn a_typing_error_in_a_word_or_a_node_is_never_green() {
     let sandbox = sandbox();

@@ -70,7 +70,7 @@ fn with_files(text: &str, others: &[(&str, &str)]) -> Imported {
         let (Asked::Profile(name) | Asked::Variables(name)) = asked;
         others.iter().find(|(other, _)| *other == name).map(|(_, text)| (*text).to_owned())
     };
-    import_with(&CATALOGUE, "mine", text, ImportFormat::Tuned, Some(&files), None)
+    import_with(&CATALOGUE, "mine", text, ImportFormat::Tuned, Some(&files), None, None)
 }
 
 #[test]

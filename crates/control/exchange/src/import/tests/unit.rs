@@ -44,7 +44,7 @@ fn a_drop_in_is_settings_of_the_unit_that_its_path_names() {
     );
     let path = "x/etc/systemd/system/redis.service.d/limits.conf";
     assert_eq!(recognise_file(bare, path), Ok(ImportFormat::Unit));
-    let there = import_with(&CATALOGUE, "mine", bare, ImportFormat::Unit, None, Some(path));
+    let there = import_with(&CATALOGUE, "mine", bare, ImportFormat::Unit, None, Some(path), None);
     assert!(matches!(want(&there, "unit.nofile"), Want::Case(case) if case.only.as_deref() == Some("redis")));
 }
 
@@ -105,7 +105,7 @@ fn what_a_unit_takes_back_itself_is_not_wanted() {
     const PATH: &str = "/etc/systemd/system/mongod.service.d/limits.conf";
     const SET: [&str; 5] =
         ["OOMScoreAdjust=-900", "Nice=-5", "IOWeight=500", "MemoryLow=8G", "TasksMax=9000"];
-    let unit = |text: &str| import_with(&CATALOGUE, "mine", text, ImportFormat::Unit, None, Some(PATH));
+    let unit = |text: &str| import_with(&CATALOGUE, "mine", text, ImportFormat::Unit, None, Some(PATH), None);
     for set in SET {
         let key = set.split_once('=').expect("a setting").0;
         let other = format!("# {}", PATH.replace("limits", "z"));
