@@ -291,10 +291,13 @@ fn settings_of_units_are_one_drop_in_for_each_unit() {
     for line in [
         "[ ! -d /etc/systemd/system ] || mkdir -p /etc/systemd/system/a@1.service.d || failed=1",
         "[ ! -d /run/systemd/system ] || systemctl daemon-reload || failed=1",
-        "# What a unit gets counts from its next start on: systemctl restart mongod.service a@1.service system.slice",
+        "# What a service gets counts from its next start on: systemctl restart mongod.service a@1.service",
+        "# For all that runs in them, from the daemon-reload below on: system.slice",
     ] {
         assert!(script.lines().any(|found| found == line), "{line}\n{script}");
     }
+    let of_parts = text_of(ExportFormat::Script, &items[3..]);
+    assert!(!of_parts.contains("restart") && of_parts.contains("systemctl daemon-reload"), "{of_parts}");
     let tasks = text_of(ExportFormat::Ansible, &items);
     assert!(tasks.ends_with(
         "  when: planish_unit_0 is changed or planish_unit_1 is changed or planish_unit_2 is changed\n"

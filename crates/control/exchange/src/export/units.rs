@@ -75,13 +75,29 @@ pub(super) fn lines(head: &Head<'_>, items: &[Item]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let units: Vec<&str> = all.iter().map(|one| one.unit.as_str()).collect();
     let lines: String = all.iter().map(DropIn::script).collect();
     format!(
-        "\n# What a unit gets counts from its next start on: systemctl restart {}\n{lines}\
-         [ ! -d /run/systemd/system ] || systemctl daemon-reload || failed=1\n",
-        units.join(" ")
+        "\n{}{lines}[ ! -d /run/systemd/system ] || systemctl daemon-reload || failed=1\n",
+        from_when(&all)
     )
+}
+
+/// From when on the settings count, as comments. Parts of the system have their CPUs set as systemd reads its files: to
+/// start one anew would end every session in it, or every guest.
+fn from_when(all: &[DropIn]) -> String {
+    let names = all.iter().map(|one| one.unit.as_str());
+    let (services, parts): (Vec<&str>, Vec<&str>) = names.partition(|unit| unit.ends_with(".service"));
+    let mut text = String::new();
+    if !services.is_empty() {
+        let services = services.join(" ");
+        text +=
+            &format!("# What a service gets counts from its next start on: systemctl restart {services}\n");
+    }
+    if !parts.is_empty() {
+        let parts = parts.join(", ");
+        text += &format!("# For all that runs in them, from the daemon-reload below on: {parts}\n");
+    }
+    text
 }
 
 /// Why a format does not carry a setting of a unit.
