@@ -1,6 +1,6 @@
 //! From the name that another tool gives a setting to the knob and the places of it that are meant.
 
-use planish_model::{Catalogue, Class, Knob, KnobId, ValueType, bootline, nearest, place};
+use planish_model::{Catalogue, Class, Knob, KnobId, ValueType, bootline, nearest, page_pool, place};
 
 /// A value for some places of a knob.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,6 +179,32 @@ fn octal(value: &str) -> Option<String> {
     };
     let word = value.split_whitespace().find(is_octal)?;
     Some(format!("`{word}` begins with a zero, by which the kernel may read it as octal: write it without"))
+}
+
+/// Numbers of sixteen (`0x400000`) as numbers of ten, where there are some: below `/proc/sys` the kernel takes both
+/// (`proc_get_long` in kernel/sysctl.c), elsewhere it may take ten alone.
+pub(crate) fn in_ten(knob: &Knob, value: &str) -> Option<String> {
+    let is_number =
+        matches!(knob.r#type, ValueType::Int { .. } | ValueType::Unsigned { .. } | ValueType::Ints { .. });
+    let hex = |word: &str| {
+        let (sign, digits) = word.strip_prefix('-').map_or(("", word), |digits| ("-", digits));
+        let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
+        let number = u64::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+        Some(format!("{sign}{number}"))
+    };
+    let is_taken = is_number && knob.path.starts_with("/proc/sys/");
+    if !is_taken || !value.split_whitespace().any(|word| hex(word).is_some()) {
+        return None;
+    }
+    let words = value.split_whitespace().map(|word| hex(word).unwrap_or_else(|| word.to_owned()));
+    Some(words.collect::<Vec<_>>().join(" "))
+}
+
+/// The file that has its own size in its name, for the one below `/proc/sys` that counts pages above a pool of the size
+/// `page`.
+pub(crate) fn surplus(path: &str, page: &str) -> Option<String> {
+    let is_surplus = path == "/proc/sys/vm/nr_overcommit_hugepages";
+    page_pool::in_sysfs(path, Some(page_kib(page).filter(|_| is_surplus)? * 1024))
 }
 
 /// The knob of a pool, the bytes of its pages, and its node where it is of one.

@@ -85,6 +85,7 @@ pub(super) struct Task<'a> {
 }
 
 pub(super) const TEMPLATE: &str = "a template of Ansible: its values are not in this file";
+const LOOP: &str = "done once for each of a list, which is not gone through: write a task for each";
 const ELSEWHERE: &str = "done where another task failed or changed something, which only Ansible can tell";
 
 /// The tasks of a playbook or of a file of tasks, in order.
@@ -193,8 +194,8 @@ fn steered(item: &Node) -> Option<String> {
         let text = value.text().map(str::trim);
         let said = || text.unwrap_or("a list").to_owned();
         match (key.as_str(), text) {
-            ("loop", _) => Some(TEMPLATE.to_owned()),
-            (key, _) if key.starts_with("with_") => Some(TEMPLATE.to_owned()),
+            ("loop", _) => Some(LOOP.to_owned()),
+            (key, _) if key.starts_with("with_") => Some(LOOP.to_owned()),
             ("when", _) => Some("done under a condition that only Ansible can tell".to_owned()),
             ("check_mode", _) if is_true(item, key) => {
                 Some("check_mode: only looks, and sets nothing".to_owned())

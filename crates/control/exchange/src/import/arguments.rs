@@ -35,7 +35,7 @@ fn is_of(catalogue: &Catalogue, word: &str) -> bool {
         let parameter = knob.boot_parameter().map(|(name, _)| name).or(knob.boot_arg.as_deref());
         parameter.is_some_and(|parameter| bootline::same_name(parameter, name))
     };
-    catalogue.knobs().any(is_it)
+    name.starts_with("sysctl.") || catalogue.knobs().any(is_it)
 }
 
 /// `grubby --update-kernel=ALL --args="isolcpus=2-3"`.

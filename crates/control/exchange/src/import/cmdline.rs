@@ -84,9 +84,11 @@ impl Collector<'_> {
         let bytes = page.map(|said| said.or(cmdline.default_bytes).unwrap_or_default());
         let said = address::knob_of_argument(self.catalogue, text, bytes)
             .and_then(|knob| Ok((knob, address::of_argument(knob, text)?)));
-        let (knob, value) = match said {
-            Ok(said) => said,
-            Err(reason) => return self.refuse(*line, text, reason),
+        let (knob, value) = match (said, name.strip_prefix("sysctl."), value) {
+            (Ok(said), ..) => said,
+            // The kernel writes it below /proc/sys before it starts process 1 (`do_sysctl_args`).
+            (Err(_), Some(key), Some(value)) => return self.sysctl(*line, key, value),
+            (Err(reason), ..) => return self.refuse(*line, text, reason),
         };
         // Of what cannot be read the reason is told, and of `hugepages=0` without a size there is no pool.
         let is_of_first = knob.several() == Several::First && address::judge(knob, &value).is_ok();

@@ -132,17 +132,26 @@ impl<'a> Collector<'a> {
                 Err(reason) => return self.refuse(line, &text, reason),
             }
             if address::is_of_default_page(path) {
-                self.remark(match page {
-                    Some(page) => format!("pages of the default size, which this file makes {page}"),
-                    None => format!("pages of the default size, taken for {PAGE_BY_DEFAULT}"),
-                });
+                self.remark_page(page.as_deref());
             }
             return;
         }
-        match address::of_path(self.catalogue, path) {
+        let of_pages = address::surplus(path, page.as_deref().unwrap_or(PAGE_BY_DEFAULT));
+        match address::of_path(self.catalogue, of_pages.as_deref().unwrap_or(path)) {
             Ok(address) => self.accept(line, text, address, value),
             Err(reason) => self.refuse(line, &text, reason),
         }
+        if of_pages.is_some() {
+            self.remark_page(page.as_deref());
+        }
+    }
+
+    /// Says which size of pages a line was taken to count that names none.
+    fn remark_page(&mut self, said: Option<&str>) {
+        self.remark(match said {
+            Some(page) => format!("pages of the default size, which this file makes {page}"),
+            None => format!("pages of the default size, taken for {PAGE_BY_DEFAULT}"),
+        });
     }
 
     /// A value for the key of `sysctl`.
@@ -230,6 +239,8 @@ impl<'a> Collector<'a> {
         let Ok(knob) = self.catalogue.knob(&address.knob) else {
             return self.refuse(line, &text, "no such knob");
         };
+        let in_ten = address::in_ten(knob, value);
+        let value = in_ten.as_deref().unwrap_or(value);
         let reason = match self.judged(knob, address.only.as_deref(), value) {
             Ok(reason) => reason,
             Err(reason) => return self.refuse(line, &text, reason),

@@ -664,3 +664,54 @@ fn files_of_several_formats_in_one_text_are_told_as_such() {
     // What an editor puts in front is no part of the first key.
     assert_eq!(text_of(b"\xef\xbb\xbfvm.swappiness = 1\n"), "vm.swappiness = 1\n");
 }
+
+/// Each was refused with a reason that is not so: the first two the kernel takes, and `check` knows both.
+#[test]
+fn what_is_refused_or_taken_is_what_the_kernel_makes_of_it() {
+    let read_one = |text: &str, format| told(&read(text, format)).join("; ");
+    for (text, format, rows) in [
+        (
+            "sysctl.vm.swappiness=3 quiet",
+            ImportFormat::KernelArgs,
+            "1 vm.swappiness; 1 - no knob is set by this",
+        ),
+        ("sysctl.net/core/somaxconn=0x100", ImportFormat::KernelArgs, "1 net.core.somaxconn"),
+        ("sysctl.vm.swapiness=3", ImportFormat::KernelArgs, "1 - no knob has this place; the nearest is "),
+        (
+            "vm.nr_overcommit_hugepages = 20\n",
+            ImportFormat::Sysctl,
+            "1 hugepages.2m.overcommit may stall the host: --allow availability; pages of the default size",
+        ),
+        ("kernel.pid_max = 0x400000\n", ImportFormat::Sysctl, "1 kernel.pid_max"),
+        ("net.ipv4.tcp_rmem = 0x1000 131072 0X600000\n", ImportFormat::Sysctl, "1 net.ipv4.tcp_rmem"),
+        ("kernel.pid_max = 0x\n", ImportFormat::Sysctl, "1 - `0x` is no whole number"),
+        (
+            "w /sys/block/sda/queue/nr_requests - - - - 0x10\n",
+            ImportFormat::Tmpfiles,
+            "1 - `0x10` is no whole number",
+        ),
+        (
+            "SUBSYSTEM==\"cpu\", ATTR{cpufreq/scaling_governor}=\"performance\"\n",
+            ImportFormat::Udev,
+            "1 - of SUBSYSTEM==\"cpu\" no files are read of rules",
+        ),
+        (
+            "ATTR{queue/scheduler}=\"none\"\n",
+            ImportFormat::Udev,
+            "1 - of which kind of device it is, the rule does not say",
+        ),
+    ] {
+        let found = read_one(text, format);
+        assert!(found.starts_with(rows), "{text}: {found}");
+    }
+    assert_eq!(ImportFormat::guess("sysctl.vm.swappiness=3\n"), ImportFormat::KernelArgs);
+    let hex =
+        read("kernel.pid_max = 0x400000\nnet.ipv4.tcp_rmem = 0x1000 131072 0X600000\n", ImportFormat::Sysctl);
+    assert_eq!(*want(&hex, "kernel.pid_max"), Want::Int(4_194_304));
+    assert_eq!(*want(&hex, "net.ipv4.tcp_rmem"), Want::Text("4096 131072 6291456".to_owned()));
+    let pages = read(
+        "hugepages=4 default_hugepagesz=1G sysctl.vm.nr_overcommit_hugepages=2",
+        ImportFormat::KernelArgs,
+    );
+    assert_eq!(*want(&pages, "hugepages.1g.overcommit"), Want::Int(2));
+}

@@ -57,6 +57,8 @@ fn of_rule(rule: &Rule, over: Option<String>, collector: &mut Collector<'_>) {
 /// The devices that a rule is for.
 struct Asked<'a> {
     folder: Option<&'static str>,
+    /// What it says of the kind of device where that has no folder.
+    subsystem: Option<String>,
     /// Names and patterns of them; `*` for all.
     names: Vec<&'a str>,
     /// What it asks that some hosts have no device for.
@@ -65,7 +67,7 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn of(rule: &'a Rule) -> Result<Self, String> {
-        let mut asked = Self { folder: None, names: vec!["*"], of_some: None };
+        let mut asked = Self { folder: None, subsystem: None, names: vec!["*"], of_some: None };
         for part in rule.parts.iter().filter(|part| !part.operator.is_given()) {
             let is = part.operator == Operator::Is && !part.is_odd;
             match part.key.as_str() {
@@ -78,7 +80,8 @@ impl<'a> Asked<'a> {
                 "ENV" if part.attribute.as_deref() == Some("DEVTYPE") && is && part.value == "disk" => {}
                 "SUBSYSTEM" if is => {
                     asked.folder = folder(&part.value);
-                    asked.of_some = asked.of_some.or_else(|| asked.folder.is_none().then(|| part.text()));
+                    asked.subsystem = asked.folder.is_none().then(|| part.text());
+                    asked.of_some = asked.of_some.or_else(|| asked.subsystem.clone());
                 }
                 "KERNEL" if is && !part.value.is_empty() => {
                     asked.names = part.value.split('|').collect();
@@ -128,8 +131,10 @@ fn of_part(asked: &Asked<'_>, line: usize, part: &Part, collector: &mut Collecto
         collector.sysctl(line, attribute, &value);
         return Ok(());
     }
-    let folder =
-        asked.folder.ok_or("of which kind of device it is, the rule does not say: SUBSYSTEM==\"block\"")?;
+    let folder = asked.folder.ok_or_else(|| match &asked.subsystem {
+        Some(other) => format!("of {other} no files are read of rules: of disks and cards they are"),
+        None => "of which kind of device it is, the rule does not say: SUBSYSTEM==\"block\"".to_owned(),
+    })?;
     if attribute.contains(['*', '?', '[', '%', '$']) {
         return Err("of several files udev sets one, and which is not in the text".to_owned());
     }
