@@ -370,6 +370,17 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// Refuses the lines that set what a path means at any of its places.
+    pub(super) fn doubt(&mut self, path: &str, why: &str) {
+        let id = match address::pool(self.catalogue, path, "0", PAGE_BY_DEFAULT) {
+            Some(pool) => pool.ok().map(|(id, ..)| id),
+            None => address::of_path(self.catalogue, path).ok().map(|place| place.knob),
+        };
+        if let Some(id) = id {
+            self.take_out(&[id], why);
+        }
+    }
+
     /// What is wanted so far, with its pools.
     fn wanted(&self) -> Profile {
         let wants = self.values.iter().filter_map(|(id, values)| Some((id.clone(), want(values)?)));

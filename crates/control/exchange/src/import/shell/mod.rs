@@ -20,6 +20,7 @@ mod assigned;
 mod expand;
 mod guard;
 mod simple;
+mod trap;
 mod walk;
 
 pub(super) use expand::Field;

@@ -273,10 +273,7 @@ impl<'t> Walker<'t, '_, '_> {
                 self.change_arguments(&words);
                 Some(self.set(&words, raw, line))
             }
-            "trap" => {
-                self.refuse(line, raw, "runs at a signal or at the end: take it by hand if it is meant");
-                Some(Ends::always(raw).into())
-            }
+            "trap" => Some(self.trap(line, raw, &words)),
             "alias" => {
                 for (name, _) in words[1..].iter().filter_map(|word| word.split_once('=')) {
                     self.functions.insert(name.to_owned(), None);
@@ -301,6 +298,15 @@ impl<'t> Walker<'t, '_, '_> {
             "sh" | "bash" | "dash" | "/bin/sh" | "/bin/bash" | "sudo" => self.script_in_script(plain),
             _ => None,
         }
+    }
+
+    /// `trap 'COMMANDS' SIGNAL ..`.
+    fn trap(&mut self, line: usize, raw: &str, words: &[&str]) -> Ran {
+        if super::trap::is_run_at_an_end(words) {
+            self.traps.push((line, raw.to_owned()));
+        }
+        self.refuse(line, raw, "runs at a signal or at the end: take it by hand if it is meant");
+        Ends::always(raw).into()
     }
 
     /// `exec PROGRAM`, behind which nothing is run, or where the output of all that follows goes.

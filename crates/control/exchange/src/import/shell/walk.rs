@@ -6,6 +6,7 @@ use super::assigned::Assigned;
 use super::expand::{Field, Filler, Value, Variables};
 use super::guard::{BY_HAND, Ends, Outcome, Place, Term, tested};
 use super::simple::is_followed;
+use super::trap::{self, definitions};
 use crate::import::collect::Collector;
 use crate::import::script;
 use crate::threads;
@@ -131,6 +132,8 @@ pub(super) struct Walker<'t, 'c, 'k> {
     /// Nothing is collected: what a loop would do is looked at first.
     pub(super) is_dry: bool,
     pub(super) told: BTreeSet<(usize, String, String)>,
+    /// What runs when the script ends, with the line that says so.
+    pub(super) traps: Vec<(usize, String)>,
 }
 
 /// Walks a script as a shell would run it once, as root and without arguments.
@@ -166,9 +169,11 @@ pub(super) fn walk_under(text: &str, collector: &mut Collector<'_>, terms: Vec<T
         depth,
         is_dry: false,
         told: BTreeSet::new(),
+        traps: Vec::new(),
     };
     walker.list(&script.list);
     walker.terms.clear();
+    trap::doubt(&walker.traps, &bodies, walker.collector);
     for (name, body) in bodies {
         if !walker.run.contains(&std::ptr::from_ref(body)) {
             let why = format!("in the body of function {name}, which nothing calls for sure: {BY_HAND}");
@@ -181,52 +186,6 @@ pub(super) fn walk_under(text: &str, collector: &mut Collector<'_>, terms: Vec<T
             if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
                 walker.collector.refuse(index + 1, line, why.clone());
             }
-        }
-    }
-}
-
-/// Functions and aliases, in the order in which they stand there.
-fn definitions<'t>(
-    list: &'t List<'t>,
-    named: &mut BTreeSet<&'t str>,
-    bodies: &mut Vec<(&'t str, &'t Command<'t>)>,
-) {
-    let pipelines = list
-        .items
-        .iter()
-        .flat_map(|chain| std::iter::once(&chain.first).chain(chain.rest.iter().map(|(_, one)| one)));
-    for command in pipelines.flat_map(|pipeline| &pipeline.commands) {
-        let mut command = command;
-        loop {
-            match &command.kind {
-                Kind::Function { name, body } => {
-                    named.insert(name);
-                    bodies.push((name, body));
-                    command = body;
-                    continue;
-                }
-                Kind::Simple { words, .. } => {
-                    if words.first().and_then(Word::plain) == Some("alias") {
-                        let names = words.iter().filter_map(|word| word.raw.split_once('='));
-                        named.extend(names.map(|(name, _)| name));
-                    }
-                }
-                Kind::Group(list) | Kind::Subshell(list) => definitions(list, named, bodies),
-                Kind::If(branches) => {
-                    for (condition, then) in branches {
-                        condition.iter().for_each(|list| definitions(list, named, bodies));
-                        definitions(then, named, bodies);
-                    }
-                }
-                Kind::While { condition, body, .. } => {
-                    definitions(condition, named, bodies);
-                    definitions(body, named, bodies);
-                }
-                Kind::For { body, .. } => definitions(body, named, bodies),
-                Kind::Case { arms, .. } => arms.iter().for_each(|(_, list)| definitions(list, named, bodies)),
-                Kind::Test(_) | Kind::Sum(_) => {}
-            }
-            break;
         }
     }
 }

@@ -690,3 +690,35 @@ fn of_cpupower_it_is_said_what_is_read() {
     let some = read("cpupower -c 3 frequency-set -g performance\n", ImportFormat::Script);
     assert_eq!(told(&some), [refused]);
 }
+
+/// A shell that runs the file leaves what the trap writes, and import told the other value.
+#[test]
+fn what_a_trap_writes_when_the_script_ends_is_taken_of_no_line() {
+    const SET: &str = "echo 0 > /proc/sys/kernel/watchdog\nsysctl -w vm.swappiness=3\n";
+    for (before, trap, is_taken) in [
+        ("", "trap \"echo 1 > /proc/sys/kernel/watchdog\" EXIT", false),
+        ("", "trap 'echo \"$old\" >/proc/sys/kernel/watchdog' 0", false),
+        ("", "trap 'sysctl -w kernel.watchdog=$old' EXIT INT", false),
+        ("", "trap 'sysctl -qw kernel/watchdog=1; rm -f x' exit", false),
+        ("back() { sysctl -w kernel.watchdog=1; }\nclean() { back; }\n", "trap clean EXIT", false),
+        ("", "[ -e /x ] && trap 'echo 1 > /proc/sys/kernel/watchdog' EXIT", false),
+        ("", "trap 'echo 1 > /proc/sys/kernel/watchdog' INT TERM", true),
+        ("", "trap 'rm -f /tmp/x' EXIT", true),
+        ("", "trap - EXIT", true),
+        ("back() { sysctl -w kernel.watchdog=1; }\n", "trap 'rm -f /tmp/x' EXIT", true),
+    ] {
+        for text in [format!("{before}{trap}\n{SET}"), format!("{before}{SET}{trap}\n")] {
+            let imported = read(&text, ImportFormat::Script);
+            let has = |id: &str| imported.profile.want.contains_key(&KnobId::new(id));
+            assert_eq!((has("kernel.watchdog"), has("vm.swappiness")), (is_taken, true), "{text}");
+            let told = told(&imported).join("\n");
+            assert_eq!(told.contains("has it written again when the script ends"), !is_taken, "{told}");
+        }
+    }
+    // What comes behind a script of its own is set behind its end.
+    let inner = "sh -c 'trap \"echo 1 > /proc/sys/kernel/watchdog\" EXIT'\n";
+    let behind = read(&format!("{inner}{SET}"), ImportFormat::Script);
+    assert!(behind.profile.want.contains_key(&KnobId::new("kernel.watchdog")), "{:?}", told(&behind));
+    let before = read(&format!("{SET}{inner}"), ImportFormat::Script);
+    assert!(!before.profile.want.contains_key(&KnobId::new("kernel.watchdog")), "{:?}", told(&before));
+}
