@@ -2,6 +2,7 @@
 //! whose files they name may be loaded late. It runs what is a command, too. Disks have rules of udev besides: they
 //! come and go. Units get drop-ins.
 
+use planish_model::KnobId;
 use planish_udev::DiskKey;
 
 use super::{ExportedFile, Head, units};
@@ -21,16 +22,29 @@ pub(super) fn tmpfiles(items: &[Item]) -> String {
 
 /// The rules for disks.
 fn rules(items: &[Item]) -> String {
-    let rule = |item: &Item| {
-        let (disks, file) = item.place.strip_prefix("/sys/block/")?.split_once('/')?;
-        planish_udev::disk_rule(&DiskKey::Names(disks.to_owned()), file, &item.value)
-    };
     items.iter().filter_map(rule).collect()
+}
+
+/// The rule for the disks of an item; none of other items, and where a rule would read its value as something else.
+fn rule(item: &Item) -> Option<String> {
+    let (disks, file) = item.place.strip_prefix("/sys/block/")?.split_once('/')?;
+    planish_udev::disk_rule(&DiskKey::Names(disks.to_owned()), file, &item.value)
+}
+
+/// Whether a knob stands in rules alone: of those that mean a disk the last one counts, and `tmpfiles.d` has no order.
+fn is_ruled(knob: &KnobId, items: &[Item]) -> bool {
+    let own = || items.iter().filter(|item| item.knob == *knob);
+    own().any(|item| super::is_overlapped(item, items)) && own().all(|item| rule(item).is_some())
+}
+
+/// The items that need no order: without those of knobs for which rules give one.
+pub(super) fn without_order(items: &[Item]) -> Vec<Item> {
+    items.iter().filter(|item| !is_ruled(&item.knob, items)).cloned().collect()
 }
 
 pub(super) fn files(head: &Head<'_>, items: &[Item]) -> Vec<ExportedFile> {
     let file = |folder: &str| format!("/etc/{folder}/90-{}.conf", head.name);
-    let (sysctl, tmpfiles) = (sysctl(items), tmpfiles(items));
+    let (sysctl, tmpfiles) = (sysctl(items), tmpfiles(&without_order(items)));
     let mut files = Vec::new();
     let mut starts = String::new();
     if !sysctl.is_empty() {

@@ -147,8 +147,10 @@ pub fn export_by(
 ) -> Result<Vec<ExportedFile>, ExchangeError> {
     Profile::check_name(name)?;
     items.iter().try_for_each(Item::refuse_odd)?;
-    if format != ExportFormat::Script && format != ExportFormat::KernelArgs {
-        refuse_overlap(items)?;
+    match format {
+        ExportFormat::Script | ExportFormat::KernelArgs => {}
+        ExportFormat::Sysctl => refuse_overlap(&files::without_order(items))?,
+        ExportFormat::Tuned | ExportFormat::Ansible | ExportFormat::NodeTuning => refuse_overlap(items)?,
     }
     if [ExportFormat::Tuned, ExportFormat::NodeTuning].contains(&format) {
         tuned::refuse_crossing(items)?;
@@ -187,13 +189,17 @@ impl Head<'_> {
 fn refuse_overlap(items: &[Item]) -> Result<(), ExchangeError> {
     let mut places = BTreeSet::new();
     for item in items {
-        let wild = |other: &Item| other.place.contains('*') && means_all(&other.place, &item.place);
-        let overlapped = items.iter().any(|other| other.knob == item.knob && other != item && wild(other));
-        if overlapped || !places.insert(&item.place) {
+        if is_overlapped(item, items) || !places.insert(&item.place) {
             return Err(ExchangeError::Overlap { knob: item.knob.clone() });
         }
     }
     Ok(())
+}
+
+/// Whether another item of its knob means all places that it means.
+fn is_overlapped(item: &Item, items: &[Item]) -> bool {
+    let wild = |other: &Item| other.place.contains(['*', '?']) && means_all(&other.place, &item.place);
+    items.iter().any(|other| other.knob == item.knob && other != item && wild(other))
 }
 
 /// Whether a pattern means a place, or every place of a narrower pattern.

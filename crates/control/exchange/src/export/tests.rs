@@ -202,8 +202,20 @@ fn a_format_without_an_order_takes_no_place_twice() {
     let twice =
         vec![item("block.scheduler", None, "mq-deadline"), item("block.scheduler", Some("nvme*"), "none")];
     assert!(export(ExportFormat::Script, "mine", "s", &twice).is_ok());
-    let refused = export(ExportFormat::Sysctl, "mine", "s", &twice).expect_err("in which order?");
+    for format in [ExportFormat::Tuned, ExportFormat::Ansible, ExportFormat::NodeTuning] {
+        let refused = export(format, "mine", "s", &twice).expect_err("in which order?");
+        assert!(matches!(refused, ExchangeError::Overlap { .. }));
+    }
+    let of_cards = [item("net.tx_queue_len", None, "1000"), item("net.tx_queue_len", Some("eno1"), "2000")];
+    let refused = export(ExportFormat::Sysctl, "mine", "s", &of_cards).expect_err("in which order?");
     assert!(matches!(refused, ExchangeError::Overlap { .. }));
+    // Rules have one, and nothing else may set those disks in another.
+    let text =
+        text_of(ExportFormat::Sysctl, &[twice, vec![item("cpu.governor", None, "performance")]].concat());
+    assert!(!text.contains("w /sys/block/") && text.contains("w /sys/devices/system/cpu/"), "{text}");
+    let rules = text.lines().filter(|line| line.contains("ATTR{queue/scheduler}"));
+    let values: Vec<&str> = rules.filter_map(|line| line.rsplit('=').next()).collect();
+    assert_eq!(values, ["\"mq-deadline\"", "\"none\""]);
     let apart = vec![
         item("block.scheduler", Some("sd*"), "mq-deadline"),
         item("block.scheduler", Some("nvme*"), "none"),

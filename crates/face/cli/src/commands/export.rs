@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{ExportFormat, Item, beyond, export_by};
+use planish_exchange::{ExchangeError, ExportFormat, Item, beyond, export_by};
 use planish_model::{Exit, KnobId, quoted};
 use planish_pipeline::{LeftOut, Source, outgoing};
 use planish_report::{ExportReport, ExportRow, LeftOutRow};
@@ -83,10 +83,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let files = if items.is_empty() {
         Vec::new()
     } else {
-        export_by(format, by, &out.name, &out.summary, &told).map_err(|error| {
-            let cure = error.cure();
-            Failure::usage(error).hint(cure)
-        })?
+        export_by(format, by, &out.name, &out.summary, &told).map_err(|error| args.refused(error))?
     };
     let is_carried = |knob: &KnobId| items.iter().any(|item| item.knob == *knob);
     let row = |row: LeftOut| LeftOutRow { knob: row.knob, reason: row.reason };
@@ -132,6 +129,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     Ok(answer.next(context.line(&format!("{command} {}{words}", quoted(&args.source)))))
 }
 
+impl Args {
+    /// Why there is no file. That a format has no order is nothing that is wrong with what was typed.
+    fn refused(&self, error: ExchangeError) -> Failure {
+        let own = format!("{}{}", quoted(&self.source), self.contents.words());
+        let cure = error.cure().replace("PROFILE", &own);
+        let failure = match error {
+            ExchangeError::Overlap { .. } => Failure::refused(error),
+            _ => Failure::usage(error),
+        };
+        failure.hint(cure)
+    }
+}
+
 /// Writes all files or none: half an export would mix two. Tells where they lie.
 fn save_all(report: &ExportReport, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     if folder.exists() && !folder.is_dir() {
@@ -165,6 +175,9 @@ fn installed(format: ExportFormat, name: &str, folder: &Path, report: &ExportRep
             if has("/etc/udev/") {
                 steps += " && sudo udevadm control --reload";
             }
+            if has_more_rules(report) {
+                steps += " && sudo udevadm trigger --action=change --subsystem-match=block";
+            }
             if has("/etc/systemd/") {
                 steps += " && sudo systemctl daemon-reload";
             }
@@ -189,6 +202,15 @@ fn installed(format: ExportFormat, name: &str, folder: &Path, report: &ExportRep
             "oc apply -f {own}, and for each node that is meant: oc label node NODE planish.dev/profile={name}"
         )),
     }
+}
+
+/// Whether disks are set by rules that no line of another file says, too: those count when a disk comes or changes.
+fn has_more_rules(report: &ExportReport) -> bool {
+    let lines = report.files.iter().flat_map(|file| file.text.lines());
+    let (ruled, written): (Vec<&str>, Vec<&str>) = lines
+        .filter(|line| line.contains("ATTR{") || line.starts_with("w /sys/block/"))
+        .partition(|line| line.contains("ATTR{"));
+    ruled.len() > written.len()
 }
 
 /// What is left out, or goes out for others, in one sentence for each reason.

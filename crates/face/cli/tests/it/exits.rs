@@ -294,6 +294,35 @@ fn exit_3_is_a_highest_limit_of_files_below_what_services_are_given() {
     assert!(message(&late, "error").contains("limits.conf:1 gives 700000"), "{}", late.stdout);
 }
 
+/// Of disks rules of udev say which of two values counts; elsewhere nothing is wrong with what was typed.
+#[test]
+fn values_that_overlap_go_out_by_rules_or_are_refused_with_a_format_that_takes_them() {
+    let sandbox = sandbox();
+    let both = |id: &str, narrow: &str, wide: &str| {
+        let case = |value: u32, only: &str| format!("{{ value = {value}, only = \"{only}\" }}");
+        profile(sandbox.path(), "both", &format!("\"{id}\" = [{}, {}]", case(64, narrow), case(512, wide)));
+    };
+    both("block.read_ahead_kb", "nvme0n1", "nvme*");
+    let out = on(sandbox.path(), &["export", "sysctl", "both", "-o", "out"]);
+    assert_eq!(out.exit, 0, "{}", out.stdout);
+    let rules =
+        std::fs::read_to_string(sandbox.path().join("out/etc/udev/rules.d/90-both.rules")).expect("rules");
+    let values: Vec<&str> =
+        rules.lines().filter_map(|line| line.split_once("read_ahead_kb}=")).map(|(_, v)| v).collect();
+    assert_eq!(values, ["\"512\"", "\"64\""], "the last one counts");
+    assert!(!sandbox.path().join("out/etc/tmpfiles.d").exists());
+    let installed = out.envelope()["messages"].to_string();
+    assert!(installed.contains("udevadm trigger --action=change --subsystem-match=block"), "{installed}");
+    for format in ["tuned", "ansible", "node-tuning"] {
+        let refused = on(sandbox.path(), &["export", format, "both"]);
+        assert_eq!(refused.exit, 3, "{}", refused.stdout);
+        assert!(refused.stdout.contains("export script both"), "{}", refused.stdout);
+    }
+    both("net.tx_queue_len", "eno1", "e*");
+    assert_eq!(on(sandbox.path(), &["export", "sysctl", "both"]).exit, 3);
+    assert_eq!(on(sandbox.path(), &["export", "script", "both"]).exit, 0);
+}
+
 /// Each was accepted, and the plan of the profile refused as a whole.
 #[test]
 fn what_a_plan_refuses_of_a_profile_is_refused_at_its_line_by_import() {
