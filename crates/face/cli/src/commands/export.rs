@@ -67,6 +67,10 @@ impl To {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     args.contents.refuse_beside_file(&args.source, context)?;
+    // What a plan would refuse is told with the profile that was named.
+    if !Source::named(&args.source).is_plan_file() {
+        context.plans(format!("{}{}", quoted(&args.source), args.contents.words()));
+    }
     let out = outgoing(&session, &Source::named(&args.source), &args.contents.options())?;
     let format = args.format.format();
     let by = &out.arguments_by;

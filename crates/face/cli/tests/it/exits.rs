@@ -294,6 +294,19 @@ fn exit_3_is_a_highest_limit_of_files_below_what_services_are_given() {
     assert!(message(&late, "error").contains("limits.conf:1 gives 700000"), "{}", late.stdout);
 }
 
+#[test]
+fn an_export_that_is_refused_names_the_profile_as_a_plan_does() {
+    let sandbox = sandbox();
+    profile(sandbox.path(), "large", "\"vm.dirty_bytes\" = 5368709120000");
+    let [planned, exported] = [&["plan", "large"][..], &["export", "sysctl", "large"]].map(|words| {
+        let run = on(sandbox.path(), words);
+        assert_eq!(run.exit, 3, "{}", run.stdout);
+        run.envelope()["messages"][0]["hint"].to_string()
+    });
+    assert!(planned.contains("plan large --exclude vm.dirty_bytes"), "{planned}");
+    assert_eq!(planned, exported);
+}
+
 /// Of disks rules of udev say which of two values counts; elsewhere nothing is wrong with what was typed.
 #[test]
 fn values_that_overlap_go_out_by_rules_or_are_refused_with_a_format_that_takes_them() {
