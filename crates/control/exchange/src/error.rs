@@ -47,6 +47,17 @@ pub enum ExchangeError {
         /// Where their tools look for them.
         paths: Vec<String>,
     },
+    /// Files of a folder that are no one profile.
+    #[error(
+        "{path} is a file of {kind}, and read together are one of sysctl.d, one of tmpfiles.d, one of udev's rules, \
+         units and one drop-in of each"
+    )]
+    NotTogether {
+        /// Where it lies in the folder.
+        path: String,
+        /// Its format.
+        kind: &'static str,
+    },
     /// A script that says by its first line that no shell runs it which is read.
     #[error("by its first line {interpreter} runs it, whose language is not read")]
     OtherLanguage {
@@ -110,7 +121,12 @@ impl ExchangeError {
             }
             Self::OtherKind { cure, .. } => (*cure).to_owned(),
             Self::Several { .. } => {
-                "import each by itself: planish export FORMAT PROFILE --output DIR saves them one by one".to_owned()
+                "planish export FORMAT PROFILE --output DIR saves them one by one: import DIR, or each by itself"
+                    .to_owned()
+            }
+            Self::NotTogether { .. } => {
+                "import each by itself, or name a folder with what one `planish export sysctl PROFILE -o FOLDER` wrote"
+                    .to_owned()
             }
             Self::OtherLanguage { .. } => {
                 "read are scripts of sh, ash, dash, ksh and bash; of another import what it writes, such as a file of \

@@ -32,7 +32,7 @@ mod threads;
 pub use error::ExchangeError;
 pub use export::{ArgumentsBy, ExportFormat, ExportedFile, beyond, export, export_by};
 pub use import::{
-    Asked, Files, ImportFormat, Imported, ImportedLine, Judge, Mistaken, import, import_with, recognise,
-    recognise_file, text_of,
+    Asked, Files, ImportFormat, Imported, ImportedLine, Judge, Mistaken, NamedFile, TOGETHER, import,
+    import_files, import_with, recognise, recognise_file, text_of,
 };
 pub use item::Item;

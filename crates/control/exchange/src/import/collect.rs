@@ -30,6 +30,9 @@ struct Pool {
     row: usize,
 }
 
+/// What stands behind the path of one of several files.
+const OF_FILE: &str = ": ";
+
 /// The size of a huge page where nothing says one: of x86-64, and of aarch64 with pages of 4 KiB.
 pub(super) const PAGE_BY_DEFAULT: &str = "2M";
 
@@ -44,6 +47,8 @@ pub(crate) struct Collector<'a> {
     lines: Vec<ImportedLine>,
     /// The file that is included and its line, `net:5 `, of what comes now; nothing of the file itself.
     pub(super) from: String,
+    /// The rows at which files begin, of several that are read together.
+    files: Vec<usize>,
     /// `default_hugepagesz=` of the arguments so far.
     pub(super) default_page: Option<String>,
     /// What the file says it is for.
@@ -67,6 +72,7 @@ impl<'a> Collector<'a> {
             pools: BTreeMap::new(),
             lines: Vec::new(),
             from: String::new(),
+            files: Vec::new(),
             default_page: None,
             summary: None,
             is_repeating: false,
@@ -82,6 +88,12 @@ impl<'a> Collector<'a> {
         from.clone_into(&mut self.from);
     }
 
+    /// Says which of several files all that follows stands in: its lines come behind those of the files before.
+    pub(super) fn begins(&mut self, path: &str) {
+        self.files.push(self.lines.len());
+        self.from = format!("{path}{OF_FILE}");
+    }
+
     /// A text with the included file and its line before it, unless it says them.
     fn told(&self, text: &str) -> String {
         let text = text.trim();
@@ -90,7 +102,11 @@ impl<'a> Collector<'a> {
 
     /// The line that another one loses to, as it is told.
     pub(super) fn winner(&self, line: usize) -> String {
-        if self.from.is_empty() { format!("line {line}") } else { self.from.trim_end().to_owned() }
+        match self.from.strip_suffix(OF_FILE) {
+            Some(file) => format!("line {line} of {file}"),
+            None if self.from.is_empty() => format!("line {line}"),
+            None => self.from.trim_end().to_owned(),
+        }
     }
 
     /// Says whether the lines that follow may be come by several times.
@@ -406,9 +422,10 @@ impl<'a> Collector<'a> {
         let want = self.wanted().want;
         // Lines that count in another order are told in their own.
         let rows = self.lines.into_iter().enumerate().filter(|(row, _)| !self.repeated.contains(row));
-        let mut lines: Vec<ImportedLine> = rows.map(|(_, line)| line).collect();
-        lines.sort_by_key(|row| row.line);
-        (want, lines)
+        let mut lines: Vec<(usize, ImportedLine)> =
+            rows.map(|(row, line)| (self.files.partition_point(|first| *first <= row), line)).collect();
+        lines.sort_by_key(|(file, row)| (*file, row.line));
+        (want, lines.into_iter().map(|(_, line)| line).collect())
     }
 }
 

@@ -7,6 +7,7 @@ mod arguments;
 mod cmdline;
 mod collect;
 mod devices;
+mod folder;
 mod grub;
 mod judge;
 mod node_tuning;
@@ -31,6 +32,7 @@ use serde::Serialize;
 
 use collect::Collector;
 pub(crate) use devices::may_meet;
+pub use folder::{NamedFile, TOGETHER, import_files};
 pub use judge::{Judge, Mistaken};
 pub use planish_formats::tuned::{Asked, Files};
 pub use recognise::{recognise, recognise_file};
@@ -225,6 +227,11 @@ pub fn import_with(
             Err(reason) => collector.refuse(1, "", reason),
         },
     }
+    imported(collector, name, format)
+}
+
+/// What was collected, as a profile.
+fn imported(collector: Collector<'_>, name: &str, format: ImportFormat) -> Imported {
     let said = collector.summary().map(str::to_owned);
     let (want, lines) = collector.finish();
     let mut summary = format!(

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use planish_exchange::{ArgumentsBy, ExportFormat, ImportFormat, Item, beyond, export, import, recognise};
+use planish_exchange::{
+    ArgumentsBy, ExportFormat, ImportFormat, Item, NamedFile, beyond, export, import, import_files,
+    recognise, recognise_file,
+};
 use planish_model::{
     Case, Catalogue, Class, Conditions, Knob, KnobId, Nodes, Observation, Plan, Profile, Skipped, Undo,
     ValueType, VerdictKind, Want, place,
@@ -590,4 +593,35 @@ fn a_size_of_packets_goes_out_for_the_cards_that_a_plan_sets() {
         let told = out.left_out.iter().filter(|row| row.reason.contains("loopback")).count();
         assert_eq!(told, usize::from(spares), "{want:?} {:?}", out.left_out);
     }
+}
+
+/// No command took the set: a folder was refused, and each file by itself is a part of the plan.
+#[test]
+fn the_files_of_an_export_are_one_profile_and_the_same_plan() {
+    let (mut written, mut with_several) = (0, 0);
+    for name in HOSTS {
+        let session = session(name);
+        for profile in session.catalogue().profile_names() {
+            let source = Source::Profile(profile.to_owned());
+            let out = outgoing(&session, &source, &options()).expect("a profile");
+            let (items, left_out) = carried(ExportFormat::Sysctl, &out);
+            let files = export(ExportFormat::Sysctl, "mine", "A test.", &items).expect("plain values");
+            let named = |file: planish_exchange::ExportedFile| {
+                let path = file.path.trim_start_matches('/').to_owned();
+                let format = recognise_file(&file.text, &path).expect("a known format");
+                NamedFile { path, text: file.text, format }
+            };
+            let files: Vec<NamedFile> = files.into_iter().map(named).collect();
+            let back = import_files(session.catalogue(), "mine", &files, None).expect("files of one export");
+            let refused =
+                back.lines.iter().filter(|line| !line.is_accepted() && line.overridden_by.is_none());
+            assert_eq!(refused.count(), 0, "{name} {profile}: {:#?}", back.lines);
+            let wanted = writes(&plan_of_source(&session, source), &left_out);
+            let again = plan_of_source(&session, Source::Inline(Box::new(back.profile)));
+            assert_eq!(writes(&again, &BTreeSet::new()), wanted, "{name} {profile}");
+            written += wanted.len();
+            with_several += usize::from(files.len() > 3);
+        }
+    }
+    assert!(written > 200 && with_several > 10, "{written} {with_several}");
 }

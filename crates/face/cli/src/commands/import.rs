@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use planish_exchange::{Asked, ImportFormat, ImportedLine, import_with, recognise, recognise_file, text_of};
+use planish_exchange::{
+    Asked, ExchangeError, ImportFormat, Imported, ImportedLine, import_files, import_with, recognise,
+    recognise_file, text_of,
+};
 use planish_model::{Exit, Profile, quoted};
 use planish_pipeline::{Judging, Session};
 use planish_report::{ImportReport, ImportRow};
@@ -14,6 +17,8 @@ use crate::commands::{read_file, write_new_file};
 use crate::context::Context;
 use crate::failure::Failure;
 
+mod folder;
+
 /// Read the settings of another tool as a profile
 ///
 /// Each line is accepted, overridden by another one, or refused with its reason; nothing of the file is run. A file
@@ -23,7 +28,8 @@ use crate::failure::Failure;
 pub(crate) struct Args {
     /// A tuned profile, a saptune note, a file of sysctl.d or tmpfiles.d, rules of udev, a unit of systemd or a
     /// drop-in, tasks of Ansible, an object of the Node Tuning operator, kernel arguments, or a script of `sysctl -w`
-    /// and `echo > file` lines; - for standard input
+    /// and `echo > file` lines; - for standard input. A folder with what `export sysctl --output` wrote: one of
+    /// sysctl.d, of tmpfiles.d and of udev, units and drop-ins, read together
     #[arg(value_name = "F")]
     file: PathBuf,
     /// The format, where the text does not tell
@@ -83,27 +89,20 @@ impl From {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let catalogue = session.sound_catalogue()?;
-    let text = text_of(&read_file(&args.file)?);
+    let together = folder::files_of(&args.file, args.from.is_some())?;
     let name = args.name.clone().unwrap_or_else(|| name_of(&args.file, args.output.as_deref()));
     Profile::check_name(&name).map_err(|error| Failure::usage(error.to_string()).hint(error.cure()))?;
     refuse_other_ending(args.output.as_deref())?;
-    // A drop-in does not say of which unit it is; where it lies does, wherever that is looked at from.
-    let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
-    let path = path.to_string_lossy();
-    let format = match args.from.map(From::format) {
-        Some(format) => recognise(&text, format).map(|()| format),
-        None => recognise_file(&text, &path),
-    };
-    let format = format.map_err(|error| {
-        Failure::refused(format!("{} is not imported: {error}", args.file.display())).hint(error.cure())
-    })?;
-    let files = |asked: Asked<'_>| included(&args.file, asked, &session);
     let judging = Judging::on(&session);
-    let imported = import_with(catalogue, &name, &text, format, Some(&files), Some(&path), Some(&judging));
+    let imported = match &together {
+        Some(files) => import_files(catalogue, &name, files, Some(&judging)),
+        None => one_file(args, &name, &session, &judging)?,
+    };
+    let imported = imported.map_err(|error| refused(&args.file, &error))?;
     let overridden = imported.lines.iter().filter(|line| line.overridden_by.is_some()).count();
     let refused = imported.lines.iter().filter(|line| !line.is_accepted()).count() - overridden;
     let report = ImportReport {
-        format: imported.format.name().to_owned(),
+        format: together.map_or(imported.format.name(), |_| "files").to_owned(),
         profile: imported.profile.name.clone(),
         text: imported.to_toml(),
         lines: imported.lines.into_iter().map(row).collect(),
@@ -138,6 +137,31 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let output = quoted(&format!("./{}.toml", report.profile));
     Ok(answer.next(context.again(&format!("--output {output}"))))
+}
+
+/// A file of one format, and what that includes.
+fn one_file(
+    args: &Args,
+    name: &str,
+    session: &Session,
+    judging: &Judging<'_>,
+) -> Result<Result<Imported, ExchangeError>, Failure> {
+    let text = text_of(&read_file(&args.file)?);
+    // A drop-in does not say of which unit it is; where it lies does, wherever that is looked at from.
+    let path = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
+    let path = path.to_string_lossy();
+    let format = match args.from.map(From::format) {
+        Some(format) => recognise(&text, format).map(|()| format),
+        None => recognise_file(&text, &path),
+    };
+    let catalogue = session.sound_catalogue()?;
+    let files = |asked: Asked<'_>| included(&args.file, asked, session);
+    Ok(format
+        .map(|format| import_with(catalogue, name, &text, format, Some(&files), Some(&path), Some(judging))))
+}
+
+fn refused(file: &Path, error: &ExchangeError) -> Failure {
+    Failure::refused(format!("{} is not imported: {error}", file.display())).hint(error.cure())
 }
 
 /// Refuses a name by which no command takes the file for a profile.

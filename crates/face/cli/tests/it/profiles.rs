@@ -79,6 +79,56 @@ fn a_folder_is_refused_with_the_file_that_is_meant() {
 }
 
 #[test]
+fn a_folder_that_an_export_wrote_is_one_profile() {
+    let sandbox = sandbox();
+    let want = [
+        "\"vm.swappiness\" = 7",
+        "\"cpu.governor\" = \"performance\"",
+        "\"unit.nofile\" = { value = \"65536\", only = \"redis-server\" }",
+        "\"block.read_ahead_kb\" = [{ value = 64, only = \"nvme0n1\" }, { value = 512, only = \"nvme*\" }]",
+        "\"mount.atime\" = { value = \"noatime\", only = \"/\" }",
+    ];
+    let want = want.join("\n");
+    std::fs::write(
+        sandbox.path().join("set.toml"),
+        format!("name = \"set\"\nsummary = \"x\"\n[want]\n{want}\n"),
+    )
+    .expect("room");
+    let run = |words: &[&str], exit: i32| {
+        let run = on(sandbox.path(), words);
+        assert_eq!(run.exit, exit, "{words:?}: {}", run.stdout);
+        run.envelope()
+    };
+    run(&["export", "sysctl", "./set.toml", "-o", "out"], 0);
+    let imported = run(&["import", "out", "-o", "back.toml"], 0);
+    let rows = imported["result"]["lines"].as_array().expect("lines").clone();
+    let refused: Vec<_> =
+        rows.iter().filter(|row| row["knob"].is_null() && row["overridden_by"].is_null()).collect();
+    assert!(refused.is_empty() && imported["result"]["format"] == "files", "{refused:?}");
+    assert!(
+        rows.iter().any(|row| row["text"] == "etc/sysctl.d/90-set.conf: /proc/sys/vm/swappiness = 7"),
+        "{rows:?}"
+    );
+    let steps = |file: &str| run(&["plan", file], 0)["result"]["steps"].clone();
+    let places = |steps: Value| -> Vec<(String, String)> {
+        let text = |step: &Value, key: &str| step[key].as_str().unwrap_or_default().to_owned();
+        let steps = steps.as_array().expect("steps").clone();
+        steps.iter().map(|step| (text(step, "place"), text(step, "wanted"))).collect()
+    };
+    let planned = places(steps("./set.toml"));
+    assert!(planned.len() > 4, "{planned:?}");
+    assert_eq!(places(steps("./back.toml")), planned);
+    // Of two of a kind the names decide, and what else the host has.
+    std::fs::write(sandbox.path().join("out/etc/sysctl.d/95-x.conf"), "vm.swappiness = 8\n").expect("room");
+    let two = run(&["import", "out"], 3)["messages"].to_string();
+    assert!(two.contains("etc/sysctl.d/95-x.conf is a file of sysctl"), "{two}");
+    std::fs::remove_file(sandbox.path().join("out/etc/sysctl.d/95-x.conf")).expect("it is there");
+    std::fs::write(sandbox.path().join("out/passwd"), "root:x:0:0:root:/root:/bin/sh\n").expect("room");
+    let other = run(&["import", "out"], 3)["messages"].to_string();
+    assert!(other.contains("out/passwd is not imported"), "{other}");
+}
+
+#[test]
 fn a_monitor_names_the_host_in_what_is_to_be_typed() {
     let sandbox = sandbox();
     assert_eq!(on(sandbox.path(), &["apply", "two", "--yes"]).exit, 0);
