@@ -93,6 +93,8 @@ pub struct BareSection {
 pub struct Lines {
     /// Those that count, and those that a later one took the place of.
     pub lines: Vec<Line>,
+    /// Those that a later file took out, each with the line of the profile itself that says so.
+    pub dropped: Vec<(Line, usize)>,
     /// The line that says it, its text, and why it is refused.
     pub refused: Vec<(usize, String, String)>,
     /// Sections that no file says anything in: their plugins run nevertheless.
@@ -222,12 +224,13 @@ impl Lines {
         let value = line.value.as_deref().unwrap_or_default();
         match line.key.as_str() {
             "replace" if ["1", "true", "True", "yes", "y"].contains(&value) => {
-                self.lines.retain(|older| older.section != line.section);
+                self.take_out(line.number, |older| older.section == line.section);
             }
             "drop" => {
                 let dropped: Vec<&str> = value.split([',', ';']).map(str::trim).collect();
-                self.lines
-                    .retain(|older| older.section != line.section || !dropped.contains(&older.key.as_str()));
+                let is_dropped =
+                    |older: &Line| older.section == line.section && dropped.contains(&older.key.as_str());
+                self.take_out(line.number, is_dropped);
                 if dropped.iter().any(|option| is_pattern(option)) {
                     let older = self.lines.iter_mut().filter(|older| older.section == line.section);
                     older.for_each(|older| older.may_be_dropped = true);
@@ -239,6 +242,12 @@ impl Lines {
                 self.lines.iter_mut().filter(same).for_each(|older| older.replaced_by = Some(line.number));
             }
         }
+    }
+
+    /// Takes lines out, by what a line of the profile says.
+    fn take_out(&mut self, by: usize, is_out: impl Fn(&Line) -> bool) {
+        let out = self.lines.extract_if(.., |older| is_out(older));
+        self.dropped.extend(out.map(|line| (line, by)));
     }
 
     /// What a section says of itself.

@@ -21,6 +21,9 @@ const VIRTUAL: &str = "tuned sets it of no virtual card (a bridge, the end of a 
 const OF_SYSTEMD: &str = "the CPUs of all that systemd starts: a profile has them by its table [placement] with \
                           others = \"housekeeping\", and for the boot by boot.systemd_cpu_affinity";
 
+/// Why a line of what is included does not count.
+const DROPPED: &str = "the profile takes it out of its section, by replace= or drop=";
+
 /// Why an option is refused that no plugin here has.
 const NOT_READ: &str = "an option of tuned that is not read";
 
@@ -71,7 +74,17 @@ pub(super) fn read(text: &str, files: Option<&Files<'_>>, collector: &mut Collec
             Err(why) => collector.refuse(line.number, &told, why),
         }
     }
+    for (line, by) in all.dropped.iter().filter(|(line, _)| sets(line)) {
+        collector.is_from(&line.from);
+        collector.pass_over(line.number, &line.told(), *by, DROPPED);
+    }
     collector.is_from("");
+}
+
+/// Whether a line says more than which devices its section is for, and how tuned takes it.
+fn sets(line: &Line) -> bool {
+    let steers = ["type", "devices", "devices_udev_regex", "enabled", "priority", "replace", "drop"];
+    line.section != "main" && !steers.contains(&line.key.as_str())
 }
 
 /// One line by the plugin of its section.

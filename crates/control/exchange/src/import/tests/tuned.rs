@@ -90,6 +90,8 @@ fn what_a_profile_of_tuned_includes_comes_first_and_what_it_says_itself_counts()
             "3 - a later line of the profile says it anew",
             "3 net.core.busy_poll",
             "3 block.read_ahead_kb",
+            "3 - the profile takes it out of its section, by replace= or drop=",
+            "3 - the profile takes it out of its section, by replace= or drop=",
             "8 net.core.busy_read",
             "9 vm.swappiness",
             "11 - steers tuned itself",
@@ -406,4 +408,31 @@ fn a_cpu_that_is_never_to_sleep_is_read() {
     let imported = read("[cpu]\npm_qos_resume_latency_us=n/a\n", ImportFormat::Tuned);
     assert_eq!(told(&imported), ["2 cpu.resume_latency_us"]);
     assert_eq!(*want(&imported, "cpu.resume_latency_us"), Want::Text("n/a".to_owned()));
+}
+
+/// They were neither accepted nor refused: of nothing that a file says nothing is told.
+#[test]
+fn what_a_profile_takes_out_of_those_that_it_includes_is_told() {
+    let base = "[cpu]\npriority=2\nno_turbo=1\npm_qos_resume_latency_us=100\n[sysctl]\nvm.page-cluster=0\n\
+                vm.stat_interval=9\n";
+    let text = "[main]\nsummary=c\ninclude=pa\n[cpu]\nreplace=1\ngovernor=performance\n[sysctl]\n\
+                drop=vm.page-cluster\nvm.swappiness=1\n";
+    let imported = with_files(text, &[("pa", base)]);
+    let lost: Vec<(&str, Option<usize>)> = imported
+        .lines
+        .iter()
+        .filter(|line| !line.is_accepted())
+        .map(|line| (line.text.as_str(), line.overridden_by))
+        .collect();
+    assert_eq!(
+        lost,
+        [
+            ("pa:3 [cpu] no_turbo = 1", Some(5)),
+            ("pa:4 [cpu] pm_qos_resume_latency_us = 100", Some(5)),
+            ("pa:6 [sysctl] vm.page-cluster = 0", Some(8)),
+            ("[cpu] replace = 1", None),
+            ("[sysctl] drop = vm.page-cluster", None),
+        ]
+    );
+    assert_eq!(imported.profile.want.len(), 3, "{:?}", told(&imported));
 }
