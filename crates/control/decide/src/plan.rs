@@ -14,7 +14,7 @@ use crate::error::DecideError;
 use crate::held::By;
 use crate::next_boot::beyond_next_boot;
 use crate::placement::{self, Ask, PlacementError, What};
-use crate::pool::{Need, Own, Raise, came_short, held_by, raised_beside_idle, raises};
+use crate::pool::{Need, Own, Raise, came_short, raised_beside_idle, raises};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
     against, back, boot, bounds, caches, cards, cpus, held, mounts, names, order, overlays, parts, units,
@@ -687,11 +687,8 @@ impl<'a> Draft<'a> {
         let (knob, place) = (raise.knob, &raise.pool.place);
         let wanted = raise.wanted().to_string();
         if raise.pages() == 0 && raise.takes == 0 {
-            let row = Skipped::satisfied(knob.id.clone(), place.clone(), wanted.clone(), verdict.clone());
-            return match held_by(raise, self.observation, self.own()) {
-                Some(entry) => self.own.push((self.held_pool(entry, raise, wanted, verdict), row)),
-                None => self.skipped.push(row),
-            };
+            let (knob, place) = (knob.id.clone(), place.clone());
+            return self.skipped.push(Skipped::satisfied(knob, place, wanted, verdict));
         }
         if verdict.verdict != VerdictKind::Settable && raise.pages() > 0 {
             return self.skip_unsettable(knob, place, wanted, verdict);
@@ -721,22 +718,6 @@ impl<'a> Draft<'a> {
             because: Some(raise.because.clone()),
             ..Step::of(knob, place, now.unwrap_or_else(|| raise.pool.pages.to_string()), wanted, verdict)
         });
-    }
-
-    /// A step that raises nothing: the pages are those of an older entry of this profile, and stay its own. As long as
-    /// the newer one is there, the pool is to have so many.
-    fn held_pool(&self, entry: EntryId, raise: &Raise<'_>, wanted: String, verdict: Verdict) -> Step {
-        let (knob, place) = (raise.knob, &raise.pool.place);
-        let now = self.observation.reading(&knob.id, place).and_then(|reading| reading.value.clone());
-        Step {
-            raise_pages: Some(0),
-            in_all: raise.in_all.or(Some(raise.need)),
-            part: Some(Part::TakenOver),
-            beside: Some(entry),
-            service: raise.service.clone(),
-            because: Some(raise.because.clone()),
-            ..Step::of(knob, place, now.unwrap_or_else(|| raise.pool.pages.to_string()), wanted, verdict)
-        }
     }
 
     fn skip(&mut self, knob: &Knob, place: &str, wanted: Option<String>, verdict: Verdict) {

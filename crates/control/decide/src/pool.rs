@@ -393,17 +393,6 @@ fn own_steps<'a>(
         .filter(move |(entry, _)| service.is_some() || is_own(entry))
 }
 
-/// The newest entry by whose pages a need is met, where the pool still has as many: they are its own, and what becomes of
-/// the plan counts on them.
-pub(crate) fn held_by(raise: &Raise<'_>, observation: &Observation, own: Own<'_>) -> Option<EntryId> {
-    let steps = own_steps(own, observation, raise.service.as_deref(), &raise.pool.place);
-    let holds = |(entry, step): &(&Entry, &EntryStep)| {
-        Some(entry.id) != own.instead_of && !step.is_undone() && step.pages_in_force() > 0
-    };
-    let is_there = raise.need > 0 && raise.pool.persistent() >= raise.in_all.unwrap_or(raise.need);
-    steps.filter(holds).last().filter(|_| is_there).map(|(entry, _)| entry.id)
-}
-
 /// Why a pool that came short is not asked again: free blocks hold no more than they did then, so that another
 /// write would bring nothing but another entry.
 pub(crate) fn came_short(

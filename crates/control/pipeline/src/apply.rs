@@ -280,8 +280,9 @@ fn lacks_lines(
     contents.refuse_foreign(&step.place, sink)?;
     let stay = without(entries, goes(plan));
     let has = Contents::of(EntryId(0), step, &stay).has(step, session.sound_catalogue()?, sink);
-    // One that the plan holds is the newer entry's, too, whoever of its profile has it.
-    let is_held = step.part == Some(Part::TakenOver);
+    // What the plan holds is the newer entry's, too, whoever of its profile has it, and so are the lines for it.
+    let is_held = step.part == Some(Part::TakenOver)
+        || step.knob.is_persistence() && plan.steps.iter().any(|step| step.beside.is_some());
     Ok(is_held || !has || !has_of_profile(step, &plan.profile, &stay))
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Outcome, OutcomeKind, Undo};
 
+use crate::transition;
+
 /// Most knobs that one sentence names.
 const NAMED_MAX: usize = 6;
 
@@ -15,21 +17,17 @@ pub(crate) fn told(
     catalogue: &Catalogue,
 ) -> Vec<String> {
     let is_back = |outcome: &&Outcome| outcome.outcome == OutcomeKind::Done && !outcome.knob.is_persistence();
-    let lacked = |entry: &Entry| -> BTreeSet<&KnobId> {
-        let values = back.iter().flat_map(|(_, outcomes)| outcomes.iter().filter(is_back));
-        values.filter(|outcome| is_lacked(outcome, entry, catalogue)).map(|outcome| &outcome.knob).collect()
-    };
     let mut told = Vec::new();
     let stays = |entry: &&Entry| entry.is_open() && !back.iter().any(|(id, _)| *id == entry.id);
     for entry in entries.iter().filter(stays) {
-        let knobs = lacked(entry);
+        let values = back.iter().flat_map(|(_, outcomes)| outcomes.iter().filter(is_back));
+        let lacked: Vec<&Outcome> = values.filter(|outcome| is_lacked(outcome, entry, catalogue)).collect();
+        let knobs: BTreeSet<&KnobId> = lacked.iter().map(|outcome| &outcome.knob).collect();
         if knobs.is_empty() {
             continue;
         }
         let (id, profile, named) = (entry.id, &entry.profile, named(&knobs));
-        // A drop-in of a unit brings no value back.
-        let is_file = |step: &EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
-        let again = match entry.steps.iter().any(is_file) {
+        let again = match lacked.iter().all(|outcome| has_line(entry, &outcome.place)) {
             true => format!(
                 "its files bring that at each boot, and until then: planish apply {profile} --persist"
             ),
@@ -40,6 +38,66 @@ pub(crate) fn told(
         ));
     }
     told
+}
+
+/// Whether a file for the next boot has a line of an entry for a place. A drop-in of a unit is none.
+fn has_line(entry: &Entry, place: &str) -> bool {
+    let is_file = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
+    entry.steps.iter().filter(is_file).any(|step| {
+        let mut pools = step.pools.iter();
+        step.lines().any(|(other, _)| other == place) || pools.any(|line| line.place == place)
+    })
+}
+
+/// A sentence for each open entry of a profile of which an older one went with pages or boot parameters: those are their
+/// first owner's, and nobody else holds them.
+pub(crate) fn of_older(
+    entries: &[Entry],
+    back: &[(EntryId, Vec<Outcome>)],
+    catalogue: &Catalogue,
+) -> Vec<String> {
+    // Of a profile that the catalogue has not, nobody knows what it wants by now.
+    let wants = |profile: &str, knob: &KnobId| {
+        let profile = catalogue.profile(profile).ok();
+        profile.is_none_or(|profile| profile.placement.is_some() || profile.want.contains_key(knob))
+    };
+    let is_back = |entry: &Entry| back.iter().any(|(id, _)| *id == entry.id);
+    let told = |entry: &Entry| {
+        let older = entries.iter().filter(|older| {
+            older.id < entry.id
+                && older.profile == entry.profile
+                && is_back(older)
+                && entry.instead_of != Some(older.id)
+        });
+        let went = |older: &Entry, step: &EntryStep| {
+            let outcomes = back.iter().filter(|(id, _)| *id == older.id).flat_map(|(_, outcomes)| outcomes);
+            let is_gone = |kind| matches!(kind, OutcomeKind::Done | OutcomeKind::HandedOver);
+            let mut outcomes = outcomes.filter(|outcome| is_gone(outcome.outcome));
+            outcomes.any(|outcome| outcome.place == step.place)
+        };
+        let mut gone: BTreeSet<String> = BTreeSet::new();
+        for step in older.flat_map(|older| older.steps.iter().filter(|step| went(older, step))) {
+            let arguments = transition::arguments(step);
+            let granted = step.outcome.as_ref().and_then(|outcome| outcome.granted_pages);
+            let is_pool = step.undo == Undo::Subtract && granted.unwrap_or(0) > 0;
+            if !arguments.is_empty() {
+                gone.extend(arguments);
+            } else if is_pool && wants(&entry.profile, &step.knob) {
+                gone.insert(step.knob.to_string());
+            }
+        }
+        let gone: Vec<String> = gone.into_iter().collect();
+        (!gone.is_empty()).then(|| {
+            format!(
+                "entry {} ({profile}) is open, and may count on what its older one had, which nobody else holds: {}; \
+                 again: planish apply {profile}",
+                entry.id,
+                gone.join(", "),
+                profile = entry.profile
+            )
+        })
+    };
+    entries.iter().filter(|entry| entry.is_open() && !is_back(entry)).filter_map(told).collect()
 }
 
 /// A sentence for each open entry of which the kernel has not kept what it set, beside what went back: where a governor

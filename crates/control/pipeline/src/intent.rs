@@ -85,7 +85,9 @@ pub fn refuse_forged(session: &Session, plan: &Plan) -> Result<(), PipelineError
         if matches!(knob.class, Class::Oneway | Class::Action) {
             return Err(forged(format!("{} cannot be undone", knob.id)));
         }
-        let is_beside = step.beside.is_some() && step.part == Some(Part::TakenOver);
+        // A pool is held by nobody beside its owner.
+        let is_beside =
+            step.beside.is_some() && step.part == Some(Part::TakenOver) && step.undo != Undo::Subtract;
         let takes = step.part.is_some() || step.takes_pages.is_some();
         if (plan.instead_of.is_none() && takes && !is_beside) || (step.beside.is_some() && !is_beside) {
             return Err(forged("it takes the place of no entry".to_owned()));
@@ -139,8 +141,7 @@ fn unlike_a_pool(step: &Step) -> Option<String> {
     let (now, wanted) = (number(&step.now), number(&step.wanted));
     let sound = now.zip(wanted).zip(step.raise_pages).is_some_and(|((now, wanted), raise)| {
         // Where all of it is there, what the entry that goes has besides leaves the pool.
-        let is_there = raise == 0 && (step.takes_pages.is_some() || step.beside.is_some());
-        let least = if is_there { 1 } else { raise };
+        let least = if raise == 0 && step.takes_pages.is_some() { 1 } else { raise };
         least > 0 && now.checked_add(raise).is_some_and(|most| (least..=most).contains(&wanted))
     });
     // Each boot would have it, and nobody reads it in the table of the plan.

@@ -16,7 +16,7 @@ use planish_host::Host;
 use planish_model::place::MOUNTS;
 use planish_model::{
     BootLoader, Class, Cpus, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
-    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind, When, size_of_line,
+    PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind, size_of_line,
 };
 
 use crate::boot;
@@ -319,13 +319,14 @@ pub(crate) fn kept<'a>(
 /// Whether a value is taken up when a boot starts its module, and not from a file that is read after that: the place
 /// shows what was written, and the devices run with what they began with.
 fn is_of_start(knob: &Knob, value: &str) -> bool {
-    knob.when == When::Boot && !knob.path.starts_with("cmdline:") && knob.argument(value).is_some()
+    knob.is_given_at_boot() && knob.boot_parameter().is_none() && knob.argument(value).is_some()
 }
 
 /// What brings such a value back that is there: nothing, as long as nothing gives the module another one.
 fn of_start(knob: &Knob, place: &str, value: &str, observation: &Observation) -> Route {
-    let given = observation.persisted.get(place);
-    match given.is_some_and(|given| !knob.r#type.same(&given.value, value)) {
+    let given = observation.persisted.get(place).map(|given| given.value.as_str());
+    let may = observation.undecided.get(place).into_iter().flatten().map(|may| may.value.as_str());
+    match given.into_iter().chain(may).any(|given| !knob.r#type.same(given, value)) {
         true => Route::Boot,
         false => Route::Itself,
     }
@@ -468,7 +469,15 @@ fn pool_line(
     let step = plan.steps.iter().find(|step| step.place == place);
     let raise = step.map(|step| step.raise_pages.unwrap_or(0) + step.takes_pages.unwrap_or(0));
     let row = plan.skipped.iter().find(|row| row.place == place && row.asked_by.is_some() && !row.satisfied);
-    let lacking = row.and_then(|row| pages_lacking(row, observation));
+    // What an entry of another profile asked for in vain is in its own line already.
+    let is_in_line = |row: &&Skipped| {
+        let asked =
+            entries.iter().find(|entry| Some(entry.id) == row.asked_by && entry.profile != plan.profile);
+        let files =
+            asked.iter().flat_map(|entry| &entry.steps).filter(|step| step.is_in_file() && !step.is_undone());
+        files.flat_map(|step| &step.pools).any(|line| line.place == place)
+    };
+    let lacking = row.filter(|row| !is_in_line(row)).and_then(|row| pages_lacking(row, observation));
     let holding = session.holding(entries);
     // What an entry has that goes for this plan is what the plan takes of it, and no more.
     let goes = |entry: &Entry| plan.instead_of.as_ref().is_some_and(|instead| instead.entry == entry.id);

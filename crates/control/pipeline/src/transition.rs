@@ -29,7 +29,7 @@ use planish_model::{
 use crate::error::PipelineError;
 use crate::gone::is_gone;
 use crate::session::Session;
-use crate::{devices, pools, undo, units, until_reboot};
+use crate::{bereft, devices, pools, undo, units, until_reboot};
 
 /// What becomes of the values of an entry whose place a plan takes, as far as the plan does not set them.
 struct Going {
@@ -724,5 +724,11 @@ pub(crate) fn complete(
         None => hints.push(format!("entry {old} is not rid of everything: again: planish undo {old}")),
     }
     let pools = pools_after(pools, &back.outcomes, (&before, &journal.ledger().entries));
-    Ok(Completed { exit: undo::exit_of(&entry, &back), hints, pools })
+    let mut exit = undo::exit_of(&entry, &back);
+    let bereft = bereft::of_older(&journal.ledger().entries, &[(old, back.outcomes)], session.catalogue());
+    if !bereft.is_empty() {
+        exit = undo::worse(exit, Exit::Findings);
+        hints.extend(bereft);
+    }
+    Ok(Completed { exit, hints, pools })
 }

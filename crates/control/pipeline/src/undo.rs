@@ -310,6 +310,7 @@ fn tell_bereft(session: &Session, entries: &[Entry], undone: &mut Undone) {
     let mut told = bereft::told(entries, &undone.entries, session.catalogue());
     let read = |place: &str| session.host().read(place).ok();
     told.extend(bereft::overruled(entries, &undone.entries, &read));
+    told.extend(bereft::of_older(entries, &undone.entries, session.catalogue()));
     if !told.is_empty() {
         undone.exit = worse(undone.exit, Exit::Findings);
         undone.hints.extend(told);
@@ -442,6 +443,37 @@ pub(crate) fn undo_entry(
     back
 }
 
+/// Looks once more, behind all steps, at those that were refused: what goes back with another, as a hint does with its
+/// governor, is there by then.
+fn look_behind_all(
+    journal: &mut Journal,
+    (known, own): (&[Entry], usize),
+    (force, sink): (bool, &dyn Sink),
+    back: &mut Back,
+) {
+    let entry = &known[own];
+    let mut failure = None;
+    for outcome in back.outcomes.iter_mut().filter(|outcome| outcome.outcome == OutcomeKind::Failed) {
+        let mut steps = entry.steps.iter().enumerate();
+        let is_it = |step: &EntryStep| step.undo == Undo::Restore && step.place == outcome.place;
+        let Some((index, step)) = steps.find(|(_, step)| is_it(step)) else { continue };
+        let step = stack::with_originals(step, known);
+        let Some((original, now)) = step.original().zip(sink.read(&step.place).ok()) else { continue };
+        if original.r#type.same(&now, &original.value) {
+            outcome.outcome = OutcomeKind::Satisfied;
+            (outcome.read_back, outcome.detail) = (Some(now), None);
+            failure = failure.or(journal.undone(entry.id, index, outcome.clone()).err());
+        }
+    }
+    let is_left = |outcome: &Outcome| {
+        let is_lost = |step: &EntryStep| step.place == outcome.place && step.is_lost(outcome);
+        matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed)
+            || (!force && entry.steps.iter().any(is_lost))
+    };
+    back.left = back.left && back.outcomes.iter().any(is_left);
+    back.journal_failure = back.journal_failure.take().or(failure);
+}
+
 /// Takes the steps of an entry back, the last one first, and modes and their limits by their values. A journal that
 /// fails does not keep values from going back; it keeps pools from being written, since after a kill nobody could tell
 /// whose the pages were.
@@ -514,6 +546,7 @@ pub(crate) fn take_back(
         handed.into_iter().for_each(|handed| take_over(&mut known, handed));
         back.outcomes.push(outcome);
     }
+    look_behind_all(journal, (&known, of_boot), (force, sink), &mut back);
     back.outcomes.reverse();
     back
 }

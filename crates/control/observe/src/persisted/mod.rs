@@ -30,8 +30,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use planish_host::Host;
 use planish_model::{
-    BootLoader, BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, When,
-    bootline, page_pool, place,
+    BootLoader, BootValue, Catalogue, Knob, NOT_GIVEN, Observation, Persisted, Reading, ValueType, bootline,
+    page_pool, place,
 };
 use planish_sys::beside;
 
@@ -139,11 +139,8 @@ pub(crate) fn read(
     let of_files =
         tmpfiles.drain().chain(of_sysctl.settings).chain(rules.settings).chain(held).chain(mounted);
     // A module that has started takes up nothing more of what a file writes.
-    let at_start: Vec<&str> = catalogue
-        .knobs()
-        .filter(|knob| knob.when == When::Boot && knob.boot_arg.is_some())
-        .map(|knob| knob.path.as_str())
-        .collect();
+    let at_start: Vec<&str> =
+        catalogue.knobs().filter(|knob| knob.is_given_at_boot()).map(|knob| knob.path.as_str()).collect();
     settings.extend(of_files.filter(|setting| !at_start.contains(&setting.path.as_str())));
     let mut running = arguments(&Given::running(&shared.cmdline));
     let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);

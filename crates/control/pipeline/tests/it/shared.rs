@@ -143,14 +143,10 @@ fn what_an_edited_profile_found_of_its_first_entry_stays_with_the_second() {
         assert_eq!(there.iter().filter(|file| file.ends_with(".conf")).count(), 1, "{there:?}");
         let (exit, hints) = undone(&tree, 1);
         assert_eq!(exit, Exit::Findings, "pages have one owner: {hints:?}");
-        let told = hints.iter().find(|hint| hint.contains("entry 2 (own) is open")).expect("told");
-        assert!(told.contains("hugepages.2m") && !told.contains("min_free"), "{told}");
+        let told = "entry 2 (own) is open, and may count on what its older one had, which nobody else holds: hugepages.2m; \
+                    again: planish apply own";
+        assert_eq!(hints.iter().filter(|hint| hint.contains("entry 2")).collect::<Vec<_>>(), [told]);
         assert_eq!((tree.get(MIN_FREE), drop_ins(&tree)), (derived, there));
-        assert_eq!(
-            check(&tree.session(), None).expect("checked").exit,
-            Exit::Findings,
-            "the pool is too small"
-        );
         apply_allowed(&tree, &edited, options);
         assert_eq!(tree.get(&pool(0)).trim(), "4", "asked for once more");
         assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
@@ -193,6 +189,75 @@ fn a_boot_parameter_that_another_entry_has_given_is_told() {
     let second = planned(&wants("second", &[("boot.skew_tick", "1"), ("vm.stat_interval", "10")]));
     let told = "entry 1 (first) alone has the boot loader give skew_tick=1: an undo of it takes that from second, too";
     assert_eq!(second.remarks, [told]);
+    let edited = planned(&wants("first", &[("boot.skew_tick", "1"), ("vm.stat_interval", "10")]));
+    apply(&tree.session(), &edited, &PERSIST).expect("applied");
+    let (exit, hints) = undone(&tree, 1);
+    assert_eq!(exit, Exit::Findings, "{hints:?}");
+    assert!(hints.iter().any(|hint| hint.contains("nobody else holds: skew_tick=1; again:")), "{hints:?}");
+}
+
+/// The pages of a pool are their first owner's, however many others have there; who counts on them is told.
+#[test]
+fn pages_of_an_edited_profile_are_told_when_its_first_entry_goes() {
+    let pool_of =
+        |pages: u64| ("hugepages.2m", Want::Need { need_bytes: pages << 21, nodes: Nodes::Each(vec![0]) });
+    let now = ApplyOptions::default();
+    for edited in [&[pool_of(4), ("vm.stat_interval", Want::Int(10))][..], &[pool_of(8)]] {
+        let tree = Tree::new();
+        let start = tree.snapshot();
+        applied(&tree, &profile("own", &[pool_of(4)]), &now);
+        applied(&tree, &profile("other", &[pool_of(16)]), &now);
+        let edited = profile("own", edited);
+        let planned = plan_of(&tree.session(), &edited);
+        let apart = |overlay: &planish_model::Overlay| overlay.shared.is_empty() && overlay.knobs.is_empty();
+        assert!(
+            planned.overlays.iter().all(apart),
+            "nothing of it is of the other one: {:?}",
+            planned.overlays
+        );
+        apply(&tree.session(), &planned, &now).expect("applied");
+        let (exit, hints) = undone(&tree, 1);
+        assert_eq!(exit, Exit::Findings, "{hints:?}");
+        let told = "entry 3 (own) is open, and may count on";
+        assert!(hints.iter().any(|hint| hint.starts_with(told)), "{hints:?}");
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
+/// So it is where another plan takes them over.
+#[test]
+fn pages_that_another_plan_takes_over_are_told_too() {
+    let pool_of =
+        |pages: u64| ("hugepages.2m", Want::Need { need_bytes: pages << 21, nodes: Nodes::Each(vec![0]) });
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    let now = ApplyOptions::default();
+    applied(&tree, &profile("own", &[pool_of(4)]), &now);
+    applied(&tree, &profile("own", &[pool_of(4), ("vm.stat_interval", Want::Int(10))]), &now);
+    let session = tree.session();
+    let options = PlanOptions { instead_of: Some(EntryId(1)), ..PlanOptions::default() };
+    let planned = plan(&session, &profile("other", &[pool_of(4)]), &options).expect("a plan");
+    let done = apply(&session, &planned, &now).expect("applied");
+    let told = "entry 2 (own) is open, and may count on";
+    assert!(done.hints.iter().any(|hint| hint.starts_with(told)), "{:?}", done.hints);
+    assert_eq!(done.exit, Exit::Findings);
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// The lines of files that a profile has by its first entry are the second one's, too.
+#[test]
+fn lines_of_an_edited_profile_go_with_the_last_of_its_entries() {
+    let tree = Tree::new();
+    let start = tree.snapshot();
+    applied(&tree, &wants("own", &[("thp.enabled", "never")]), &PERSIST);
+    applied(&tree, &wants("own", &[("thp.enabled", "never"), ("vm.stat_interval", "10")]), &PERSIST);
+    assert_eq!(undone(&tree, 1).0, Exit::Done);
+    assert!(tree.get(TMPFILES_FILE).contains("transparent_hugepage/enabled - - - - never"));
+    assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done);
+    assert_eq!(undone(&tree, 2).0, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
 /// Tried first, and kept then: the second entry has the files, and holds the values.

@@ -798,6 +798,24 @@ fn a_hint_is_set_behind_the_governor_that_frees_it() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// A core that refuses any hint: what the governor made of it goes back with that, behind it.
+#[test]
+fn a_hint_that_is_refused_comes_back_with_its_governor() {
+    let tree = Tree::copy_of("metal-1s-amd");
+    let of = |cpu: usize, name: &str| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}");
+    for cpu in 0..16 {
+        tree.edit(&of(cpu, "scaling_governor"), "performance");
+        tree.put(&of(cpu, "energy_performance_preference"), "performance\n");
+    }
+    let start = tree.snapshot();
+    let session = tree.session();
+    let slow = profile("slow", &[("cpu.governor", word("powersave")), ("cpu.epp", word("power"))]);
+    let done = apply(&session, &plan_of(&session, &slow), &NOW).expect("tried");
+    assert_eq!(done.exit, Exit::FailedRestored, "{:#?}", done.hints);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    assert!(tree.entries().iter().all(|entry| !entry.is_open()));
+}
+
 /// An undo that brings the governor `performance` back takes the hint of another entry, and names that.
 #[test]
 fn a_hint_that_an_undo_overrules_is_told_with_its_entry() {
