@@ -12,7 +12,7 @@ pub(crate) fn newest(open: &[Entry], boot_id: &str, place: &str) -> Option<Entry
 /// By whom a place is as wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// The entry that the plan takes the place of, or one of another profile: what becomes of the plan holds it as well.
+    /// The entry that the plan takes the place of, or one of another profile: what becomes of the plan holds it, too.
     Other(EntryId),
     /// An entry of this profile. What becomes of the plan holds it where it holds anything besides: a plan that finds
     /// all of its own in force has nothing to do.

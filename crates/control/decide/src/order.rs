@@ -4,8 +4,8 @@
 //! leaves memory more scattered. A value that the kernel recomputes when another one is set (`derives`) comes
 //! after it, or it would be overwritten at once. The other face of an alias comes before: once the governor
 //! `performance` pins the energy hint, writes of the hint are refused, on the way there and, in reverse
-//! order, on the way back. It comes after a governor that pins nothing, since the one of before may. What a row names in
-//! `after` comes before it.
+//! order, on the way back. It comes after a governor that pins nothing, since the one of before may. What a row names
+//! in `after` comes before it.
 //!
 //! Between two writes the host lives with one of them: whatever is refused as the end of a plan must be no state on the
 //! way there either. A limit stands before the mode that enforces it (`enforces`), and the mode is left before the

@@ -49,8 +49,8 @@ fn has_line(entry: &Entry, place: &str) -> bool {
     })
 }
 
-/// A sentence for each open entry of a profile of which an older one went with pages or boot parameters: those are their
-/// first owner's, and nobody else holds them.
+/// A sentence for each open entry of a profile of which an older one went with pages or boot parameters: those are
+/// their first owner's, and nobody else holds them.
 pub(crate) fn of_older(
     entries: &[Entry],
     back: &[(EntryId, Vec<Outcome>)],

@@ -134,8 +134,8 @@ fn look(
     found
 }
 
-/// An argument with the one behind it that it gives its meaning: without the size of huge pages in front of it, a number
-/// of them is one of another size.
+/// An argument with the one behind it that it gives its meaning: without the size of huge pages in front of it, a
+/// number of them is one of another size.
 fn with_its_number(argument: &str, line: &str) -> String {
     let mut words =
         line.split(|c: char| c.is_whitespace() || c == '"' || c == '\'').filter(|word| !word.is_empty());

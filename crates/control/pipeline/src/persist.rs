@@ -103,16 +103,8 @@ impl Persistence {
         let mut left_out = nobody_named(session, plan)?;
         let mut observation: Option<Observation> = None;
         for (knob, place, value) in to_keep(plan, entries) {
-            let at_boot = plan.boot.iter().any(|step| step.place == *place);
             let row = session.sound_catalogue()?.knob(knob)?;
-            let route = match at_boot {
-                true => Route::Boot,
-                false if is_of_start(row, value) => {
-                    of_start(row, place, value, observation.get_or_insert_with(|| session.observe()))
-                }
-                false => route(place, value),
-            };
-            match route {
+            match route_of(session, plan, (row, place, value), &mut observation) {
                 Route::Sysctl(line) => sysctl += &line,
                 Route::Tmpfiles(line) => tmpfiles += &line,
                 Route::Rule => match rules::rule(session.host(), place, value) {
@@ -134,7 +126,7 @@ impl Persistence {
                 },
                 Route::Boot => {
                     let observation = observation.get_or_insert_with(|| session.observe());
-                    wishes.add(session.sound_catalogue()?.knob(knob)?, place, value, observation);
+                    wishes.add(row, place, value, observation);
                 }
                 Route::Pool => {
                     let observation = observation.get_or_insert_with(|| session.observe());
@@ -314,6 +306,22 @@ pub(crate) fn kept<'a>(
     let rows =
         to_keep(plan, entries).filter(|(knob, place, value)| is_new(place) && has_line(knob, place, value));
     rows.map(|(knob, place, wanted)| Kept { knob, place, wanted }).collect()
+}
+
+/// What brings a value back that a plan keeps. The host is looked at where that decides.
+fn route_of(
+    session: &Session,
+    plan: &Plan,
+    (knob, place, value): (&Knob, &str, &str),
+    observation: &mut Option<Observation>,
+) -> Route {
+    match plan.boot.iter().any(|step| step.place == place) {
+        true => Route::Boot,
+        false if is_of_start(knob, value) => {
+            of_start(knob, place, value, observation.get_or_insert_with(|| session.observe()))
+        }
+        false => route(place, value),
+    }
 }
 
 /// Whether a value is taken up when a boot starts its module, and not from a file that is read after that: the place

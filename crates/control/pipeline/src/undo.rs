@@ -444,13 +444,13 @@ pub(crate) fn undo_entry(
 }
 
 /// Looks once more, behind all steps, at those that were refused: what goes back with another, as a hint does with its
-/// governor, is there by then.
+/// governor, is there by then. The outcomes are in the order of the writes.
 fn look_behind_all(
     journal: &mut Journal,
     (known, own): (&[Entry], usize),
     (force, sink): (bool, &dyn Sink),
-    back: &mut Back,
-) {
+    mut back: Back,
+) -> Back {
     let entry = &known[own];
     let mut failure = None;
     for outcome in back.outcomes.iter_mut().filter(|outcome| outcome.outcome == OutcomeKind::Failed) {
@@ -472,6 +472,8 @@ fn look_behind_all(
     };
     back.left = back.left && back.outcomes.iter().any(is_left);
     back.journal_failure = back.journal_failure.take().or(failure);
+    back.outcomes.reverse();
+    back
 }
 
 /// Takes the steps of an entry back, the last one first, and modes and their limits by their values. A journal that
@@ -546,9 +548,7 @@ pub(crate) fn take_back(
         handed.into_iter().for_each(|handed| take_over(&mut known, handed));
         back.outcomes.push(outcome);
     }
-    look_behind_all(journal, (&known, of_boot), (force, sink), &mut back);
-    back.outcomes.reverse();
-    back
+    look_behind_all(journal, (&known, of_boot), (force, sink), back)
 }
 
 /// The pages of a step that an entry has now, by its own step `at`. A line of others goes along where it means none.

@@ -6,8 +6,9 @@
 //! wrong file learns which one is right.
 //!
 //! What a rule may set, and nobody can decide, is kept apart, as is what lies in /run, which goes with this boot, what
-//! a credential holds, and options of modules, which may come before a line or behind it. So is a line of tmpfiles.d or sysctl.d beside a rule for the same place, or beside a line of the other: systemd runs their
-//! programs while udev goes through the devices, in no order. Where one of two such lines is ours, the other one
+//! a credential holds, and options of modules, which may come before a line or behind it. So is a line of tmpfiles.d or
+//! sysctl.d beside a rule for the same place, or beside a line of the other: systemd runs their programs while
+//! udev goes through the devices, in no order. Where one of two such lines is ours, the other one
 //! counts: ours may lose.
 //!
 //! Where the files of a boot loader can be read, the command line is that of the next boot, each argument with the file
@@ -138,10 +139,7 @@ pub(crate) fn read(
     let of_line = boot.next.as_ref().map_or(0, |_| settings.len());
     let of_files =
         tmpfiles.drain().chain(of_sysctl.settings).chain(rules.settings).chain(held).chain(mounted);
-    // A module that has started takes up nothing more of what a file writes.
-    let at_start: Vec<&str> =
-        catalogue.knobs().filter(|knob| knob.is_given_at_boot()).map(|knob| knob.path.as_str()).collect();
-    settings.extend(of_files.filter(|setting| !at_start.contains(&setting.path.as_str())));
+    settings.extend(taken_up(of_files, catalogue));
     let mut running = arguments(&Given::running(&shared.cmdline));
     let mut menu = boot.next.as_ref().and_then(|next| next.menu.as_deref()).map(arguments);
     let in_sysfs = |setting: &mut Setting| in_sysfs(setting, default_page);
@@ -181,6 +179,13 @@ pub(crate) fn read(
     let undecided = undecided(&maybe, &persisted, catalogue, observation);
     taken_back.retain(|place, _| !persisted.contains_key(place));
     ToCome { persisted, undecided, taken_back, by_boot_line }
+}
+
+/// Lines of files that somebody still takes up: a module that has started reads its parameter no more.
+fn taken_up(lines: impl Iterator<Item = Setting>, catalogue: &Catalogue) -> impl Iterator<Item = Setting> {
+    let at_start: Vec<&str> =
+        catalogue.knobs().filter(|knob| knob.is_given_at_boot()).map(|knob| knob.path.as_str()).collect();
+    lines.filter(move |line| !at_start.contains(&line.path.as_str()))
 }
 
 /// Makes numbers of lines for /proc/sys what the kernel makes of them, whichever program writes them, and those of its

@@ -1,6 +1,6 @@
 //! `modprobe.d(5)`: options that a module gets when it is loaded, from the start of the initramfs to a firewall that
-//! comes last. A module may be loaded before a file writes its parameter or after it, or lie in the kernel itself, which
-//! reads none of these: what is said here may be so.
+//! comes last. A module may be loaded before a file writes its parameter or after it, or lie in the kernel itself,
+//! which reads none of these: what is said here may be so.
 
 use planish_host::Host;
 
@@ -47,7 +47,7 @@ fn of_line(line: &str, source: &str) -> Vec<Setting> {
     let folder = format!("/sys/module/{}/parameters", module.replace('-', "_"));
     let setting = |word: &str| {
         let (name, value) = word.split_once('=').unwrap_or((word, "Y"));
-        Setting::new(&format!("{folder}/{name}"), value.trim_matches('"'), source)
+        Setting::new(&format!("{folder}/{}", name.replace('-', "_")), value.trim_matches('"'), source)
     };
     words.map(setting).collect()
 }
@@ -58,8 +58,8 @@ mod tests {
 
     #[test]
     fn options_of_modules_are_read() {
-        let text = "# options a b=1\nalias x y\noptions nf_conntrack hashsize=1024\noptions nvme-core io_timeout=99 \\\n \
-                    multipath\noptions\noptions a b=\"c\"\\";
+        let text = "# options a b=1\nalias x y\noptions nf_conntrack hashsize=1024\noptions nvme-core \
+                    io_timeout=99 \\\n multi-path\noptions\noptions a b=\"c\"\\";
         let told: Vec<(String, String, String)> =
             parsed(text, "/f").into_iter().map(|found| (found.path, found.value, found.source)).collect();
         let one = |path: &str, value: &str, line: usize| {
@@ -68,7 +68,7 @@ mod tests {
         let wanted = [
             one("nf_conntrack/parameters/hashsize", "1024", 3),
             one("nvme_core/parameters/io_timeout", "99", 4),
-            one("nvme_core/parameters/multipath", "Y", 4),
+            one("nvme_core/parameters/multi_path", "Y", 4),
             one("a/parameters/b", "c", 7),
         ];
         assert_eq!(told, wanted);

@@ -18,6 +18,7 @@ mod faults;
 mod first;
 mod foreign;
 mod held;
+mod hints;
 mod hosts;
 mod huge;
 mod install;

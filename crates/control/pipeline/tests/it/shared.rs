@@ -143,8 +143,8 @@ fn what_an_edited_profile_found_of_its_first_entry_stays_with_the_second() {
         assert_eq!(there.iter().filter(|file| file.ends_with(".conf")).count(), 1, "{there:?}");
         let (exit, hints) = undone(&tree, 1);
         assert_eq!(exit, Exit::Findings, "pages have one owner: {hints:?}");
-        let told = "entry 2 (own) is open, and may count on what its older one had, which nobody else holds: hugepages.2m; \
-                    again: planish apply own";
+        let told = "entry 2 (own) is open, and may count on what its older one had, which nobody else holds: \
+                    hugepages.2m; again: planish apply own";
         assert_eq!(hints.iter().filter(|hint| hint.contains("entry 2")).collect::<Vec<_>>(), [told]);
         assert_eq!((tree.get(MIN_FREE), drop_ins(&tree)), (derived, there));
         apply_allowed(&tree, &edited, options);

@@ -113,7 +113,7 @@ fn a_command_keeps_its_output_and_code_and_its_shares_come_back() {
     assert_eq!((&result["ended"], &result["lost"]), (&"target".into(), &0.into()));
     assert!(result["profile"]["build_ids"][0].is_string() && result["profile"]["hosts"][0].is_string());
     let mut seen = vec![shares(home.path())];
-    // Where others have the CPU, the timer of the samples comes late, and more often in one of the two than in the other.
+    // Where others have the CPU, the timer of the samples comes late, and more often in one of the two functions.
     while !seen.last().is_some_and(is_as_measured) && seen.len() < 3 {
         let again =
             on(home.path(), "text record --rate 997 --raw raw.data --report r.json -- ./hot shares 4000 7");
