@@ -187,9 +187,6 @@ fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
         "[stack]" => Kind::Stack,
         "[vdso]" | "[vsyscall]" => Kind::Text,
         "[vvar]" | "[vvar_vclock]" => Kind::Data,
-        // A program that lies in memory is mapped as one on a disk is; code of a JIT compiler is written to, by this
-        // mapping or by another one of the same pages, which is a shared one then.
-        _ if is_file_in_memory(name) && executable && !shared && permissions[1] != b'w' => Kind::Text,
         _ if name.is_empty() || name.starts_with('[') || is_segment(name) => {
             if shared {
                 Kind::Shared
@@ -205,9 +202,23 @@ fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
 /// How the name of a segment of System V begins, before its key.
 const SYSTEM_V: &str = "/SYSV";
 
-/// Names of files that lie in memory: a container's first program may be executed from a memfd.
-fn is_file_in_memory(name: &str) -> bool {
-    ["/memfd:", "/dev/shm/"].iter().any(|start| name.starts_with(start))
+/// Whether a mapping is of a file that lies in memory: a container's first program may be executed from a memfd.
+fn is_file_in_memory(area: &Area) -> bool {
+    !area.is_shared() && ["/memfd:", "/dev/shm/"].iter().any(|start| area.name.starts_with(start))
+}
+
+/// The code of programs that lie in memory is text. A linker puts the header of an ELF file in front, which is mapped
+/// read-only; what a JIT compiler has in a memfd has none.
+fn classify_text_in_memory(areas: &mut [&mut Area]) {
+    let is_header =
+        |area: &&&mut Area| area.permissions == *b"r--p" && area.offset == 0 && is_file_in_memory(area);
+    let programs: Vec<Option<FileId>> = areas.iter().filter(is_header).map(|area| area.file()).collect();
+    let is_code = |area: &&mut &mut Area| area.permissions == *b"r-xp" && is_file_in_memory(area);
+    for area in areas.iter_mut().filter(is_code) {
+        if programs.contains(&area.file()) {
+            area.kind = Kind::Text;
+        }
+    }
 }
 
 /// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX
@@ -222,6 +233,7 @@ fn is_segment(name: &str) -> bool {
 /// at a time they look like any other file.
 pub(crate) fn classify_data<'a>(areas: impl Iterator<Item = &'a mut Area>) {
     let mut areas: Vec<&mut Area> = areas.filter(|area| area.file().is_some()).collect();
+    classify_text_in_memory(&mut areas);
     let texts = areas.iter().filter(|area| area.kind == Kind::Text);
     let mut programs: Vec<Option<FileId>> = texts.map(|area| area.file()).collect();
     programs.sort_unstable();
@@ -288,12 +300,14 @@ mod tests {
             let maps = format!(
                 "1000-2000 r--p 00000000 00:01 5 {name}\n2000-3000 r-xp 00001000 00:01 5 {name}\n\
                  3000-4000 rw-p 00002000 00:01 5 {name}\n4000-5000 rw-s 00000000 00:01 6 {name}\n\
-                 5000-6000 rwxp 00000000 00:01 7 {name}\n6000-7000 rw-p 00000000 00:01 7 {name}\n"
+                 5000-6000 rwxp 00000000 00:01 7 {name}\n6000-7000 rw-p 00000000 00:01 7 {name}\n\
+                 7000-8000 r-xp 00000000 00:01 8 {name}\n8000-9000 rw-s 00000000 00:01 8 {name}\n"
             );
             parse_maps(&maps).unwrap().iter().map(|area| (area.kind, area.is_jit())).collect()
         };
         let (data, jit) = ((Kind::Data, false), (Kind::Anon, true));
-        let expected = [data, (Kind::Text, false), data, (Kind::Shared, false), jit, (Kind::Anon, false)];
+        let shared = (Kind::Shared, false);
+        let expected = [data, (Kind::Text, false), data, shared, jit, (Kind::Anon, false), jit, shared];
         for name in ["/memfd:runc_cloned:/proc/self/exe (deleted)", "/dev/shm/s"] {
             assert_eq!(kinds(name), expected, "{name}");
         }

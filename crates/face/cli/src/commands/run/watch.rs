@@ -256,7 +256,9 @@ impl Watch<'_> {
         let mut pids: Vec<u32> = self.notices.list().iter().map(|notice| notice.pid).collect();
         pids.sort_unstable();
         pids.dedup();
-        pids.retain(|pid| !is_below(*pid));
+        // A program that ends at this moment has no memory to look at, and is nobody who left.
+        let is_program = |pid: u32| self.running.iter().any(|running| running.pid == pid);
+        pids.retain(|pid| !is_below(*pid) && !is_program(*pid));
         let (mut alive, gone): (Vec<u32>, Vec<u32>) =
             pids.into_iter().partition(|pid| members(&self.host, &Who::Pid(*pid), false).is_ok());
         gone.into_iter().for_each(|pid| self.notices.forget(pid));
