@@ -17,6 +17,9 @@ pub(crate) enum By {
     /// An entry of this profile. What becomes of the plan holds it where it holds anything besides: a plan that finds
     /// all of its own in force has nothing to do.
     Own(EntryId),
+    /// The kernel derived it from what the entry has set whose place the plan takes: it goes with that, and is written
+    /// behind it.
+    Derived,
 }
 
 /// The entry by which a place is as wanted, where what becomes of a plan may have to hold it as well.
@@ -37,6 +40,9 @@ pub(crate) fn by(
         // What somebody else has set since, just as the plan wants it, goes with no entry. Below an entry that set
         // another value nobody has this one.
         let is_another = left.is_some_and(|left| !knob.r#type.same(left, now));
+        if !is_another && newest.is_none() && instead_of == Some(entry.id) {
+            return Some(By::Derived);
+        }
         if is_another || instead_of == Some(entry.id) {
             break;
         }

@@ -418,6 +418,10 @@ impl<'a> Draft<'a> {
         match by {
             Some(By::Other(entry)) => self.steps.push(self.held(entry, knob, reading, wanted, verdict)),
             Some(By::Own(entry)) => self.own.push((self.held(entry, knob, reading, wanted, verdict), row)),
+            Some(By::Derived) => {
+                let held = self.held(EntryId(0), knob, reading, wanted, verdict);
+                self.steps.push(Step { part: None, beside: None, because: None, ..held });
+            }
             None => self.skipped.push(row),
         }
     }

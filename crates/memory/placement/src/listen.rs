@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
@@ -138,7 +138,10 @@ fn remove_left(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // What is no socket is refused as one whose owner is gone is.
+        let is_socket = || path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket());
         if name.starts_with(BEGIN)
+            && is_socket()
             && let Ok(socket) = UnixDatagram::unbound()
             && socket.connect(&path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
         {
@@ -209,6 +212,9 @@ mod tests {
         assert_eq!(count(), 2, "those who listen keep theirs");
         drop((listener, second));
         assert_eq!(count(), 0);
+        std::os::unix::fs::symlink("/nowhere", folder.path().join("answers-link")).unwrap();
+        drop(Listener::open(folder.path()).unwrap());
+        assert_eq!(count(), 1, "what is no socket is somebody's");
         let none = Listener::open(Path::new("/proc/self/nowhere")).unwrap();
         assert!(none.by_path.is_none() && none.name().starts_with("/planish-run-"), "{none:?}");
         let long = folder.path().join("x".repeat(100));

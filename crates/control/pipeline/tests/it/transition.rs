@@ -683,6 +683,40 @@ fn a_value_of_its_own_that_another_step_had_caused_goes_back_with_that_one() {
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
+/// What the kernel derived from the old entry goes with it: the new one writes it behind that.
+#[test]
+fn what_the_kernel_derived_from_the_old_entry_is_written_by_the_new_one() {
+    for newest_first in [true, false] {
+        let tree = Tree::copy_of("metal-2s");
+        let start = tree.snapshot();
+        let session = tree.session();
+        let first = plan_of(&session, &profile("first", &[("thp.enabled", word("never"))]));
+        apply(&session, &first, &NOW).expect("applied");
+        let derived = tree.get(MIN_FREE);
+        let wanted = Want::Int(derived.trim().parse().expect("a number"));
+        let second =
+            profile("second", &[("vm.min_free_kbytes", wanted), ("vm.stat_interval", Want::Int(10))]);
+        let options = PlanOptions {
+            instead_of: Some(EntryId(1)),
+            allow_classes: vec![Class::Availability],
+            ..PlanOptions::default()
+        };
+        let session = tree.session();
+        let planned = plan(&session, &second, &options).expect("a plan");
+        let done = apply(&session, &planned, &NOW).expect("applied");
+        assert_eq!(done.exit, Exit::Done, "{:#?}", done.hints);
+        assert_eq!((tree.get(MIN_FREE), tree.get(THP)), (derived, start[THP].clone()));
+        if !newest_first {
+            let above = profile("above", &[("vm.stat_interval", Want::Int(20))]);
+            let session = tree.session();
+            apply(&session, &plan_of(&session, &above), &NOW).expect("applied");
+            assert_eq!(undo_entry(&tree, 2).exit, Exit::Done);
+        }
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
 /// Knobs that were applied under an allowance are judged so afterwards.
 #[test]
 fn check_asks_for_what_was_allowed_then() {
