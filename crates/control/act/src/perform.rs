@@ -303,14 +303,16 @@ fn settle_others(
         }
     }
     if !force {
-        let mut kept = others.to_vec();
-        kept.retain(|(other, ..)| !refused.contains(&&other.place));
-        keep_theirs(outcome, step, &kept);
+        keep_theirs(outcome, step, others.iter().filter(|(other, ..)| !refused.contains(&&other.place)));
     }
 }
 
 /// Tells places that our write had changed and that someone else has set since.
-fn keep_theirs(outcome: &mut Outcome, step: &EntryStep, others: &[(&Original, String, Whose)]) {
+fn keep_theirs<'a>(
+    outcome: &mut Outcome,
+    step: &EntryStep,
+    others: impl IntoIterator<Item = &'a (&'a Original, String, Whose)>,
+) {
     let ours_once = |place: &str| {
         step.outcome.as_ref().is_some_and(|outcome| outcome.caused.iter().any(|caused| caused.place == place))
     };

@@ -40,11 +40,11 @@ pub(crate) fn by(
         // What somebody else has set since, just as the plan wants it, goes with no entry. Below an entry that set
         // another value nobody has this one.
         let is_another = left.is_some_and(|left| !knob.r#type.same(left, now));
-        if !is_another && newest.is_none() && instead_of == Some(entry.id) {
-            return Some(By::Derived);
-        }
-        if is_another || instead_of == Some(entry.id) {
+        if is_another {
             break;
+        }
+        if instead_of == Some(entry.id) {
+            return Some(newest.map_or(By::Derived, By::Other));
         }
         if entry.profile == profile.name {
             return Some(By::Own(entry.id));

@@ -418,10 +418,7 @@ impl<'a> Draft<'a> {
         match by {
             Some(By::Other(entry)) => self.steps.push(self.held(entry, knob, reading, wanted, verdict)),
             Some(By::Own(entry)) => self.own.push((self.held(entry, knob, reading, wanted, verdict), row)),
-            Some(By::Derived) => {
-                let held = self.held(EntryId(0), knob, reading, wanted, verdict);
-                self.steps.push(Step { part: None, beside: None, because: None, ..held });
-            }
+            Some(By::Derived) => self.steps.push(self.as_it_is(knob, reading, wanted, verdict)),
             None => self.skipped.push(row),
         }
     }
@@ -433,14 +430,18 @@ impl<'a> Draft<'a> {
 
     /// A step that writes nothing: its value is there by an entry, and what becomes of the plan holds it.
     fn held(&self, entry: EntryId, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) -> Step {
-        let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
-        let now = reading.value.clone().unwrap_or_default();
-        let word = knob.r#type.normal(wanted);
         let beside = (self.options.instead_of != Some(entry)).then_some(entry);
         let how = if beside.is_some() { "set by" } else { "taken over from" };
         let because = Some(format!("{how} entry {entry}: not written"));
-        let held = Step::of(knob, &reading.place, now, word, verdict);
-        Step { coupled, because, part: Some(Part::TakenOver), beside, ..held }
+        let held = self.as_it_is(knob, reading, wanted, verdict);
+        Step { because, part: Some(Part::TakenOver), beside, ..held }
+    }
+
+    /// A step for a value that is there.
+    fn as_it_is(&self, knob: &Knob, reading: &Reading, wanted: &str, verdict: Verdict) -> Step {
+        let coupled = coupled(self.catalogue, self.observation, knob, &reading.place);
+        let (now, word) = (reading.value.clone().unwrap_or_default(), knob.r#type.normal(wanted));
+        Step { coupled, ..Step::of(knob, &reading.place, now, word, verdict) }
     }
 
     /// What entries of this profile hold already is held by a newer one, too: an undo of the older takes nothing of it.

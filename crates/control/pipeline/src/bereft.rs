@@ -18,8 +18,7 @@ pub(crate) fn told(
 ) -> Vec<String> {
     let is_back = |outcome: &&Outcome| outcome.outcome == OutcomeKind::Done && !outcome.knob.is_persistence();
     let mut told = Vec::new();
-    let stays = |entry: &&Entry| entry.is_open() && !back.iter().any(|(id, _)| *id == entry.id);
-    for entry in entries.iter().filter(stays) {
+    for entry in staying(entries, back) {
         let values = back.iter().flat_map(|(_, outcomes)| outcomes.iter().filter(is_back));
         let lacked: Vec<&Outcome> = values.filter(|outcome| is_lacked(outcome, entry, catalogue)).collect();
         let knobs: BTreeSet<&KnobId> = lacked.iter().map(|outcome| &outcome.knob).collect();
@@ -40,10 +39,23 @@ pub(crate) fn told(
     told
 }
 
+/// The open entries of which nothing was taken back.
+fn staying<'a>(entries: &'a [Entry], back: &'a [(EntryId, Vec<Outcome>)]) -> impl Iterator<Item = &'a Entry> {
+    entries.iter().filter(move |entry| entry.is_open() && !is_back(entry, back))
+}
+
+fn is_back(entry: &Entry, back: &[(EntryId, Vec<Outcome>)]) -> bool {
+    back.iter().any(|(id, _)| *id == entry.id)
+}
+
+/// The files for the next boot that an entry has lines in.
+fn files(entry: &Entry) -> impl Iterator<Item = &EntryStep> {
+    entry.steps.iter().filter(|step| step.knob.is_persistence() && step.is_in_file() && !step.is_undone())
+}
+
 /// Whether a file for the next boot has a line of an entry for a place. A drop-in of a unit is none.
 fn has_line(entry: &Entry, place: &str) -> bool {
-    let is_file = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
-    entry.steps.iter().filter(is_file).any(|step| {
+    files(entry).any(|step| {
         let mut pools = step.pools.iter();
         step.lines().any(|(other, _)| other == place) || pools.any(|line| line.place == place)
     })
@@ -61,12 +73,11 @@ pub(crate) fn of_older(
         let profile = catalogue.profile(profile).ok();
         profile.is_none_or(|profile| profile.placement.is_some() || profile.want.contains_key(knob))
     };
-    let is_back = |entry: &Entry| back.iter().any(|(id, _)| *id == entry.id);
     let told = |entry: &Entry| {
         let older = entries.iter().filter(|older| {
             older.id < entry.id
                 && older.profile == entry.profile
-                && is_back(older)
+                && is_back(older, back)
                 && entry.instead_of != Some(older.id)
         });
         let went = |older: &Entry, step: &EntryStep| {
@@ -97,7 +108,7 @@ pub(crate) fn of_older(
             )
         })
     };
-    entries.iter().filter(|entry| entry.is_open() && !is_back(entry)).filter_map(told).collect()
+    staying(entries, back).filter_map(told).collect()
 }
 
 /// A sentence for each open entry of which the kernel has not kept what it set, beside what went back: where a governor
@@ -107,8 +118,7 @@ pub(crate) fn overruled(
     back: &[(EntryId, Vec<Outcome>)],
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<String> {
-    let is_back = |entry: &Entry| back.iter().any(|(id, _)| *id == entry.id);
-    let steps = entries.iter().filter(|entry| is_back(entry)).flat_map(|entry| &entry.steps);
+    let steps = entries.iter().filter(|entry| is_back(entry, back)).flat_map(|entry| &entry.steps);
     let beside: BTreeSet<&str> =
         steps.flat_map(EntryStep::coupled).map(|other| other.place.as_str()).collect();
     let is_overruled = |step: &&EntryStep| {
@@ -130,7 +140,7 @@ pub(crate) fn overruled(
             )
         })
     };
-    entries.iter().filter(|entry| entry.is_open() && !is_back(entry)).filter_map(told).collect()
+    staying(entries, back).filter_map(told).collect()
 }
 
 /// Some of these knobs by name, and how many more.
@@ -156,7 +166,6 @@ fn is_lacked(outcome: &Outcome, entry: &Entry, catalogue: &Catalogue) -> bool {
         return true;
     }
     let Ok(knob) = catalogue.knob(&outcome.knob) else { return false };
-    let is_there = |step: &&EntryStep| step.knob.is_persistence() && step.is_in_file() && !step.is_undone();
-    let mut lines = entry.steps.iter().filter(is_there).flat_map(EntryStep::lines);
+    let mut lines = files(entry).flat_map(EntryStep::lines);
     lines.any(|(place, wanted)| place == outcome.place && !knob.r#type.same(&wanted, now))
 }

@@ -443,6 +443,12 @@ pub(crate) fn undo_entry(
     back
 }
 
+/// Whether an undo leaves something of a step on the host. A place that vanished may come back with our value; force
+/// gives it up.
+fn is_left(step: &EntryStep, outcome: &Outcome, force: bool) -> bool {
+    matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed) || (step.is_lost(outcome) && !force)
+}
+
 /// Looks once more, behind all steps, at those that were refused: what goes back with another, as a hint does with its
 /// governor, is there by then. The outcomes are in the order of the writes.
 fn look_behind_all(
@@ -466,9 +472,8 @@ fn look_behind_all(
         }
     }
     let is_left = |outcome: &Outcome| {
-        let is_lost = |step: &EntryStep| step.place == outcome.place && step.is_lost(outcome);
-        matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed)
-            || (!force && entry.steps.iter().any(is_lost))
+        let mut steps = entry.steps.iter().filter(|step| step.place == outcome.place);
+        steps.any(|step| is_left(step, outcome, force))
     };
     back.left = back.left && back.outcomes.iter().any(is_left);
     back.journal_failure = back.journal_failure.take().or(failure);
@@ -535,9 +540,7 @@ pub(crate) fn take_back(
                 }
             }
         };
-        // A place that vanished may come back with our value; force gives it up.
-        back.left |= matches!(outcome.outcome, OutcomeKind::InUse | OutcomeKind::Failed)
-            || (step.is_lost(&outcome) && !force);
+        back.left |= is_left(step, &outcome, force);
         let told = match handed {
             Some(handed) => journal.undone_and_handed(entry.id, index, outcome.clone(), handed),
             None => journal.undone(entry.id, index, outcome.clone()),

@@ -44,8 +44,8 @@ pub(crate) struct Context {
     left_out: RefCell<BTreeSet<String>>,
     /// What is planned, with its options as they are typed behind `plan`: cures name it.
     planned: RefCell<Option<String>>,
-    /// Words of the command line that mean nothing to root, each with what does: profiles of this user's own.
-    for_root: RefCell<Vec<(String, String)>>,
+    /// A word of the command line that means nothing to root, a profile of this user's own, and what does.
+    for_root: RefCell<Option<(String, String)>>,
 }
 
 impl Context {
@@ -73,11 +73,6 @@ impl Context {
         let session = Session::open(SessionOptions { root, state, clock, command: self.again("") })?;
         let told = session.catalogue().left_out().map(|error| chain(error));
         self.left_out.borrow_mut().extend(told);
-        // The first word is the command.
-        let words = self.typed_words(&[], &[]).into_iter().skip(1);
-        let renamed =
-            words.map(|word| (session.named_for_root(&word), word)).filter(|(file, word)| file != word);
-        *self.for_root.borrow_mut() = renamed.map(|(file, word)| (word, file)).collect();
         Ok(OpenSession::new(session))
     }
 
@@ -183,6 +178,11 @@ impl Context {
         *self.planned.borrow_mut() = Some(planned);
     }
 
+    /// Says which profile is meant, for a line that root is to type.
+    pub fn means(&self, profile: &str, session: &Session) {
+        *self.for_root.borrow_mut() = Some((profile.to_owned(), session.named_for_root(profile)));
+    }
+
     /// The files of the host that a sentence tells to move, below the root of that host.
     fn moved_here(&self, text: &str) -> String {
         let moves = ["mv /", "mv -n /"].into_iter().filter_map(|mv| Some((mv, text.split_once(mv)?)));
@@ -248,11 +248,14 @@ impl Context {
     /// The same for a command that writes the host.
     pub fn again_as_root(&self, added: &str) -> String {
         let for_root = self.for_root.borrow();
-        let renamed = |word: String| {
-            let file = for_root.iter().find(|(own, _)| *own == word);
-            file.map_or(word, |(_, file)| file.clone())
+        let renamed = |word: String| match for_root.as_ref() {
+            Some((own, file)) if *own == word => file.clone(),
+            _ => word,
         };
-        let words: Vec<String> = self.typed_words(&[], &[]).into_iter().map(renamed).collect();
+        // The first word is the command.
+        let mut typed = self.typed_words(&[], &[]).into_iter();
+        let words: Vec<String> = typed.by_ref().take(1).collect();
+        let words: Vec<String> = words.into_iter().chain(typed.map(renamed)).collect();
         self.as_root(line_of(&words, added))
     }
 }

@@ -297,7 +297,6 @@ mod tests {
         assert_eq!(Program::find(inner.as_os_str(), None).unwrap_err().code(), 126);
     }
 
-    /// A shell runs it by itself, and execve(2) has no such format.
     /// Its file is there, and the kernel says ENOENT of it all the same.
     #[test]
     fn a_program_without_its_loader_is_told_with_that() {
@@ -316,6 +315,7 @@ mod tests {
         assert_eq!(missing_loader(Path::new("/no/such/program")), None);
     }
 
+    /// A shell runs it by itself, and execve(2) has no such format.
     #[test]
     fn text_that_names_no_interpreter_cannot_be_run() {
         let folder = tempfile::tempdir().unwrap();

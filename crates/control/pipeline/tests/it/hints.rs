@@ -10,6 +10,15 @@ use crate::tree::*;
 const HINT: &str = "/sys/devices/system/cpu/cpu3/cpufreq/energy_performance_preference";
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor";
 
+/// A host whose governors somebody has set to `performance`.
+fn at_performance(host: &str, cpus: usize) -> Tree {
+    let tree = Tree::copy_of(host);
+    for cpu in 0..cpus {
+        tree.edit(&GOVERNOR.replace("cpu3", &format!("cpu{cpu}")), "performance");
+    }
+    tree
+}
+
 /// The governor `performance` refuses any hint but its own: where the new one keeps that governor, the hint is its own,
 /// too; where it has another one, the hint goes back behind that.
 #[test]
@@ -100,10 +109,7 @@ fn a_hint_that_what_goes_back_would_pin_is_refused() {
 /// From the governor that pins the hint to one that does not: the governor goes first, and comes back last.
 #[test]
 fn a_hint_is_set_behind_the_governor_that_frees_it() {
-    let tree = Tree::copy_of("metal-2s");
-    for cpu in 0..8 {
-        tree.edit(&GOVERNOR.replace("cpu3", &format!("cpu{cpu}")), "performance");
-    }
+    let tree = at_performance("metal-2s", 8);
     let start = tree.snapshot();
     let session = tree.session();
     let slow = profile("slow", &[("cpu.governor", word("powersave")), ("cpu.epp", word("power"))]);
@@ -125,11 +131,9 @@ fn a_hint_is_set_behind_the_governor_that_frees_it() {
 /// A core that refuses any hint: what the governor made of it goes back with that, behind it.
 #[test]
 fn a_hint_that_is_refused_comes_back_with_its_governor() {
-    let tree = Tree::copy_of("metal-1s-amd");
-    let of = |cpu: usize, name: &str| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}");
+    let tree = at_performance("metal-1s-amd", 16);
     for cpu in 0..16 {
-        tree.edit(&of(cpu, "scaling_governor"), "performance");
-        tree.put(&of(cpu, "energy_performance_preference"), "performance\n");
+        tree.put(&HINT.replace("cpu3", &format!("cpu{cpu}")), "performance\n");
     }
     let start = tree.snapshot();
     let session = tree.session();
@@ -143,10 +147,7 @@ fn a_hint_that_is_refused_comes_back_with_its_governor() {
 /// An undo that brings the governor `performance` back takes the hint of another entry, and names that.
 #[test]
 fn a_hint_that_an_undo_overrules_is_told_with_its_entry() {
-    let tree = Tree::copy_of("metal-2s");
-    for cpu in 0..8 {
-        tree.edit(&GOVERNOR.replace("cpu3", &format!("cpu{cpu}")), "performance");
-    }
+    let tree = at_performance("metal-2s", 8);
     let start = tree.snapshot();
     for (name, knob, value) in [("slow", "cpu.governor", "powersave"), ("hint", "cpu.epp", "power")] {
         let session = tree.session();

@@ -385,6 +385,7 @@ pub(crate) fn agreed(plan: &Plan, session: &Session, context: &Context) -> Resul
         let text = context.text(plan, session.catalogue());
         output::print(&text, Exit::Done);
     }
+    context.means(&plan.profile, session);
     agreed_to(&due.join(" and "), context)
 }
 

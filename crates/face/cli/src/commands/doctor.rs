@@ -86,6 +86,9 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Ok(answer.note(told).next(context.line("knobs")));
     }
     // Root sees what is hidden; of a recording nobody does.
+    if let Some(profile) = &report.profile {
+        context.means(profile, &session);
+    }
     let as_root = context.again_as_root("");
     if hidden.is_some() && as_root.starts_with("sudo ") {
         return Ok(answer.next(as_root));
