@@ -370,7 +370,10 @@ mod tests {
     fn a_file_may_have_a_name_of_any_bytes() {
         let folder = tempfile::tempdir().expect("a folder");
         let program = folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
-        std::fs::copy("/bin/sleep", &program).expect("a program");
+        // By another process: the kernel runs no file that somebody has open for writing, as each child has that
+        // another test starts while we copy.
+        let copied = std::process::Command::new("cp").arg("/bin/sleep").arg(&program).status();
+        assert!(copied.expect("it starts").success());
         let mut child = std::process::Command::new(&program).arg("60").spawn().expect("it starts");
         let processes = LiveProcesses::default();
         let look = || processes.open(child.id()).map(|process| process.expect("it lives").areas());
