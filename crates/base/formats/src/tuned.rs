@@ -2,7 +2,8 @@
 //!
 //! tuned merges section by section (`tuned/profiles/merger.py`): an option of a later file takes the place of the same
 //! one of an earlier file, `replace=1` drops what the section had, `drop=` some options of it. Variables are those of
-//! all files together, and are put in at the end (`tuned/profiles/variables.py`).
+//! all files together, one after another: each is made of those before it, and of several with one name the last counts
+//! from its line on (`tuned/profiles/variables.py`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +12,9 @@ use crate::ini::{bare_sections, tuned_entries};
 /// Profiles that one may include, one after another: none that is sound has so many.
 const FILES_MAX: usize = 32;
 
-/// Variables that one may be made of, one in another: more is a ring.
-const DEPTH_MAX: usize = 16;
-
 /// Bytes of a value with its variables put in: no file of the kernel takes so many, and variables that double each
 /// other would fill the memory.
 const VALUE_MAX: usize = 4096;
-
-/// Variables that are put into one value: as many empty ones take no memory, and all the time.
-const PUT_IN_MAX: usize = 16_384;
 
 /// What `/etc/tuned/tuned-main.conf` sets an option to (`tuned/utils/global_config.py`): of several lines the last.
 #[must_use]
@@ -101,8 +96,21 @@ pub struct Lines {
     pub bare: Vec<BareSection>,
     /// Whether a profile that is included was not followed.
     pub lacks_profile: bool,
-    variables: BTreeMap<String, String>,
+    /// Variables in the order in which they are made.
+    assigned: Vec<Assigned>,
+    /// What they are, or why nobody can tell.
+    variables: BTreeMap<String, Result<String, String>>,
     files: usize,
+}
+
+/// A line of variables.
+#[derive(Clone)]
+struct Assigned {
+    /// As of a [`Line`].
+    number: usize,
+    from: String,
+    name: String,
+    value: String,
 }
 
 impl Lines {
@@ -110,6 +118,11 @@ impl Lines {
     pub fn read(text: &str, files: Option<&Files<'_>>) -> Self {
         let mut all = Self::default();
         all.add(text, None, &mut Vec::new(), files);
+        all.variables.clear();
+        for assigned in std::mem::take(&mut all.assigned) {
+            let refused = all.assign(&assigned, files);
+            all.refused.extend(refused);
+        }
         let said: BTreeSet<&str> = all.lines.iter().map(|line| line.section.as_str()).collect();
         all.bare.retain(|bare| !said.contains(bare.section.as_str()));
         all
@@ -119,12 +132,16 @@ impl Lines {
     /// and `at` is the line of the profile itself that led there.
     fn add(&mut self, text: &str, at: Option<usize>, within: &mut Vec<String>, files: Option<&Files<'_>>) {
         let own = tuned_entries(text);
-        let variables: Vec<_> = own.iter().filter(|entry| entry.section == "variables").collect();
         let from = |line: usize| within.last().map(|name| format!("{name}:{line} ")).unwrap_or_default();
-        for entry in &variables {
-            let (number, value) = (at.unwrap_or(entry.line), entry.value.unwrap_or_default());
-            self.variable((number, &from(entry.line)), entry.key, value, files);
-        }
+        let variables = own.iter().filter(|entry| entry.section == "variables").map(|entry| Assigned {
+            number: at.unwrap_or(entry.line),
+            from: from(entry.line),
+            name: entry.key.to_owned(),
+            value: entry.value.unwrap_or_default().to_owned(),
+        });
+        let variables: Vec<Assigned> = variables.collect();
+        // The names of what it includes may be made of them.
+        variables.iter().for_each(|assigned| drop(self.assign(assigned, files)));
         let bare = bare_sections(text).into_iter().filter(|(_, name)| !["main", "variables"].contains(name));
         let bare = bare.map(|(line, name)| BareSection {
             number: at.unwrap_or(line),
@@ -159,9 +176,12 @@ impl Lines {
         for line in &told {
             self.merge(line);
         }
-        // Those of this file count over the ones of what it includes.
-        for entry in &variables {
-            self.variables.insert(entry.key.to_owned(), entry.value.unwrap_or_default().to_owned());
+        // Those of this file count over the ones of what it includes, in their places.
+        for own in variables {
+            match self.assigned.iter_mut().find(|older| older.name == own.name) {
+                Some(older) => *older = own,
+                None => self.assigned.push(own),
+            }
         }
         self.lines.extend(told);
     }
@@ -198,25 +218,27 @@ impl Lines {
         }
     }
 
-    /// A variable, or a file of them.
-    fn variable(
-        &mut self,
-        (number, from): (usize, &str),
-        name: &str,
-        value: &str,
-        files: Option<&Files<'_>>,
-    ) {
+    /// Makes a variable, or those of a file; the line that says so, its text and why where there is no such file.
+    fn assign(&mut self, own: &Assigned, files: Option<&Files<'_>>) -> Option<(usize, String, String)> {
+        let Assigned { number, from, name, value } = own;
         if name != "include" {
-            self.variables.insert(name.to_owned(), value.to_owned());
-            return;
+            self.make(name, value);
+            return None;
         }
         let Some(text) = files.and_then(|files| files(Asked::Variables(value))) else {
             let why = "a file of variables that is not here, or not below a folder of tuned".to_owned();
-            return self.refused.push((number, format!("{from}[variables] include = {value}"), why));
+            return Some((*number, format!("{from}[variables] include = {value}"), why));
         };
         for entry in tuned_entries(&text).iter().filter(|entry| ["", "variables"].contains(&entry.section)) {
-            self.variables.insert(entry.key.to_owned(), entry.value.unwrap_or_default().to_owned());
+            self.make(entry.key, entry.value.unwrap_or_default());
         }
+        None
+    }
+
+    /// A variable, of those that there are by now.
+    fn make(&mut self, name: &str, value: &str) {
+        let made = self.expanded(value);
+        self.variables.insert(name.to_owned(), made);
     }
 
     /// Does to the lines so far what a section says of those that it had.
@@ -274,12 +296,8 @@ impl Lines {
     /// A value with its variables put in.
     ///
     /// # Errors
-    /// A variable that no file gives, a ring of them, a function, or a value that becomes too long.
+    /// A variable that no file gives, a function, or a value that becomes too long.
     pub fn expanded(&self, value: &str) -> Result<String, String> {
-        self.expand(value, 0, &mut 0)
-    }
-
-    fn expand(&self, value: &str, depth: usize, put_in: &mut usize) -> Result<String, String> {
         let (mut out, mut rest) = (String::new(), value);
         while let Some((before, after)) = rest.split_once("${") {
             if before.ends_with('\\') {
@@ -292,17 +310,12 @@ impl Lines {
             if name.starts_with("f:") {
                 return Err(format!("${{{name}}} is computed by tuned on the host: its value is in no file"));
             }
-            let Some(given) = self.variables.get(name) else {
-                return Err(format!("a variable of tuned: no file that was read gives ${{{name}}}"));
+            let unknown = || {
+                format!(
+                    "a variable of tuned: no file that was read gives ${{{name}}} in a line before it is used"
+                )
             };
-            if depth == DEPTH_MAX {
-                return Err(format!("${{{name}}} is made of itself"));
-            }
-            *put_in += 1;
-            if *put_in > PUT_IN_MAX {
-                return Err(format!("${{{name}}}: variables are put in more than {PUT_IN_MAX} times"));
-            }
-            out += &self.expand(given, depth + 1, put_in)?;
+            out += self.variables.get(name).ok_or_else(unknown)?.as_ref().map_err(Clone::clone)?;
             if out.len() > VALUE_MAX {
                 return Err(format!("${{{name}}} makes the value longer than {VALUE_MAX} bytes"));
             }
@@ -333,12 +346,13 @@ mod tests {
 
     #[test]
     fn variables_are_put_in_and_functions_are_refused_aloud() {
-        let text = "[variables]\na=1\nb=${a}-${a}\nring=${ring}\n";
+        let text = "[variables]\na=1\nb=${a}-${a}\nring=${ring}\nearly=${late}\nlate=2\n";
         let lines = Lines::read(text, None);
         assert_eq!(lines.expanded("x${b}y").expect("known"), "x1-1y");
         for (value, why) in [
             ("${c}", "no file that was read gives ${c}"),
-            ("${ring}", "made of itself"),
+            ("${ring}", "no file that was read gives ${ring} in a line before"),
+            ("${early}", "no file that was read gives ${late} in a line before"),
             ("${f:exec:date}", "computed by tuned"),
             ("${a", "without an end"),
         ] {
@@ -357,7 +371,23 @@ mod tests {
         assert!(why.contains("longer than 4096 bytes"), "{why}");
         assert_eq!(lines.expanded("${v4}").expect("short enough").len(), 4096);
         let text = text.replace("v0=x", "v0=");
-        let why = Lines::read(&text, None).expanded("${v11}").expect_err("too many");
-        assert!(why.contains("times"), "{why}");
+        assert_eq!(Lines::read(&text, None).expanded("${v11}").as_deref(), Ok(""));
+    }
+
+    /// The profiles of RHEL for isolated CPUs take a variable from a file, and then from itself.
+    #[test]
+    fn variables_are_made_one_after_another() {
+        let files = |asked: Asked<'_>| match asked {
+            Asked::Variables(_) => Some("x=2\ncores=4-7\n".to_owned()),
+            Asked::Profile(_) => Some("[variables]\nbase=1\nboth=${base}\n".to_owned()),
+        };
+        for (text, value, expected) in [
+            ("[variables]\nx=1\ninclude=/etc/tuned/v.conf\n", "${x}", "2"),
+            ("[variables]\ninclude=/etc/tuned/v.conf\nx=1\n", "${x}", "1"),
+            ("[variables]\ninclude=/etc/tuned/v.conf\ncores=${cores}\n", "${cores}", "4-7"),
+            ("[main]\ninclude=p\n[variables]\nbase=3\n", "${both}", "3"),
+        ] {
+            assert_eq!(Lines::read(text, Some(&files)).expanded(value).as_deref(), Ok(expected), "{text}");
+        }
     }
 }

@@ -393,8 +393,17 @@ impl<'a> Collector<'a> {
             None => address::of_path(self.catalogue, path).ok().map(|place| place.knob),
         };
         if let Some(id) = id {
-            self.take_out(&[id], why);
+            // Whoever sets one of two twins clears the other.
+            let twin = self.catalogue.knob(&id).ok().and_then(|knob| knob.twin.clone());
+            let both: Vec<KnobId> = twin.into_iter().chain([id]).collect();
+            self.take_out(&both, why);
         }
+    }
+
+    /// Refuses all lines so far that set something.
+    pub(super) fn doubt_all(&mut self, why: &str) {
+        let ids: Vec<KnobId> = self.values.keys().chain(self.pools.keys()).cloned().collect();
+        self.take_out(&ids, why);
     }
 
     /// What is wanted so far, with its pools.

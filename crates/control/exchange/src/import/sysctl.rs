@@ -27,6 +27,32 @@ pub(super) fn read(text: &str, collector: &mut Collector<'_>) {
     read_lines(text.lines().enumerate().map(|(index, line)| (index + 1, line)), collector);
 }
 
+/// Lines with a line for each row that one with a pattern means (`net.core.[rw]mem_max`), but for those that a line
+/// names in full, be it to be left out (`-key`): those count, wherever they stand (`sysctl.d(5)`). Where the pattern is
+/// of one row with places of its own, the row takes it as it is.
+fn with_patterns_spelled_out<'l>(said: Vec<Said<'l>>, collector: &Collector<'_>) -> Vec<Said<'l>> {
+    let is_pattern = |path: &str| path.contains(['*', '?', '[']);
+    let named: Vec<String> =
+        said.iter().map(|line| line.path.clone()).filter(|path| !is_pattern(path)).collect();
+    let mut all = Vec::new();
+    for line in said {
+        let meant = |path: &&str| !path.contains(['{', '*']) && place::meet(&line.path, path);
+        let rows: Vec<String> = match is_pattern(&line.path) {
+            true => {
+                collector.knobs().map(|knob| knob.path.as_str()).filter(meant).map(str::to_owned).collect()
+            }
+            false => Vec::new(),
+        };
+        if rows.is_empty() {
+            all.push(line);
+            continue;
+        }
+        let rows = rows.into_iter().filter(|row| !named.contains(row));
+        all.extend(rows.map(|path| Said { number: line.number, text: line.text, path, value: line.value }));
+    }
+    all
+}
+
 /// Reads lines with their numbers, of all files together in the order in which systemd reads these.
 pub(super) fn read_lines<'l>(lines: impl Iterator<Item = (usize, &'l str)>, collector: &mut Collector<'_>) {
     let mut said = Vec::new();
@@ -43,7 +69,7 @@ pub(super) fn read_lines<'l>(lines: impl Iterator<Item = (usize, &'l str)>, coll
         };
         said.push(Said { number, text, path: place::of_sysctl(key.trim()), value: value.trim() });
     }
-    let said = in_order(said.into_iter());
+    let said = in_order(with_patterns_spelled_out(said, collector).into_iter());
     for line in &said {
         match line.value {
             "" => collector.take_back_path(line.number, line.text, &line.path),

@@ -303,7 +303,8 @@ impl<'t> Walker<'t, '_, '_> {
     /// `trap 'COMMANDS' SIGNAL ..`.
     fn trap(&mut self, line: usize, raw: &str, words: &[&str]) -> Ran {
         if super::trap::is_run_at_an_end(words) {
-            self.traps.push((line, raw.to_owned()));
+            let commands = words.get(1).copied().unwrap_or_default().to_owned();
+            self.traps.push(super::trap::Trap { line, raw: raw.to_owned(), commands });
         }
         self.refuse(line, raw, "runs at a signal or at the end: take it by hand if it is meant");
         Ends::always(raw).into()

@@ -6,7 +6,7 @@ use super::assigned::Assigned;
 use super::expand::{Field, Filler, Value, Variables};
 use super::guard::{BY_HAND, Ends, Outcome, Place, Term, tested};
 use super::simple::is_followed;
-use super::trap::{self, definitions};
+use super::trap::{self, Trap, definitions};
 use crate::import::collect::Collector;
 use crate::import::script;
 use crate::threads;
@@ -133,7 +133,7 @@ pub(super) struct Walker<'t, 'c, 'k> {
     pub(super) is_dry: bool,
     pub(super) told: BTreeSet<(usize, String, String)>,
     /// What runs when the script ends, with the line that says so.
-    pub(super) traps: Vec<(usize, String)>,
+    pub(super) traps: Vec<Trap>,
 }
 
 /// Walks a script as a shell would run it once, as root and without arguments.
@@ -173,7 +173,7 @@ pub(super) fn walk_under(text: &str, collector: &mut Collector<'_>, terms: Vec<T
     };
     walker.list(&script.list);
     walker.terms.clear();
-    trap::doubt(&walker.traps, &bodies, walker.collector);
+    trap::doubt(&walker.traps, &bodies, &walker.variables, walker.collector);
     for (name, body) in bodies {
         if !walker.run.contains(&std::ptr::from_ref(body)) {
             let why = format!("in the body of function {name}, which nothing calls for sure: {BY_HAND}");

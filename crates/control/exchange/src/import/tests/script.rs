@@ -703,6 +703,9 @@ fn what_a_trap_writes_when_the_script_ends_is_taken_of_no_line() {
         ("back() { sysctl -w kernel.watchdog=1; }\nclean() { back; }\n", "trap clean EXIT", false),
         ("", "[ -e /x ] && trap 'echo 1 > /proc/sys/kernel/watchdog' EXIT", false),
         ("", "trap 'echo 1 > /proc/sys/kernel/watchdog' INT TERM", true),
+        ("f=/proc/sys/kernel/watchdog\n", "trap \"echo 1 > $f\" EXIT", false),
+        ("d=/proc/sys/kernel\n", "trap 'echo 1 > ${d}/watchdog' EXIT", false),
+        ("f=/tmp/x\nf2=/proc/sys/kernel/watchdog\n", "trap 'echo 1 > $f' EXIT", true),
         ("", "trap 'rm -f /tmp/x' EXIT", true),
         ("", "trap - EXIT", true),
         ("back() { sysctl -w kernel.watchdog=1; }\n", "trap 'rm -f /tmp/x' EXIT", true),
@@ -715,7 +718,21 @@ fn what_a_trap_writes_when_the_script_ends_is_taken_of_no_line() {
             assert_eq!(told.contains("has it written again when the script ends"), !is_taken, "{told}");
         }
     }
+    // What is put together on the way there is told by nobody.
+    for trap in [
+        "trap 'cd /proc/sys/vm; echo 60 > swappiness' EXIT",
+        "trap 'for k in swappiness; do echo 60 > /proc/sys/vm/$k; done' EXIT",
+        "trap 'cpupower frequency-set -g powersave' EXIT",
+        "back() {\n  local v=/proc/sys/vm\n  echo 60 > $v/swappiness\n}\ntrap back EXIT",
+        "trap 'sysctl -w $key=1' EXIT",
+        "trap 'rm /etc/sysctl.d/x.conf' EXIT",
+    ] {
+        let imported = read(&format!("{SET}{trap}\n"), ImportFormat::Script);
+        assert!(imported.profile.want.is_empty(), "{trap} {:?}", told(&imported));
+    }
     // What comes behind a script of its own is set behind its end.
+    let twin = "trap 'echo 20 > /proc/sys/vm/dirty_ratio' EXIT\necho 268435456 > /proc/sys/vm/dirty_bytes\n";
+    assert_eq!(read(twin, ImportFormat::Script).profile.want.len(), 0, "the trap clears it");
     let inner = "sh -c 'trap \"echo 1 > /proc/sys/kernel/watchdog\" EXIT'\n";
     let behind = read(&format!("{inner}{SET}"), ImportFormat::Script);
     assert!(behind.profile.want.contains_key(&KnobId::new("kernel.watchdog")), "{:?}", told(&behind));

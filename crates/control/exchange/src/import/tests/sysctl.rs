@@ -55,3 +55,22 @@ fn a_key_without_a_value_takes_back_what_was_said_of_it_before() {
         ]
     );
 }
+
+/// systemd sets by a pattern all that it means, and leaves to a line with the whole name what that says.
+#[test]
+fn a_pattern_is_a_line_for_each_row_that_it_means() {
+    let text = "net.core.[rw]mem_max=16777216\nnet.core.wmem_max = 4194304\nnet.core.nothing_*=1\n\
+                net.core.rmem_default*=1000000\n-net.core.rmem_default\n";
+    let imported = read(text, ImportFormat::Sysctl);
+    let wants: Vec<String> =
+        imported.profile.want.iter().map(|(id, want)| format!("{id} {want:?}")).collect();
+    assert_eq!(
+        wants,
+        ["net.core.rmem_max Int(16777216)", "net.core.wmem_max Int(4194304)"],
+        "{:?}",
+        told(&imported)
+    );
+    let refused: Vec<usize> =
+        imported.lines.iter().filter(|row| !row.is_accepted()).map(|row| row.line).collect();
+    assert_eq!(refused, [3, 5], "{:?}", told(&imported));
+}

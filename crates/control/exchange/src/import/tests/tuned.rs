@@ -33,7 +33,7 @@ fn a_profile_of_tuned_gives_what_its_plugins_set() {
             "7 cpu.energy_perf_bias",
             "9 thp.enabled",
             "11 kernel.numa_balancing",
-            "12 - a variable of tuned: no file that was read gives ${busy}",
+            "12 - a variable of tuned: no file that was read gives ${busy} in a line before it is used",
             "14 - at least or at most so much: a profile wants one value",
             "16 mm.ksm_run",
             "18 boot.isolcpus may stall the host: --allow availability",

@@ -21,8 +21,8 @@ pub(super) fn files_of(folder: &Path, is_named: bool) -> Result<Option<Vec<Named
     if is_named || !folder.is_dir() || folder.join("tuned.conf").exists() {
         return Ok(None);
     }
-    let mut found = Vec::new();
-    look_in(folder, 0, &mut found);
+    let (mut found, mut passed) = (Vec::new(), Vec::new());
+    look_in(folder, 0, &mut found, &mut passed);
     if found.len() > FILES_MAX {
         let told =
             format!("{} has more than {FILES_MAX} files: it is not what one export wrote", folder.display());
@@ -36,19 +36,31 @@ pub(super) fn files_of(folder: &Path, is_named: bool) -> Result<Option<Vec<Named
         let path = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().into_owned();
         files.push(NamedFile { path, text, format });
     }
+    if let (Some(odd), false) = (passed.first(), files.is_empty()) {
+        let told = format!(
+            "{} is no file, and no folder that is looked into: what it says is not known",
+            odd.display()
+        );
+        return Err(
+            Failure::refused(told).hint("put the file itself in its place, or take it out of the folder")
+        );
+    }
     let has_some = files.iter().any(|file| TOGETHER.contains(&file.format));
     Ok(has_some.then_some(files))
 }
 
-/// Adds the files below a folder. Links are none of an export, and may lead in a ring.
-fn look_in(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+/// Adds the files below a folder, and what is neither file nor folder: links are none of an export, and may lead in a
+/// ring.
+fn look_in(folder: &Path, depth: usize, found: &mut Vec<PathBuf>, passed: &mut Vec<PathBuf>) {
     #[expect(clippy::disallowed_methods, reason = "a folder that the user names, and no file of the host")]
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => look_in(&entry.path(), depth + 1, found),
+            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => {
+                look_in(&entry.path(), depth + 1, found, passed);
+            }
             Ok(kind) if kind.is_file() && found.len() <= FILES_MAX => found.push(entry.path()),
-            _ => {}
+            _ => passed.push(entry.path()),
         }
     }
 }
