@@ -46,7 +46,7 @@ pub use env::{
     value as env_value,
 };
 pub use odd::{Odd, refuse_zeroes};
-pub use run::{count_besides, refuse_out_of_reach};
+pub use run::{count_besides, refuse_out_of_reach, refuse_rootless};
 pub use shell::{Shell, Word, refuse_unfinished};
 pub use tag::{Tag, is_tag, tags};
 
@@ -126,6 +126,29 @@ pub fn remove_tagged(format: Format, text: &str, arguments: &str, entry: u64) ->
         let left = remove(format, text, arguments)?;
         Some(remove_tag(format, &left, arguments, entry).unwrap_or(left))
     })
+}
+
+/// The same beside the runs of other entries: one of them that has these arguments within stays as it is.
+#[must_use]
+pub fn remove_tagged_beside(
+    format: Format,
+    text: &str,
+    (arguments, entry): (&str, u64),
+    others: &[&str],
+) -> Option<String> {
+    // Signs that no line of arguments has, and no blanks: as many as keep the length.
+    let mut hidden: Vec<(String, &str)> = Vec::new();
+    let mut masked = text.to_owned();
+    for (sign, other) in
+        ('\u{1}'..='\u{8}').zip(others.iter().filter(|other| run::has_within(other, arguments)))
+    {
+        let Some(at) = run::last(&masked, other) else { continue };
+        let mask = String::from(sign).repeat(other.len());
+        masked.replace_range(at..at + other.len(), &mask);
+        hidden.push((mask, other));
+    }
+    let left = remove_tagged(format, &masked, arguments, entry)?;
+    Some(hidden.iter().fold(left, |text, (mask, other)| text.replacen(mask, other, 1)))
 }
 
 /// The text without the tag of an entry, whatever became of the arguments, beside it and in it; `None` when it is not

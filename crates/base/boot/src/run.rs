@@ -30,6 +30,19 @@ pub(crate) fn remove(text: &str, line: &Range<usize>, arguments: &str) -> Option
     Some(format!("{}{}", &text[..at], &text[at + run.len()..]))
 }
 
+/// Whether a run has another one within, and is more than that.
+pub(crate) fn has_within(run: &str, other: &str) -> bool {
+    let (words, other): (Vec<&str>, Vec<&str>) = (words_of(run).collect(), words_of(other).collect());
+    words.len() > other.len() && words.windows(other.len().max(1)).any(|window| window == other)
+}
+
+/// Where the last run of these arguments begins in a text.
+pub(crate) fn last(text: &str, arguments: &str) -> Option<usize> {
+    let whole = |at: &usize| text[at + arguments.len()..].chars().next().is_none_or(is_blank);
+    let is_word = |at: &usize| text[..*at].chars().next_back().is_some_and(is_blank);
+    text.rmatch_indices(arguments).map(|(at, _)| at).find(|at| whole(at) && is_word(at))
+}
+
 /// How often a line gives these arguments word for word in one run, besides those of `others`: longer runs that
 /// somebody else gives, and that may have them within.
 #[must_use]
@@ -102,6 +115,29 @@ pub(crate) fn cmdline(text: &str) -> Option<Range<usize>> {
     lines(text).filter(|(_, line)| is_meant(line)).last().map(|(range, _)| range)
 }
 
+/// Refuses arguments of `/etc/kernel/cmdline` that name no root, or a part of its name, while the kernel that runs was
+/// given one: whatever is left of a file that was cut off is arguments, too. A host whose root the firmware's table of
+/// partitions tells gives none.
+///
+/// # Errors
+/// Which of both it is.
+pub fn refuse_rootless(text: &str, running: &str) -> Result<(), Odd> {
+    let root = |line: &str| {
+        let mut roots = line.split_whitespace().filter_map(|word| word.strip_prefix("root="));
+        roots.next_back().map(str::to_owned).filter(|root| !root.is_empty())
+    };
+    let own = cmdline(text).and_then(|line| root(&text[line]));
+    match (own, root(running)) {
+        (None, Some(_)) => {
+            Err(Odd::CutOff { what: "it names no root=, and the kernel that runs was given one" })
+        }
+        (Some(own), Some(running)) if own != running && running.starts_with(&own) => {
+            Err(Odd::CutOff { what: "its root= is the beginning of the one that runs" })
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(crate) fn insert_in_cmdline(text: &str, arguments: &str) -> Result<String, Odd> {
     let line = cmdline(text).ok_or(Odd::CutOff { what: "there are no arguments in it" })?;
     refuse_out_of_reach(&text[line.clone()])?;
@@ -115,6 +151,23 @@ pub(crate) fn remove_from_cmdline(text: &str, arguments: &str) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_a_file_that_was_cut_off_names_no_root_or_a_part_of_it() {
+        let running = "BOOT_IMAGE=/vmlinuz root=UUID=12-34 ro quiet";
+        for (text, is_whole) in [
+            ("root=UUID=12-34 ro\n", true),
+            ("ro root=/dev/sda1\n", true),
+            ("# ours\nroot=UUID=12-34", true),
+            ("root=UUID=12-3", false),
+            ("root=", false),
+            ("roo", false),
+            ("", false),
+        ] {
+            assert_eq!(refuse_rootless(text, running).is_ok(), is_whole, "{text}");
+            assert!(refuse_rootless(text, "ro quiet").is_ok(), "{text}");
+        }
+    }
 
     #[test]
     fn a_blank_that_is_none_for_the_kernel_is_a_part_of_a_word() {

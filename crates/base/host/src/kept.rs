@@ -30,6 +30,12 @@ const UNIT_DIRECTIVES: [&str; 17] = [
 /// How names of directives begin that are amounts throughout: rows of users may name each of them.
 const UNIT_AMOUNTS: [&str; 4] = ["DefaultLimit", "DefaultTasksMax", "Limit", "Memory"];
 
+/// Variables of services whose values are numbers and words of the library that reads them.
+const UNIT_VARIABLES: [&str; 2] = ["GLIBC_TUNABLES", "MALLOC_ARENA_MAX"];
+
+/// Directives that give variables, each word of a line one.
+const UNIT_ENVIRONMENTS: [&str; 2] = ["Environment", "DefaultEnvironment"];
+
 /// What a rule of udev may ask of a device that holds no secret: names, kinds and settings of the kernel.
 const RULE_CONDITIONS: [&str; 20] = [
     "ACTION",
@@ -96,9 +102,13 @@ const RULE_OPTIONS: [&str; 11] = [
     "--set-ring",
 ];
 
-/// Whether a record keeps the lines of a directive in a unit of systemd or a drop-in.
+/// Whether a record keeps the lines of a directive in a unit of systemd or a drop-in, and of lines of variables
+/// (`Environment=NAME`) this one.
 #[must_use]
 pub fn is_unit_directive(name: &str) -> bool {
+    if let Some((list, variable)) = name.split_once('=') {
+        return UNIT_ENVIRONMENTS.contains(&list) && UNIT_VARIABLES.contains(&variable);
+    }
     UNIT_DIRECTIVES.contains(&name) || UNIT_AMOUNTS.iter().any(|amount| name.starts_with(amount))
 }
 
@@ -110,7 +120,8 @@ pub(crate) fn is_unit_file(path: &str) -> bool {
 }
 
 /// Of a unit what is read of it: its sections, its limits and places, where its program takes variables from, and which
-/// of them it is handed. `Environment=` and the arguments of programs may hold passwords, and nobody asks for them.
+/// of them it is handed. Variables and the arguments of programs may hold passwords, and nobody asks for them but for a
+/// few that are numbers.
 pub(crate) fn of_unit(text: &str) -> String {
     // The lines of a command that goes on are arguments, whatever they look like.
     let mut goes_on = false;
@@ -185,8 +196,25 @@ fn of_unit_line(line: &str) -> Option<String> {
         return Some(format!("ExecStart={program}{variables}"));
     }
     let (name, value) = line.split_once('=')?;
+    if UNIT_ENVIRONMENTS.contains(&name.trim()) {
+        return of_environment(name, value);
+    }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " \t,-.:%_~\\".contains(c);
     (is_unit_directive(name.trim()) && value.chars().all(is_plain)).then(|| line.to_owned())
+}
+
+/// Of a line of variables those whose values are known to be harmless. An empty one takes back what was said before.
+fn of_environment(name: &str, value: &str) -> Option<String> {
+    let words = value.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+    let kept: Vec<&str> = words.filter(|word| is_known_variable(word)).collect();
+    (value.trim().is_empty() || !kept.is_empty()).then(|| format!("{name}={}", kept.join(" ")))
+}
+
+/// Whether a word gives one of the few variables that a record keeps, and nothing else.
+pub(crate) fn is_known_variable(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:=-".contains(c);
+    let pair = word.trim().split_once('=');
+    pair.is_some_and(|(name, value)| UNIT_VARIABLES.contains(&name) && value.chars().all(is_plain))
 }
 
 /// Whether a word of a command line is a variable and nothing else: `$OPTIONS`, `${OPTIONS}`.
@@ -445,11 +473,13 @@ mod tests {
     #[test]
     fn of_a_unit_the_limits_stay_where_they_are_and_secrets_go() {
         let unit = "[Unit]\nDescription=of Ann\n\n[Service]\nEnvironment=TOKEN=hunter2\n\
+                    Environment=\nEnvironment=A=hunter2 \"MALLOC_ARENA_MAX=2\" 'B=hunter2 hunter2'\n\
+                    Environment=GLIBC_TUNABLES=hunter2!\n\
                     ExecStart=/usr/bin/db --key=hunter2 \\\n  # hunter2\n  LimitNOFILE=hunter2 \\\n  [hunter2]\n\
                     LimitNOFILE = 1024:524288\n#LimitNPROC=9\nTasksMax=15%\nMemoryLow=4G\nNice=-5\n\
                     CPUAffinity=\nCPUAffinity=0-3,8 9\nNUMAPolicy=bind\nSlice=planish.slice\n\
                     LimitCORE=\"hunter2\"\nExecStop=/bin/stop hunter2\nOOMScoreAdjust=-900";
-        let kept = "[Unit]\n\n\n[Service]\n\n\
+        let kept = "[Unit]\n\n\n[Service]\n\nEnvironment=\nEnvironment=MALLOC_ARENA_MAX=2\n\n\
                     ExecStart=/usr/bin/db\n\n\n\n\
                     LimitNOFILE = 1024:524288\n\nTasksMax=15%\nMemoryLow=4G\nNice=-5\n\
                     CPUAffinity=\nCPUAffinity=0-3,8 9\nNUMAPolicy=bind\nSlice=planish.slice\n\

@@ -333,11 +333,13 @@ fn is_variables(path: &str) -> bool {
     path.starts_with("/etc/default/") || path.starts_with("/etc/sysconfig/")
 }
 
-/// Such a file with the values of those variables alone that are arguments of a program. Lines keep their numbers.
+/// Such a file with the values of those variables alone that are arguments of a program, or known to be harmless. Lines
+/// keep their numbers.
 fn without_values(text: &str) -> String {
     let kept = |line: &str| match line.trim().split_once('=') {
         Some((name, _)) if name.starts_with('#') => "#".to_owned(),
         Some((name, _)) if name.ends_with("ARGS") || name.ends_with("OPTIONS") => line.to_owned(),
+        Some(_) if kept::is_known_variable(line) => line.to_owned(),
         Some((name, _)) => format!("{name}=redacted"),
         None => {
             if line.trim().is_empty() {
@@ -533,8 +535,9 @@ mod tests {
         ] {
             assert_eq!(redact(&format!("/etc/systemd/{path}"), ours), ours);
         }
-        let variables = "# TOKEN=hunter2\nTOKEN=hunter2\nIRQBALANCE_ARGS=\"--banirq=3\"\n\nhunter2\n";
-        let kept = "#\nTOKEN=redacted\nIRQBALANCE_ARGS=\"--banirq=3\"\n\n#\n";
+        let variables = "# TOKEN=hunter2\nTOKEN=hunter2\nIRQBALANCE_ARGS=\"--banirq=3\"\n\nhunter2\n\
+                         MALLOC_ARENA_MAX=2\n";
+        let kept = "#\nTOKEN=redacted\nIRQBALANCE_ARGS=\"--banirq=3\"\n\n#\nMALLOC_ARENA_MAX=2\n";
         assert_eq!(redact("/etc/default/irqbalance", variables), kept);
         assert_eq!(redact("/etc/sysconfig/irqbalance", variables), kept);
     }

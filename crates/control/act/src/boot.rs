@@ -221,7 +221,7 @@ fn take_out(step: &EntryStep, id: EntryId, known: &[Entry], force: bool, sink: &
     let beside_others = || without_others(format, &now, (&step.place, id), known);
     let ours =
         is_there(format, &now, step) && (step.outcome.is_some() || is_there(format, &beside_others(), step));
-    let without = ours.then(|| planish_boot::remove_tagged(format, &now, &step.wanted, id.0)).flatten();
+    let without = ours.then(|| without_own(format, &now, (step, id), known)).flatten();
     let mut makes_menu = true;
     let target = match without.map(without_tag) {
         Some(without) => {
@@ -267,12 +267,31 @@ fn take_out(step: &EntryStep, id: EntryId, known: &[Entry], force: bool, sink: &
     if makes_menu { generate(outcome, step.generator, None, &[&step.wanted], sink) } else { outcome }
 }
 
-/// A text without what other entries that are open gave the file.
-fn without_others(format: Format, text: &str, (place, id): (&str, EntryId), known: &[Entry]) -> String {
-    let others = known.iter().filter(|entry| entry.id != id && entry.is_open());
+/// A text without what a step put in, beside what others did.
+fn without_own(
+    format: Format,
+    text: &str,
+    (step, id): (&EntryStep, EntryId),
+    known: &[Entry],
+) -> Option<String> {
+    let others = runs_of_others((&step.place, id), known).map(|(_, other)| other.wanted.as_str());
+    let others: Vec<&str> = others.collect();
+    planish_boot::remove_tagged_beside(format, text, (&step.wanted, id.0), &others)
+}
+
+/// What other entries that are open gave a file, the newest first.
+fn runs_of_others<'e>(
+    (place, id): (&'e str, EntryId),
+    known: &'e [Entry],
+) -> impl Iterator<Item = (EntryId, &'e EntryStep)> {
+    let others = known.iter().rev().filter(move |entry| entry.id != id && entry.is_open());
     let steps = others.flat_map(|entry| entry.steps.iter().map(|step| (entry.id, step)));
-    let in_file = |step: &EntryStep| step.undo == Undo::Edit && step.place == place && !step.is_undone();
-    steps.filter(|(_, step)| in_file(step)).fold(text.to_owned(), |text, (id, step)| {
+    steps.filter(move |(_, step)| step.undo == Undo::Edit && step.place == place && !step.is_undone())
+}
+
+/// A text without what other entries that are open gave the file.
+fn without_others(format: Format, text: &str, own: (&str, EntryId), known: &[Entry]) -> String {
+    runs_of_others(own, known).fold(text.to_owned(), |text, (id, step)| {
         let is_there = is_there(format, &text, step);
         let without = is_there.then(|| planish_boot::remove_tagged(format, &text, &step.wanted, id.0));
         without.flatten().unwrap_or(text)

@@ -298,7 +298,11 @@ fn settle_others(
                 ),
                 _ => error.in_full(),
             };
-            tell(outcome, other, &after, &why);
+            match whose {
+                // What went back is back: it is the newer one's that is lost, which is told with that.
+                Whose::Newer => note(outcome, format!("{} is `{}`: {why}", other.place, after.trim())),
+                _ => tell(outcome, other, &after, &why),
+            }
             refused.push(&other.place);
         }
     }

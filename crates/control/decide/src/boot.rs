@@ -16,7 +16,7 @@ use crate::verdict::is_older;
 /// Why a parameter must not be given. Pages are taken from `budget`, so that those of all sizes count together.
 pub(crate) fn refusal(knob: &Knob, wanted: &str, host: &HostFacts, budget: &mut Budget) -> Option<String> {
     match knob.boot_parameter()? {
-        (name @ ("isolcpus" | "nohz_full"), _) => no_boot_cpu_left(name, wanted, host.cpus_online),
+        ("isolcpus" | "nohz_full", _) => no_boot_cpu_left(wanted, host.cpus_online),
         // It holds movable data until pages are made of it, and the kernel's own needs a place as well.
         ("hugetlb_cma", _) => {
             let wanted = knob.r#type.normal(wanted);
@@ -104,13 +104,6 @@ pub(crate) fn cure(knob: &Knob, wanted: &str) -> Option<String> {
     }
 }
 
-/// What the kernel makes otherwise of a list that it takes.
-pub(crate) fn left_by_kernel(knob: &Knob, wanted: &str, host: &HostFacts) -> Option<&'static str> {
-    let (name, _) = knob.boot_parameter()?;
-    let is_all = name == "nohz_full" && takes_all(&BootCpus::parse(wanted)?, host.cpus_online);
-    is_all.then_some("the kernel leaves out the CPU that it boots on, which keeps the time of all")
-}
-
 /// Whether a list takes every CPU. Of one that takes some of each group (`0-15:2/4`) the others are left.
 fn takes_all(list: &BootCpus, online: u32) -> bool {
     let taken = list.cpus(online.saturating_sub(1)).len();
@@ -119,18 +112,14 @@ fn takes_all(list: &BootCpus, online: u32) -> bool {
 
 /// Why a list must not hold CPU 0: it starts the machine, keeps its time while others sleep, and is what the kernel
 /// falls back on for all that no other CPU may do (`kernel/sched/isolation.c`). One without it leaves it at least,
-/// whatever is offline now. Of `nohz_full` for all of them the kernel leaves it out by itself, and says so
-/// (`housekeeping_setup`).
-fn no_boot_cpu_left(name: &str, wanted: &str, online: u32) -> Option<String> {
+/// whatever is offline now. Of `nohz_full` for all of them the kernel leaves it out by itself (`housekeeping_setup`):
+/// then no list says what runs, and who wants that names the others.
+fn no_boot_cpu_left(wanted: &str, online: u32) -> Option<String> {
     let list = BootCpus::parse(wanted)?;
     if !list.cpus(online.saturating_sub(1)).contains(&0) {
         return None;
     }
-    let is_all = takes_all(&list, online);
-    if is_all && name == "nohz_full" {
-        return None;
-    }
-    Some(match is_all {
+    Some(match takes_all(&list, online) {
         true => format!("`{wanted}` leaves none of the {online} CPUs to everything else"),
         false => format!("`{wanted}` takes CPU 0, which starts this host and keeps house"),
     })
@@ -162,31 +151,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_leaves_out_of_a_list_is_told() {
-        let catalogue = Catalogue::embedded().expect("sound");
-        let host = HostFacts { cpus_online: 4, ..HostFacts::default() };
-        let left = |id: &str, wanted: &str| {
-            let knob = catalogue.knob(&KnobId::new(id)).expect("a row");
-            left_by_kernel(knob, wanted, &host).is_some()
-        };
-        for (id, wanted, is_told) in [
-            ("boot.nohz_full", "all", true),
-            ("boot.nohz_full", "0-3", true),
-            ("boot.nohz_full", "1-3", false),
-            ("boot.nohz_full", "0-3:1/2", false),
-            ("boot.isolcpus", "1-3", false),
-        ] {
-            assert_eq!(left(id, wanted), is_told, "{id}={wanted}");
-        }
-    }
-
-    #[test]
     fn somebody_must_keep_a_cpu() {
         for (id, list) in [
             ("boot.isolcpus", "0-3"),
             ("boot.isolcpus", "domain,managed_irq,0-1,2-7"),
             ("boot.isolcpus", "all"),
             ("boot.isolcpus", "0-N"),
+            ("boot.nohz_full", "all"),
+            ("boot.nohz_full", "0-3"),
+            ("boot.nohz_full", "0-N"),
         ] {
             let reason = format!("`{list}` leaves none of the 4 CPUs to everything else");
             assert_eq!(told(&[(id, list)]), [Some(reason)]);
@@ -198,8 +171,6 @@ mod tests {
             ("boot.isolcpus", "2-15"),
             ("boot.nohz_full", "1-3"),
             ("boot.nohz_full", "1-N"),
-            ("boot.nohz_full", "all"),
-            ("boot.nohz_full", "0-N"),
             ("boot.rcu_nocbs", "all"),
         ] {
             assert_eq!(told(&[(id, list)]), [None], "{list}");

@@ -55,10 +55,15 @@ pub fn spares_loopback(knob: &Knob, only: Option<&str>) -> bool {
     beside_cards(knob, &its_own, only).is_some() && means()
 }
 
+/// Whether a step makes the queues of a card anew.
+pub(crate) fn makes_queues(step: &Step) -> bool {
+    step.knob.as_str().starts_with(QUEUES)
+}
+
 /// Why steps cannot be in one plan with those that make queues anew: they were planned for the queues and interrupts
 /// that are there now. `None` for each step that may stay.
 pub(crate) fn beside_new_queues(steps: &[Step]) -> Vec<Option<String>> {
-    let anew = |step: &&Step| step.is_written() && step.knob.as_str().starts_with(QUEUES);
+    let anew = |step: &&Step| step.is_written() && makes_queues(step);
     // A placement is whole or not at all, so that the queues wait for it and not the other way round.
     // Those that come after are for the mask of new ones, and are no reason to wait.
     let is_moved = |step: &Step| step.place.starts_with("/proc/irq/") && step.place != NEW_INTERRUPTS;

@@ -1,6 +1,8 @@
 //! What else a write changes: twins, aliases and what the kernel derives.
 
-use planish_model::{Catalogue, Coupled, Coupling, Knob, Observation, Undo, place};
+use planish_model::{Catalogue, Coupled, Coupling, Knob, Observation, Skipped, Step, Undo, place};
+
+use crate::cards;
 
 /// Places that a write of this one changes too, with the values that must be kept. Pools have none: they are taken
 /// back by subtraction, and their aliases follow.
@@ -26,4 +28,44 @@ pub fn coupled(catalogue: &Catalogue, observation: &Observation, knob: &Knob, pl
         }
     }
     coupled
+}
+
+/// Why the kernel would not take a value: beside what another knob has after the plan it has one word for it alone.
+pub(crate) fn pinned_away(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    step: &Step,
+    all: &[Step],
+) -> Option<String> {
+    let knob = catalogue.knob(&step.knob).ok()?;
+    let pin = knob.pinned.as_ref()?;
+    let by = catalogue.knob(&pin.by).ok()?;
+    let place = place::fill(&by.path, &place::captures(&knob.path, &step.place)?);
+    let planned = all.iter().find(|other| other.place == place).map(|other| other.wanted.as_str());
+    let now =
+        || observation.knobs.get(&by.id)?.iter().find(|reading| reading.place == place)?.value.as_deref();
+    let is_pinned = planned.or_else(now).is_some_and(|value| by.r#type.same(value, &pin.at));
+    (is_pinned && !knob.r#type.same(&step.wanted, &pin.to)).then(|| {
+        format!("the kernel keeps it at `{}` while {} is at `{}`: want {}, too", pin.to, by.id, pin.at, by.id)
+    })
+}
+
+/// Whether a value that is as wanted would not be behind a step: the kernel makes it anew, and does not make it that.
+pub(crate) fn is_moved(catalogue: &Catalogue, row: &Skipped, step: &Step) -> bool {
+    // New queues of a card are other places, and a plan of their own.
+    let is_written = step.is_written() && step.undo == Undo::Restore && !cards::makes_queues(step);
+    let is_beside = |other: &Coupled| {
+        other.place == row.place && matches!(other.coupling, Coupling::Alias | Coupling::Derived)
+    };
+    if !row.satisfied || row.not_to_keep.is_some() || !is_written || !step.coupled.iter().any(is_beside) {
+        return false;
+    }
+    let knobs = catalogue.knob(&row.knob).ok().zip(catalogue.knob(&step.knob).ok());
+    let Some((knob, by)) = knobs else { return false };
+    // Beside this value of the other one the kernel has one word for it, and takes none.
+    let is_held = knob.pinned.as_ref().is_some_and(|pin| {
+        let is_word = row.wanted.as_deref().is_some_and(|wanted| knob.r#type.same(wanted, &pin.to));
+        pin.by == by.id && by.r#type.same(&step.wanted, &pin.at) && is_word
+    });
+    !is_held
 }

@@ -145,6 +145,7 @@ impl DecideError {
             | Self::Pattern { knob, .. }
             | Self::NoPattern { knob, .. } => vec![knob],
             Self::OnePlace { knobs, .. } => knobs.iter().collect(),
+            Self::Placement(PlacementError::Unpinned { knob }) => vec![knob],
             Self::Against { values, .. } => values.iter().map(|(knob, _)| knob).collect(),
             _ => Vec::new(),
         }

@@ -59,7 +59,7 @@ pub use files::{asks_of_file_limits, shuts_out};
 pub use findings::{Against, findings, weigh};
 pub use names::refuse as refuse_mistaken;
 pub use next_boot::beyond_next_boot;
-pub use order::{Values, in_order, is_bound, within_bounds};
+pub use order::{Values, depths_of, in_order, is_bound, within_bounds};
 pub use parts::PartError;
 pub use placement::{PlacementError, is_placed, refuse_overridden};
 pub use plan::{Options, forbidden, plan};

@@ -52,6 +52,31 @@ fn depths(wanted: &Values, catalogue: &Catalogue) -> BTreeMap<KnobId, usize> {
     wanted.keys().map(|id| (id.clone(), depth(id, &before, &mut Vec::new()))).collect()
 }
 
+/// How many of some places and values must be set before each; none where it does not matter. Pools have an order of
+/// their own.
+#[must_use]
+pub fn depths_of(values: &[Option<(String, String)>], catalogue: &Catalogue) -> Vec<usize> {
+    let ids = |knob: &Knob| -> Vec<KnobId> {
+        let limits = knob.enforces.iter().flat_map(|enforces| &enforces.limits);
+        knob.derives.iter().chain(&knob.alias).chain(&knob.after).chain(limits).cloned().collect()
+    };
+    let leading = catalogue.knobs().filter(|knob| knob.undo != Undo::Subtract && !ids(knob).is_empty());
+    let related: BTreeSet<KnobId> =
+        leading.flat_map(|knob| ids(knob).into_iter().chain([knob.id.clone()])).collect();
+    let related: Vec<&Knob> = related.iter().filter_map(|id| catalogue.knob(id).ok()).collect();
+    let knob_at = |place: &str| related.iter().find(|knob| place::captures(&knob.path, place).is_some());
+    let knobs: Vec<Option<&KnobId>> =
+        values.iter().map(|value| Some(&knob_at(&value.as_ref()?.0)?.id)).collect();
+    let mut wanted = Values::new();
+    for (id, value) in knobs.iter().zip(values) {
+        if let (Some(id), Some((_, value))) = (id, value) {
+            wanted.entry((*id).clone()).or_default().insert(value.clone());
+        }
+    }
+    let depths = depths(&wanted, catalogue);
+    knobs.into_iter().map(|id| id.map_or(0, |id| depths[id])).collect()
+}
+
 /// The wanted knobs that come right before a wanted one, by that one.
 type Before<'w> = BTreeMap<&'w KnobId, BTreeSet<&'w KnobId>>;
 

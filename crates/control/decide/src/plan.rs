@@ -9,12 +9,12 @@ use planish_model::{
 };
 
 use crate::budget::{Budget, Budgets, ByNode};
-use crate::coupled::coupled;
+use crate::coupled::{coupled, is_moved, pinned_away};
 use crate::error::DecideError;
 use crate::held::By;
 use crate::next_boot::beyond_next_boot;
 use crate::placement::{self, Ask, PlacementError, What};
-use crate::pool::{Need, Own, Raise, came_short, raised_beside_idle, raises};
+use crate::pool::{Need, Own, Raise, came_short, raised_beside_idle, raises, scattered};
 use crate::verdict::{beyond_undo, unmet};
 use crate::{
     against, back, boot, bounds, caches, cards, cpus, held, mounts, names, order, overlays, parts, units,
@@ -100,12 +100,13 @@ pub fn plan(
     }
     against::refuse_each_other(catalogue, observation, profile, &plan)?;
     if placement.is_none() {
-        placement::refuse_unpinned(&plan)?;
+        placement::refuse_unpinned(&plan, catalogue, observation)?;
     } else if allowed {
         placement::refuse_half(&asks, &plan)?;
         remarks.extend(placement::left(&asks, &plan));
     }
     remarks.extend(raised_beside_idle(&plan.steps));
+    remarks.extend(scattered(&plan.steps, observation));
     remarks.extend(cpus::split_cores(observation, &plan));
     remarks.extend(against::doubtful_lists(observation, &plan));
     remarks.extend(units::read_later(catalogue, observation, &plan));
@@ -453,6 +454,27 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// What is as wanted, and would not be any more behind a step of this plan, is written once more behind that.
+    fn write_again(&mut self) {
+        let (catalogue, observation) = (self.catalogue, self.observation);
+        let mut again = Vec::new();
+        for row in std::mem::take(&mut self.skipped) {
+            let by =
+                self.steps.iter().find(|step| is_moved(catalogue, &row, step)).map(|step| step.knob.clone());
+            let readings = observation.knobs.get(&row.knob).into_iter().flatten();
+            let reading = readings.into_iter().find(|reading| reading.place == row.place);
+            match (by, catalogue.knob(&row.knob), reading, &row.wanted) {
+                (Some(by), Ok(knob), Some(reading), Some(wanted)) => {
+                    let because = Some(format!("once more behind {by}, for which the kernel makes it anew"));
+                    let step = self.as_it_is(knob, reading, wanted, row.verdict);
+                    again.push(Step { because, ..step });
+                }
+                _ => self.skipped.push(row),
+            }
+        }
+        self.steps.extend(again);
+    }
+
     fn left_out(&self, knob: &Knob, place: &str) -> Option<String> {
         writers::left_out(self.catalogue, self.observation, &self.options.exclude, &knob.id, place)
     }
@@ -472,6 +494,7 @@ impl<'a> Draft<'a> {
         }
         let persisted = self.observation.persisted.get(&reading.place);
         let comes = persisted.filter(|found| knob.r#type.same(&found.value, wanted));
+        let comes = comes.filter(|_| !self.leaves(knob, wanted));
         let refused = boot::refusal(knob, wanted, &self.observation.host, &mut self.boot_memory);
         if let Some(reason) = refused.filter(|_| comes.is_none()) {
             let (id, place, wanted) = (knob.id.clone(), reading.place.clone(), wanted.to_owned());
@@ -491,11 +514,17 @@ impl<'a> Draft<'a> {
         if knob.argument(wanted).is_some() {
             let now = reading.value.clone().unwrap_or_default();
             let word = knob.r#type.normal(wanted);
-            let because = boot::left_by_kernel(knob, wanted, &self.observation.host).map(str::to_owned);
-            let step = Step::of(knob, &reading.place, now, word, verdict.clone());
-            self.boot.push(Step { because, ..step });
+            self.boot.push(Step::of(knob, &reading.place, now, word, verdict.clone()));
         }
         self.skip(knob, &reading.place, Some(wanted.to_owned()), verdict);
+    }
+
+    /// Whether a boot parameter goes with the entry whose place is taken: what the next boot gives of it is that one's.
+    fn leaves(&self, knob: &Knob, wanted: &str) -> bool {
+        let old = self.open.iter().filter(|entry| self.options.instead_of == Some(entry.id));
+        let steps = old.flat_map(|entry| &entry.steps).filter(|step| !step.is_undone());
+        let argument = knob.argument(wanted);
+        argument.is_some_and(|argument| steps.flat_map(EntryStep::boot_parameters).any(|own| own == argument))
     }
 
     /// The open entry of this boot that wrote the wanted value and read back the one that is there now: writing
@@ -803,7 +832,11 @@ impl<'a> Draft<'a> {
     /// Takes out the steps that would ruin the host, each with its reason.
     fn refuse_ruinous(&mut self) {
         let together = [self.steps.clone(), self.going_back()].concat();
-        let refusals = bounds::refusals(self.catalogue, self.observation, &together);
+        let mut refusals = bounds::refusals(self.catalogue, self.observation, &together);
+        for (step, refusal) in self.steps.iter().zip(&mut refusals) {
+            *refusal =
+                refusal.take().or_else(|| pinned_away(self.catalogue, self.observation, step, &together));
+        }
         let steps = std::mem::take(&mut self.steps);
         for (step, refusal) in steps.into_iter().zip(refusals) {
             match refusal {
@@ -834,6 +867,7 @@ impl<'a> Draft<'a> {
         self.refuse_ruinous();
         self.refuse_boot_pools();
         self.hold_own();
+        self.write_again();
         self.part_queues();
         let page_bytes = |step: &Step| {
             let pool = self.observation.pools.iter().find(|pool| pool.place == step.place);

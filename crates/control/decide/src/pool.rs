@@ -185,6 +185,26 @@ pub(crate) fn cure_of_idle(step: &Step) -> String {
     }
 }
 
+/// Of each pool that a plan raises by more pages than lie whole in free blocks, what may come of it.
+pub(crate) fn scattered(steps: &[Step], observation: &Observation) -> Vec<String> {
+    let told = |step: &Step| {
+        let pages = step.raise_pages?;
+        let pool = observation.pools.iter().find(|pool| pool.place == step.place)?;
+        let fits = fitting(&observation.buddy, pool.node, pool.page_bytes, observation.host.page_bytes)?;
+        (fits < pages).then(|| {
+            let on = pool.node.map(|node| format!(" on node {node}")).unwrap_or_default();
+            format!(
+                "{knob}{on}: of {} that are wanted {fits} lie in free blocks now, and what compaction does not find \
+                 besides is not granted; a boot has them all, by the line that --persist writes; --exclude {knob} \
+                 leaves the pool as it is",
+                counted(pages, "page"),
+                knob = step.knob
+            )
+        })
+    };
+    steps.iter().filter_map(told).collect()
+}
+
 /// Of each knob whose pools a plan raises beside pages that lie idle, how many and what to do about it.
 pub(crate) fn raised_beside_idle(steps: &[Step]) -> Vec<String> {
     let of_knob = |steps: &[Step]| {

@@ -7,7 +7,7 @@
 
 use planish_model::{
     Catalogue, KnobId, LimitPair, NOT_GIVEN, Observation, Persisted, Plan, UnitSetting, ValueType, Verdict,
-    VerdictKind,
+    VerdictKind, parts_lost, variable,
 };
 
 /// What systemd gives a unit that says nothing, where it is told nothing either (NEWS of version 240). `TasksMax=` is a
@@ -65,6 +65,16 @@ pub(crate) fn fit(kind: &ValueType, unit: Option<&UnitSetting>, now: Option<&str
         && lasts(source)
     {
         return Fit::Enough(format!("{source} gives {given}"));
+    }
+    if let (ValueType::Setting { directive, .. }, None, Some((given, source))) = (kind, &ours, &unit.given)
+        && variable(directive).is_some()
+        && let lost = parts_lost(given, wanted).join(":")
+        && !lost.is_empty()
+    {
+        let reason = format!(
+            "takes away {lost}, which {source} gives: add it behind a colon, or --allow availability"
+        );
+        return Fit::Unsure(reason, kind.normal(wanted));
     }
     let ValueType::Setting { directive, at_least: true, .. } = kind else { return plain() };
     let Some(asked) = LimitPair::parse(&kind.normal(wanted)) else { return plain() };
@@ -143,13 +153,18 @@ pub(crate) fn read_later(catalogue: &Catalogue, observation: &Observation, plan:
         let (value, source) = observation.units.get(place)?.given.as_ref()?;
         let path = source.rsplit_once(':').map_or(source.as_str(), |(path, _)| path);
         // The file of the unit itself comes before all drop-ins, whatever it is called.
-        let is_behind = path.contains(".d/") && name(path) > name(place);
+        let is_behind = path.contains(".d/") && name(path) > name(place) || is_of_variables(path);
         let is_other =
             wanted.is_none_or(|wanted| !kind.same(value, wanted) && !kind.is_enough(value, wanted));
         let is_told = is_behind && is_other && !kind.is_cpus_of_a_unit();
         is_told.then(|| format!("{id}: {}", Persisted::read_later(source, value)))
     };
     steps.chain(kept).filter_map(told).collect()
+}
+
+/// Whether it is a file of variables, which count whatever the unit says (`EnvironmentFile=` of systemd.exec(5)).
+fn is_of_variables(path: &str) -> bool {
+    !path.contains("/systemd/")
 }
 
 /// The value of a file of ours that is as good as a wanted one, which says nothing of the second number.

@@ -474,6 +474,25 @@ impl EntryStep {
         lines.find_map(|line| line.strip_prefix(ADDS)?.strip_suffix('"'))
     }
 
+    /// The boot parameters among them, a number of pages with their size; those of every line of our own file of GRUB.
+    #[must_use]
+    pub fn boot_parameters(&self) -> Vec<String> {
+        let added = |line: &'_ str| Some(line.strip_prefix(ADDS)?.strip_suffix('"')?.to_owned());
+        let runs: Vec<String> = match self.undo {
+            Undo::File => self.wanted.lines().filter_map(added).collect(),
+            _ => self.boot_arguments().map(str::to_owned).into_iter().collect(),
+        };
+        let mut found: Vec<String> = Vec::new();
+        for word in runs.iter().flat_map(|run| run.split_whitespace()) {
+            let is_size = |before: &&mut String| before.starts_with("hugepagesz=") && !before.contains(' ');
+            match found.last_mut().filter(is_size) {
+                Some(size) if word.starts_with("hugepages=") => *size += &format!(" {word}"),
+                _ => found.push(word.to_owned()),
+            }
+        }
+        found
+    }
+
     /// The original of the place that the step writes itself; `None` for a file that was not there.
     #[must_use]
     pub fn original(&self) -> Option<&Original> {

@@ -18,12 +18,14 @@ mod form;
 mod read;
 mod setting;
 mod share;
+mod variable;
 
 pub use boot_cpus::BootCpus;
 pub use cpus::CpuForm;
 pub use form::{Form, leaves_guards_out, node_bytes, node_numbers, page_sizes, tmpfs_bytes};
 pub use setting::LimitPair;
 pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
+pub use variable::{assignments, parts_lost, said, variable};
 
 /// The type of a knob's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -96,9 +98,9 @@ pub enum ValueType {
         directives: Vec<String>,
     },
     /// `{ directive = "LimitNOFILE", unit = "files", min = 1, words = ["infinity"] }`: one setting of a unit of
-    /// systemd, a whole number or a word.
+    /// systemd, a whole number or a word. Without a bound it takes words alone, several of them joined by colons.
     Setting {
-        /// Its name in the unit.
+        /// Its name in the unit; of a variable in its environment `Environment=NAME`.
         directive: String,
         /// The unit of numbers, for people.
         unit: String,
@@ -173,6 +175,14 @@ pub enum ValueError {
         value: i64,
         /// The range, for people.
         range: String,
+    },
+    /// A list that says one thing twice.
+    #[error("`{value}` says {name} twice")]
+    Twice {
+        /// The text.
+        value: String,
+        /// What is said twice.
+        name: String,
     },
     /// A soft limit that is larger than the hard one.
     #[error("`{value}` has a soft limit above the hard one")]
@@ -409,8 +419,7 @@ impl ValueType {
             Self::Unsigned { unsigned } => Err(ValueError::NotInt { value, unit: unsigned.clone() }),
             Self::Choice { choice } if choice.contains(&value) => Ok(()),
             Self::Choice { choice } => Err(none_of(value, choice)),
-            Self::Flag { .. } if value == "0" || value == "1" => Ok(()),
-            Self::Flag { .. } => Err(ValueError::NotAFlag { value }),
+            Self::Flag { .. } => is_flag(value),
             Self::Ints { ints, count, min, max, ascending } => {
                 let numbers = value.split(' ').map(str::parse).collect::<Result<Vec<i64>, _>>();
                 let numbers = numbers.ok().filter(|numbers| numbers.len() == *count);
@@ -443,6 +452,9 @@ impl ValueType {
             }
             Self::Setting { directive, .. } if setting::is_cpus(directive) => {
                 are_cpus(CpuForm::List, false, value)
+            }
+            Self::Setting { min: None, max: None, words, .. } if !words.is_empty() => {
+                variable::are_words(&value, words)
             }
             Self::Setting { directive, unit, min, max, words, .. } => {
                 let part = |part: &str| match words.iter().any(|word| word == part) {
@@ -511,6 +523,10 @@ impl ValueType {
             Self::Setting { directive, .. } if setting::is_cpus(directive) => {
                 format!("{directive}= of a unit: {}", CpuForm::List.describe())
             }
+            Self::Setting { directive, min: None, max: None, words, .. } if !words.is_empty() => {
+                let words = words.join(", ");
+                format!("{directive}= of a unit: one or several of {words}, with a colon between them")
+            }
             Self::Setting { directive, unit, min, max, words, .. } => {
                 let words: String = words.iter().map(|word| format!(", or {word}")).collect();
                 let pair = if setting::is_pair(directive) { ", or SOFT:HARD" } else { "" };
@@ -527,6 +543,10 @@ impl ValueType {
 fn none_of(value: String, words: &[String]) -> ValueError {
     let nearest = crate::nearest(&value, words.iter().map(String::as_str)).map(str::to_owned);
     ValueError::NotAChoice { nearest, value, choices: words.join(", ") }
+}
+
+fn is_flag(value: String) -> Result<(), ValueError> {
+    if value == "0" || value == "1" { Ok(()) } else { Err(ValueError::NotAFlag { value }) }
 }
 
 /// Whether a text is a set of CPUs, and whether it may have none.

@@ -64,6 +64,6 @@ pub use persisted::given::GivenPools;
 pub use persisted::line_sets;
 pub use placed::masked;
 pub use service::{ServiceName, service};
-pub use units::{cpus_by_others, later, overruled, services, unit_settings};
+pub use units::{cpus_by_others, given_to_units, later, overruled, services, unit_settings};
 pub use versions::{installed, look_at_programs, program, running};
 pub use writers::{has_unit, is_systemd};

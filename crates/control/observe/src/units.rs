@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use planish_host::Host;
 use planish_model::{
     Access, BootValue, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitLimit,
-    UnitLine, UnitSetting, ValueType, Want, listed, part_at, place,
+    UnitLine, UnitSetting, ValueType, Want, listed, part_at, place, said, variable,
 };
 
 use crate::parts;
 use crate::persisted::files;
-use crate::writers::unit::{BEFORE, FOLDERS, GENERATED};
+use crate::writers::unit::{BEFORE, FOLDERS, GENERATED, value_in};
 use crate::writers::{has_unit, is_systemd};
 
 /// Adds what the units have that a profile means: a place for each file that may be written, with what the unit has
@@ -35,8 +35,14 @@ pub fn unit_settings(
         let patterns = patterns(want);
         let readings = observation.knobs.entry(id.clone()).or_default();
         let is_of_parts = knob.r#type.is_cpus_of_a_unit();
-        let all = || if is_of_parts { parts::names(host) } else { services(host) };
-        for name in names[usize::from(is_of_parts)].get_or_insert_with(all).iter() {
+        let all = || if is_of_parts { parts::names(host) } else { with_instances(host) };
+        let all = names[usize::from(is_of_parts)].get_or_insert_with(all);
+        if !is_of_parts {
+            let known = |name: &String| !all.contains(name);
+            let named: Vec<String> = named(host, &patterns).filter(known).collect();
+            all.extend(named);
+        }
+        for name in all.iter() {
             let path = place::fill(&knob.path, &[("unit", name)]);
             if is_of_parts {
                 // Of those that are not meant too: who means none of them is told which there are.
@@ -101,6 +107,41 @@ pub fn services(host: &Host) -> Vec<String> {
     names.into_iter().collect()
 }
 
+/// Services by name, and instances of templates that are known: by drop-ins of their own, or since another unit pulls
+/// them in.
+fn with_instances(host: &Host) -> Vec<String> {
+    let all: BTreeSet<String> =
+        services(host).into_iter().chain(instances(host)).chain(pulled_in(host)).collect();
+    all.into_iter().collect()
+}
+
+/// Instances that links of other units pull in (`WantedBy=` of systemd.unit(5)), without their kind.
+fn pulled_in(host: &Host) -> Vec<String> {
+    let mut names = Vec::new();
+    for folder in FOLDERS.iter().chain(&GENERATED).filter(|_| is_systemd(host)) {
+        let pulling = |name: &String| [".wants", ".requires"].iter().any(|end| name.ends_with(end));
+        for links in host.list(folder).into_iter().filter(pulling) {
+            let units = host.list(&format!("{folder}/{links}")).into_iter();
+            names.extend(
+                units
+                    .filter(|unit| template(unit).is_some_and(|template| has_unit(host, &template)))
+                    .filter_map(|unit| unit.strip_suffix(".service").map(str::to_owned)),
+            );
+        }
+    }
+    names
+}
+
+/// Templates (`postgresql@`) and instances (`postgresql@16-main`) that patterns name in full: of an instance that is
+/// started by hand no file tells, and a drop-in of a template is for all of them.
+fn named(host: &Host, patterns: &[&str]) -> impl Iterator<Item = String> {
+    let is_one = |only: &&&str| {
+        let template = only.split_once('@').map(|(name, _)| format!("{name}@.service"));
+        !only.contains(['*', '?', '[', '/']) && template.is_some_and(|template| has_unit(host, &template))
+    };
+    patterns.iter().filter(is_one).map(|only| (*only).to_owned()).collect::<Vec<_>>().into_iter()
+}
+
 /// Instances of templates by name, without their kind, as far as they have drop-ins of their own: of those that have
 /// not no file tells, and the template has their settings.
 pub(crate) fn instances(host: &Host) -> Vec<String> {
@@ -132,7 +173,52 @@ pub(crate) fn given(
             found = (!value.is_empty()).then(|| (value, format!("{path}:{line}")));
         }
     }
-    found
+    by_file_of_variables(host, unit, directive).or(found)
+}
+
+/// What a file of variables gives one that is a setting of a unit, whatever its own files say (`EnvironmentFile=` of
+/// systemd.exec(5)).
+fn by_file_of_variables(host: &Host, unit: &str, directive: &str) -> Option<(String, String)> {
+    let variable = variable(directive)?;
+    all(host, unit, "EnvironmentFile").into_iter().rev().find_map(|(file, _)| {
+        let file = file.trim_start_matches('-');
+        let (line, value) = value_in(host, file, variable)?;
+        Some((value, format!("{file}:{line}")))
+    })
+}
+
+/// What the files of each unit give it, of all that a record keeps of them: by unit and directive, with the file. A
+/// unit that is given nothing of it is told all the same.
+#[must_use]
+pub fn given_to_units(host: &Host, catalogue: &Catalogue) -> BTreeMap<String, BTreeMap<String, String>> {
+    let variables = catalogue.knobs().filter_map(|knob| match &knob.r#type {
+        ValueType::Setting { directive, .. } if variable(directive).is_some() => Some(directive.clone()),
+        _ => None,
+    });
+    let variables: Vec<String> = variables.collect();
+    let services = with_instances(host).into_iter().map(|name| format!("{name}.service"));
+    let units = services.chain(parts::names(host));
+    let of_unit = |unit: String| {
+        let files = files_of(host, &unit);
+        let texts = files.iter().filter_map(|path| host.read_lossy(path).ok());
+        let mut names: BTreeSet<String> = variables.iter().cloned().collect();
+        for text in texts {
+            names.extend(lines(&text, section(&unit)).into_iter().map(|(name, ..)| name));
+        }
+        let names = names.into_iter().filter(|name| planish_host::is_unit_directive(name));
+        let given = |name: String| {
+            let is_list = ["CPUAffinity", "AllowedCPUs"].contains(&name.as_str());
+            let all = |_: &str| true;
+            let list = || given_cpus(host, &unit, &name, all);
+            let given = if is_list { list() } else { None }.or_else(|| given(host, &unit, &name, all));
+            let (value, source) = given?;
+            let file = source.rsplit_once(':').map_or(source.as_str(), |(path, _)| path);
+            Some((name, format!("{value} ({file})")))
+        };
+        let given = names.filter_map(given).collect();
+        (unit, given)
+    };
+    units.map(of_unit).collect()
 }
 
 /// All that the files of a unit assign to a directive of which there may be several, each with its file and line; an
@@ -459,8 +545,8 @@ fn last(text: &str, section: &str, directive: &str) -> Option<(usize, String)> {
 
 /// All assignments of a directive in a section, each with its line.
 fn assignments(text: &str, section: &str, directive: &str) -> Vec<(usize, String)> {
-    let own = lines(text, section).into_iter().filter(|(name, ..)| name == directive);
-    own.map(|(_, line, value)| (line, value)).collect()
+    let own = |(name, line, value): (String, usize, String)| Some((line, said(directive, &name, &value)?));
+    lines(text, section).into_iter().filter_map(own).collect()
 }
 
 /// All assignments in a section: the directive, its line, and its value. A line that ends with a backslash goes on in
@@ -512,12 +598,11 @@ pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> O
 
 /// What the first process of a unit runs with, and its number.
 fn running(host: &Host, unit: &str, directive: &str) -> Option<(String, u32)> {
-    let slices = [
-        "/sys/fs/cgroup/system.slice",
-        "/sys/fs/cgroup/planish.slice",
-        "/sys/fs/cgroup/systemd/system.slice",
-    ];
-    let group = slices.iter().map(|slice| format!("{slice}/{unit}")).find(|group| host.exists(group))?;
+    // That of an instance lies in one of its template.
+    let own = group(&slice(host, unit)).unwrap_or_default();
+    let slices = ["system.slice", "planish.slice", "systemd/system.slice", own.as_str()];
+    let mut groups = slices.iter().map(|slice| format!("{}/{slice}/{unit}", parts::ROOT));
+    let group = groups.find(|group| host.exists(group))?;
     let procs = host.read(&format!("{group}/cgroup.procs")).ok()?;
     let pid: u32 = procs.lines().next()?.trim().parse().ok()?;
     let text = |path: String| host.read(&path).ok().map(|text| text.trim().to_owned());
@@ -719,7 +804,7 @@ mod tests {
                 assert!(planish_host::is_unit_directive(directive), "{}: {directive}", knob.id);
             }
         }
-        for other in ["Environment", "ExecStartPre", "Description", "SetCredential"] {
+        for other in ["Environment", "Environment=PATH", "ExecStartPre", "Description", "SetCredential"] {
             assert!(!planish_host::is_unit_directive(other), "{other}");
         }
     }

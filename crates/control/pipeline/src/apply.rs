@@ -79,7 +79,7 @@ pub fn apply(session: &Session, plan: &Plan, options: &ApplyOptions) -> Result<A
     // After this point no other planish writes this host.
     gone::close(&mut journal, &session.host().boot_id())?;
     settle::pools(&mut journal, session.host(), &*sink)?;
-    settle::files(&mut journal, &session.host().boot_id(), &*sink)?;
+    settle::files(session, &mut journal, &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
     let prepared = prepare::prepare(session, plan, options, &journal.ledger().entries, &*sink)?;
     let Prepared { persistence, is_in_force, files, steps, refusals } = prepared;
@@ -144,7 +144,8 @@ pub fn can_persist(session: &Session, plan: &Plan) -> Result<(), PipelineError> 
     let persistence = Persistence::of(session, plan, &entries, &*sink)?;
     let refused = |step: &EntryStep| {
         let of_file = match step.undo {
-            Undo::File => Contents::of(EntryId(0), step, &entries).refuse_foreign(&step.place, &*sink),
+            Undo::File => Contents::of(EntryId(0), step, &entries, session.catalogue())
+                .refuse_foreign(&step.place, &*sink),
             _ => Ok(()),
         };
         of_file.and_then(|()| intent::refuse_folder(session, &step.place)).err()
@@ -245,7 +246,7 @@ pub(crate) fn due(
     if step.undo != Undo::File {
         return Ok(Some(step));
     }
-    let contents = Contents::of(EntryId(0), &step, entries);
+    let contents = Contents::of(EntryId(0), &step, entries, session.catalogue());
     if !lacks_lines(session, (&step, plan), &contents, entries, sink)? {
         return Ok(None);
     }
@@ -265,7 +266,13 @@ pub(crate) fn is_due(
     if step.undo != Undo::File {
         return Ok(true);
     }
-    lacks_lines(session, (step, plan), &Contents::of(EntryId(0), step, entries), entries, sink)
+    lacks_lines(
+        session,
+        (step, plan),
+        &Contents::of(EntryId(0), step, entries, session.catalogue()),
+        entries,
+        sink,
+    )
 }
 
 /// Whether the file of a step lacks lines of it, where those of the entry go whose place the plan takes. Lines that
@@ -279,7 +286,11 @@ fn lacks_lines(
 ) -> Result<bool, PipelineError> {
     contents.refuse_foreign(&step.place, sink)?;
     let stay = without(entries, goes(plan));
-    let has = Contents::of(EntryId(0), step, &stay).has(step, session.sound_catalogue()?, sink);
+    let has = Contents::of(EntryId(0), step, &stay, session.catalogue()).has(
+        step,
+        session.sound_catalogue()?,
+        sink,
+    );
     // What the plan holds is the newer entry's, too, whoever of its profile has it, and so are the lines for it.
     let is_held = step.part == Some(Part::TakenOver)
         || step.knob.is_persistence() && plan.steps.iter().any(|step| step.beside.is_some());

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 
 use planish_model::{Catalogue, Entry, EntryId, EntryStep, KnobId, Outcome, OutcomeKind, Undo};
 
-use crate::transition;
-
 /// Most knobs that one sentence names.
 const NAMED_MAX: usize = 6;
 
@@ -27,10 +25,13 @@ pub(crate) fn told(
         }
         let (id, profile, named) = (entry.id, &entry.profile, named(&knobs));
         let again = match lacked.iter().all(|outcome| has_line(entry, &outcome.place)) {
-            true => format!(
-                "its files bring that at each boot, and until then: planish apply {profile} --persist"
-            ),
-            false => format!("again: planish apply {profile}"),
+            true => {
+                format!(
+                    "its files bring that at each boot, and until then: {}",
+                    again(profile, true, catalogue)
+                )
+            }
+            false => format!("again: {}", again(profile, false, catalogue)),
         };
         told.push(format!(
             "entry {id} ({profile}) is open, and had found as wanted what went back now: {named}; {again}"
@@ -61,67 +62,134 @@ fn has_line(entry: &Entry, place: &str) -> bool {
     })
 }
 
-/// A sentence for each open entry of a profile of which an older one went with pages or boot parameters: those are
-/// their first owner's, and nobody else holds them.
+/// A sentence for each profile with an open entry of which an older one went with pages or boot parameters: those are
+/// their first owner's, and nobody else holds them. The newest entry has what the profile wants by now.
 pub(crate) fn of_older(
     entries: &[Entry],
     back: &[(EntryId, Vec<Outcome>)],
     catalogue: &Catalogue,
 ) -> Vec<String> {
-    // Of a profile that the catalogue has not, nobody knows what it wants by now.
-    let wants = |profile: &str, knob: &KnobId| {
-        let profile = catalogue.profile(profile).ok();
-        profile.is_none_or(|profile| profile.placement.is_some() || profile.want.contains_key(knob))
-    };
     let told = |entry: &Entry| {
+        let mut others = staying(entries, back).filter(|other| other.profile == entry.profile);
+        if others.any(|other| other.id > entry.id) {
+            return None;
+        }
         let older = entries.iter().filter(|older| {
             older.id < entry.id
                 && older.profile == entry.profile
                 && is_back(older, back)
                 && entry.instead_of != Some(older.id)
         });
-        let went = |older: &Entry, step: &EntryStep| {
-            let outcomes = back.iter().filter(|(id, _)| *id == older.id).flat_map(|(_, outcomes)| outcomes);
-            let is_gone = |kind| matches!(kind, OutcomeKind::Done | OutcomeKind::HandedOver);
-            let mut outcomes = outcomes.filter(|outcome| is_gone(outcome.outcome));
-            outcomes.any(|outcome| outcome.place == step.place)
-        };
+        let given: BTreeSet<String> = staying(entries, back)
+            .flat_map(|other| other.steps.iter().filter(|step| !step.is_undone()))
+            .flat_map(EntryStep::boot_parameters)
+            .map(|argument| named_by(&argument).to_owned())
+            .collect();
+        let wants = Wants::of(&entry.profile, catalogue);
         let mut gone: BTreeSet<String> = BTreeSet::new();
-        for step in older.flat_map(|older| older.steps.iter().filter(|step| went(older, step))) {
-            let arguments = transition::arguments(step);
+        let mut is_kept = files(entry).next().is_some();
+        for step in older.flat_map(|older| older.steps.iter().filter(|step| went(older, step, back))) {
             let granted = step.outcome.as_ref().and_then(|outcome| outcome.granted_pages);
             let is_pool = step.undo == Undo::Subtract && granted.unwrap_or(0) > 0;
-            if !arguments.is_empty() {
-                gone.extend(arguments);
-            } else if is_pool && wants(&entry.profile, &step.knob) {
+            let arguments = step.boot_parameters().into_iter();
+            let arguments: Vec<String> = arguments
+                .filter(|argument| !given.contains(named_by(argument)) && wants.argument(argument))
+                .collect();
+            is_kept |= !arguments.is_empty();
+            gone.extend(arguments);
+            if is_pool && wants.knob(&step.knob) {
                 gone.insert(step.knob.to_string());
             }
         }
         let gone: Vec<String> = gone.into_iter().collect();
         (!gone.is_empty()).then(|| {
             format!(
-                "entry {} ({profile}) is open, and may count on what its older one had, which nobody else holds: {}; \
-                 again: planish apply {profile}",
+                "entry {} ({}) is open, and may count on what its older one had, which nobody else holds: {}; \
+                 again: {}",
                 entry.id,
+                entry.profile,
                 gone.join(", "),
-                profile = entry.profile
+                again(&entry.profile, is_kept, catalogue)
             )
         })
     };
     staying(entries, back).filter_map(told).collect()
 }
 
+/// Whether what a step of an entry had is gone with it.
+fn went(entry: &Entry, step: &EntryStep, back: &[(EntryId, Vec<Outcome>)]) -> bool {
+    let outcomes = back.iter().filter(|(id, _)| *id == entry.id).flat_map(|(_, outcomes)| outcomes);
+    let is_gone = |kind| matches!(kind, OutcomeKind::Done | OutcomeKind::HandedOver);
+    let mut outcomes = outcomes.filter(|outcome| is_gone(outcome.outcome));
+    outcomes.any(|outcome| outcome.place == step.place)
+}
+
+/// What a boot parameter is called by: all before its value. Of pages their size belongs to it.
+fn named_by(argument: &str) -> &str {
+    argument.rsplit_once('=').map_or(argument, |(name, _)| name)
+}
+
+/// What applies a profile again. One that the catalogue has not was named as a file.
+fn again(profile: &str, is_kept: bool, catalogue: &Catalogue) -> String {
+    let persist = if is_kept { " --persist" } else { "" };
+    match catalogue.profile(profile) {
+        Ok(_) => format!("planish apply {profile}{persist}"),
+        Err(_) => format!("planish apply FILE{persist}, the file of that profile"),
+    }
+}
+
+/// What a profile wants by now. Of one that the catalogue has not nobody knows.
+struct Wants {
+    knobs: Option<BTreeSet<KnobId>>,
+    arguments: BTreeSet<String>,
+}
+
+impl Wants {
+    fn of(profile: &str, catalogue: &Catalogue) -> Self {
+        let profile = catalogue.profile(profile).ok().filter(|profile| profile.placement.is_none());
+        let knobs: Option<BTreeSet<KnobId>> = profile.map(|profile| profile.want.into_keys().collect());
+        let name = |id: &KnobId| {
+            let knob = catalogue.knob(id).ok()?;
+            knob.boot_parameter().map(|(name, _)| name.to_owned()).or_else(|| knob.boot_arg.clone())
+        };
+        let arguments = knobs.iter().flatten().filter_map(name).collect();
+        Self { knobs, arguments }
+    }
+
+    fn knob(&self, id: &KnobId) -> bool {
+        self.knobs.as_ref().is_none_or(|knobs| knobs.contains(id))
+    }
+
+    fn argument(&self, argument: &str) -> bool {
+        let mut names = argument.split(' ').map(|word| word.split('=').next().unwrap_or(word));
+        self.knobs.is_none() || names.any(|name| self.arguments.contains(name))
+    }
+}
+
 /// A sentence for each open entry of which the kernel has not kept what it set, beside what went back: where a governor
-/// `performance` is back, it refuses the hint of another entry. `read` gives the text of a place.
+/// `performance` is back, it refuses the hint of another entry. Of several entries for one place the newest has it.
+/// `read` gives the text of a place.
 pub(crate) fn overruled(
     entries: &[Entry],
     back: &[(EntryId, Vec<Outcome>)],
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<String> {
-    let steps = entries.iter().filter(|entry| is_back(entry, back)).flat_map(|entry| &entry.steps);
+    let written = |entry: &Entry, step: &EntryStep| {
+        let outcomes = back.iter().filter(|(id, _)| *id == entry.id).flat_map(|(_, outcomes)| outcomes);
+        // Of a value that another entry has by now nothing went back.
+        let stays = |kind| matches!(kind, OutcomeKind::TakenOver | OutcomeKind::HandedOver);
+        let mut outcomes = outcomes.filter(|outcome| !stays(outcome.outcome));
+        outcomes.any(|outcome| outcome.place == step.place)
+    };
+    let went = entries.iter().filter(|entry| is_back(entry, back));
+    let steps = went.flat_map(|entry| entry.steps.iter().filter(|step| written(entry, step)));
     let beside: BTreeSet<&str> =
         steps.flat_map(EntryStep::coupled).map(|other| other.place.as_str()).collect();
-    let is_overruled = |step: &&EntryStep| {
+    let is_newest = |entry: &Entry, place: &str| {
+        let mut newer = staying(entries, back).filter(|other| other.id > entry.id);
+        !newer.any(|other| other.steps.iter().any(|step| step.sets(place)))
+    };
+    let is_overruled = |step: &EntryStep| {
         let kind = step.original().map(|original| &original.r#type);
         let now = || read(&step.place);
         step.undo == Undo::Restore
@@ -130,8 +198,8 @@ pub(crate) fn overruled(
             && kind.zip(now()).is_some_and(|(kind, now)| !kind.same(&now, step.ours()))
     };
     let told = |entry: &Entry| {
-        let knobs: BTreeSet<&KnobId> =
-            entry.steps.iter().filter(is_overruled).map(|step| &step.knob).collect();
+        let steps = entry.steps.iter().filter(|step| is_overruled(step) && is_newest(entry, &step.place));
+        let knobs: BTreeSet<&KnobId> = steps.map(|step| &step.knob).collect();
         let (id, profile, named) = (entry.id, &entry.profile, named(&knobs));
         (!knobs.is_empty()).then(|| {
             format!(

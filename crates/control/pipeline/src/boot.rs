@@ -34,14 +34,17 @@ pub(crate) struct Wishes {
     rows: Vec<Unpersisted>,
     /// What files give, and a menu that was made before them does not.
     stale: Vec<Unpersisted>,
-    /// The entry whose place is taken: what it gave goes.
+    /// The entry whose place is taken, and the boot parameters that go with it.
     going: Option<EntryId>,
+    leaving: Vec<String>,
 }
 
 impl Wishes {
     /// None yet, of a plan that takes the place of this entry.
-    pub fn instead_of(going: Option<EntryId>) -> Self {
-        Self { going, ..Self::default() }
+    pub fn instead_of(going: Option<EntryId>, entries: &[Entry]) -> Self {
+        let steps = entries.iter().filter(|entry| Some(entry.id) == going).flat_map(|entry| &entry.steps);
+        let leaving = steps.filter(|step| !step.is_undone()).flat_map(EntryStep::boot_parameters).collect();
+        Self { going, leaving, ..Self::default() }
     }
 
     /// Adds a value, unless the next boot brings it anyway.
@@ -51,10 +54,12 @@ impl Wishes {
         let is_of_file = |source: &str| !source.starts_with(planish_observe::RUNNING);
         let known = matches!(observation.boot, BootLoader::Known(_))
             && persisted.is_some_and(|found| is_of_file(&found.source));
-        if known && persisted.is_some_and(|found| knob.r#type.same(&found.value, value)) {
+        let argument = knob.argument(value);
+        let leaves = argument.as_ref().is_some_and(|argument| self.leaving.contains(argument));
+        if known && !leaves && persisted.is_some_and(|found| knob.r#type.same(&found.value, value)) {
             return self.add_stale(knob, place, value, observation);
         }
-        let Some(argument) = knob.argument(value) else { return };
+        let Some(argument) = argument else { return };
         self.rows.push(Unpersisted {
             knob: knob.id.clone(),
             place: place.to_owned(),
@@ -125,7 +130,9 @@ impl Wishes {
             BootLoader::Known(files) => {
                 refuse::in_vain(session, loader, (&self.rows, &arguments), (entries, self.going), sink)?;
                 let copies = copied::in_check(session, loader, entries);
-                Ok((steps(files, &arguments, &copies, sink)?, Vec::new()))
+                let running = session.host().read_lossy("/proc/cmdline").unwrap_or_default();
+                let going = entries.iter().find(|entry| Some(entry.id) == self.going);
+                Ok((steps(files, &arguments, (&copies, going, &running), sink)?, Vec::new()))
             }
             BootLoader::Outside { reason } => {
                 let left_out = |row: Unpersisted| Unpersisted { reason: reason.clone(), ..row };
@@ -166,7 +173,7 @@ fn refuse_odd_file(format: BootFormat, path: &str, text: &str, arguments: &str) 
 fn steps(
     files: &BootFiles,
     arguments: &str,
-    copies: &[CarriedOver],
+    (copies, going, running): (&[CarriedOver], Option<&Entry>, &str),
     sink: &dyn Sink,
 ) -> Result<Vec<EntryStep>, PipelineError> {
     let odd = |path: &str, source| PipelineError::BootFile { path: path.to_owned(), source };
@@ -179,7 +186,13 @@ fn steps(
     let mut is_missing = false;
     for BootFile { path, format } in &files.edited {
         let text = sink.read_file(path).map_err(PipelineError::Before)?.unwrap_or_default();
-        if planish_boot::gives(format_of(*format), &text, arguments) {
+        // What an entry gives whose place is taken goes with that.
+        let goes = |step: &&EntryStep| step.undo == Undo::Edit && step.place == *path && !step.is_undone();
+        let going = going.and_then(|entry| Some((entry.id, entry.steps.iter().find(goes)?)));
+        let stays = going.and_then(|(id, step)| {
+            planish_boot::remove_tagged(format_of(*format), &text, &step.wanted, id.0)
+        });
+        if planish_boot::gives(format_of(*format), stays.as_deref().unwrap_or(&text), arguments) {
             let is_it = |copy: &CarriedOver| {
                 copy.arguments == arguments
                     && copy.source.rsplit_once(':').is_some_and(|(file, _)| file == path)
@@ -191,6 +204,9 @@ fn steps(
             is_missing = true;
         }
         refuse_odd_file(*format, path, &text, arguments)?;
+        if *format == BootFormat::KernelCmdline {
+            planish_boot::refuse_rootless(&text, running).map_err(|source| odd(path, source))?;
+        }
         let step = file_step(format.knob(), path, arguments.to_owned());
         let original = Original {
             knob: step.knob.clone(),

@@ -33,7 +33,7 @@ pub(crate) fn carry_out(
     to_be_confirmed: bool,
     sink: &dyn Sink,
 ) -> Result<Written, PipelineError> {
-    let mut written = info_span!("act").in_scope(|| write(journal, id, to_be_confirmed, sink));
+    let mut written = info_span!("act").in_scope(|| write(session, journal, id, to_be_confirmed, sink));
     if !written.failed && written.journal_failure.is_none() {
         written.journal_failure = journal.applied(id).err();
     }
@@ -44,7 +44,13 @@ pub(crate) fn carry_out(
 }
 
 /// Writes step after step, each outcome into the journal before the next write. Stops at the first failure.
-fn write(journal: &mut Journal, id: EntryId, to_be_confirmed: bool, sink: &dyn Sink) -> Written {
+fn write(
+    session: &Session,
+    journal: &mut Journal,
+    id: EntryId,
+    to_be_confirmed: bool,
+    sink: &dyn Sink,
+) -> Written {
     let entry = journal.ledger().entry(id).expect("it was begun just now").clone();
     let mut written = Written { entry, outcomes: Vec::new(), failed: false, journal_failure: None };
     let mut caused = Vec::new();
@@ -52,7 +58,9 @@ fn write(journal: &mut Journal, id: EntryId, to_be_confirmed: bool, sink: &dyn S
         let step = &mut written.entry.steps[index];
         let outcome = match step.undo {
             undo if undo.outlives_boot() && to_be_confirmed => continue,
-            Undo::File => Contents::of(id, step, &journal.ledger().entries).add(step, sink),
+            Undo::File => {
+                Contents::of(id, step, &journal.ledger().entries, session.catalogue()).add(step, sink)
+            }
             Undo::Edit => boot::add(step, id, sink),
             _ => perform(step, &caused, sink, &mut |write| Ok(journal.pool(id, index, write)?)),
         };

@@ -88,7 +88,8 @@ fn compared(session: &Session, entry: &Entry, step: &EntryStep, entries: &[Entry
     };
     let is_installed = [install::NAME, warm::NAME, weekly::NAME].contains(&entry.profile.as_str());
     let is_there = now.is_some() || link.is_some();
-    let is_as_written = Contents::of(entry.id, step, entries).is_as_written(step, now.as_deref());
+    let is_as_written =
+        Contents::of(entry.id, step, entries, session.catalogue()).is_as_written(step, now.as_deref());
     let overruled = planish_observe::overruled(session.host(), &step.place).filter(|_| is_as_written);
     let is_found = !is_as_written || overruled.is_some();
     let (entry, path) = (entry.id, step.place.clone());

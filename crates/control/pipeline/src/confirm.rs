@@ -5,8 +5,8 @@ use std::time::Duration;
 use planish_act::{Sink, boot};
 use planish_journal::{Journal, JournalError};
 use planish_model::{
-    BootFormat, BootValue, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck, KnobId,
-    NOT_GIVEN, Outcome, OutcomeKind, Plan, TrialBoot, Undo, Unpersisted, pages_in_file,
+    BootFormat, BootValue, Catalogue, DriftState, Entry, EntryId, EntryState, EntryStep, Exit, KnobCheck,
+    KnobId, NOT_GIVEN, Outcome, OutcomeKind, Plan, TrialBoot, Undo, Unpersisted, pages_in_file,
 };
 
 use crate::apply::{look_again, lost_at_boot, of_file};
@@ -101,7 +101,7 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     let mut journal = session.writer(Duration::ZERO)?;
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
-    settle::files(&mut journal, &boot_id, &*sink)?;
+    settle::files(session, &mut journal, &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
 
     // After this point the dead-man timer waits for us, and finds the entry confirmed.
@@ -116,10 +116,10 @@ fn confirm_applied(session: &Session) -> Result<Confirmed, PipelineError> {
     let mut done = Confirmed::default();
     for entry in &waiting {
         // Without outcomes in the journal, the next confirm tries the files again.
-        let written = write_files(entry, &followed(&journal), &*sink);
+        let written = write_files(entry, &followed(&journal), session.catalogue(), &*sink);
         let written = written.map_err(|failure| failure.told(entry, &done.entries))?;
         if let Err(source) = record(&mut journal, entry.id, &written) {
-            let restored = take_out(entry, &written, &followed(&journal), &*sink);
+            let restored = take_out(entry, &written, &followed(&journal), session.catalogue(), &*sink);
             return Err(PipelineError::JournalHalfWay { entry: entry.id, restored, source });
         }
         done.entries.push(entry.id);
@@ -245,7 +245,12 @@ fn is_unwritten(step: &EntryStep) -> bool {
 /// Refuses a file of the boot loader in which the write would change other lines than it would have changed at the
 /// apply, where they were shown: somebody edited it since. The journal has the text of then. Files of our own are
 /// compared by [`Contents::add`]. Lines that do not change may be others: boot loaders keep notes of their own there.
-fn refuse_unshown(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<(), PipelineError> {
+fn refuse_unshown(
+    entry: &Entry,
+    entries: &[Entry],
+    catalogue: &Catalogue,
+    sink: &dyn Sink,
+) -> Result<(), PipelineError> {
     let edits = entry.steps.iter().filter(|step| step.undo == Undo::Edit && is_unwritten(step));
     for step in edits {
         let Some(original) = step.original() else { continue };
@@ -259,7 +264,7 @@ fn refuse_unshown(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<(
         };
         let lines = |text: &str| {
             let text = without_ours(entry.id, step, entries, text);
-            preview::changed(step, Some(&text), entries)
+            preview::changed(step, Some(&text), entries, catalogue)
         };
         if lines(&now)? != lines(&original.value)? {
             return Err(PipelineError::NotAsShown { path: step.place.clone(), entry: entry.id });
@@ -289,26 +294,31 @@ fn without_ours(id: EntryId, step: &EntryStep, entries: &[Entry], text: &str) ->
 }
 
 /// Writes the files of an entry, all or none of them.
-fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Written, Failure> {
-    refuse_unshown(entry, entries, sink)
+fn write_files(
+    entry: &Entry,
+    entries: &[Entry],
+    catalogue: &Catalogue,
+    sink: &dyn Sink,
+) -> Result<Written, Failure> {
+    refuse_unshown(entry, entries, catalogue, sink)
         .map_err(|source| Failure { source: Box::new(source), restored: None })?;
     let mut written = Written::new();
     for (index, step) in entry.steps.iter().enumerate().filter(|(_, step)| is_unwritten(step)) {
         let before = sink.read_file(&step.place).ok();
         let outcome = match step.undo {
             Undo::Edit => boot::add(step, entry.id, sink),
-            _ => Contents::of(entry.id, step, entries).add(step, sink),
+            _ => Contents::of(entry.id, step, entries, catalogue).add(step, sink),
         };
         let refusal = refusal(step, &outcome, || {
             let link = sink.link(&step.place).ok().flatten();
-            Contents::of(entry.id, step, entries).foreign(&step.place, link, sink)
+            Contents::of(entry.id, step, entries, catalogue).foreign(&step.place, link, sink)
         });
         // A menu that cannot be made fails when its file is written already.
         if refusal.is_none() || sink.read_file(&step.place).ok() != before {
             written.push((index, outcome));
         }
         if let Some(source) = refusal {
-            let restored = (!written.is_empty()).then(|| take_out(entry, &written, entries, sink));
+            let restored = (!written.is_empty()).then(|| take_out(entry, &written, entries, catalogue, sink));
             return Err(Failure { source: Box::new(source), restored });
         }
     }
@@ -316,12 +326,18 @@ fn write_files(entry: &Entry, entries: &[Entry], sink: &dyn Sink) -> Result<Writ
 }
 
 /// Takes written files out again, the last one first; whether all of them are.
-fn take_out(entry: &Entry, written: &Written, entries: &[Entry], sink: &dyn Sink) -> bool {
+fn take_out(
+    entry: &Entry,
+    written: &Written,
+    entries: &[Entry],
+    catalogue: &Catalogue,
+    sink: &dyn Sink,
+) -> bool {
     let out = written.iter().rev().map(|(index, _)| {
         let step = &entry.steps[*index];
         let outcome = match step.undo {
             Undo::Edit => boot::remove(step, entry.id, entries, false, sink),
-            _ => Contents::of(entry.id, step, entries).remove(step, false, sink),
+            _ => Contents::of(entry.id, step, entries, catalogue).remove(step, false, sink),
         };
         matches!(outcome.outcome, OutcomeKind::Done | OutcomeKind::Satisfied)
     });

@@ -20,7 +20,7 @@ const HEAD: &str =
     "# Written by planish: `planish log` tells when and why, `planish undo` takes the lines out again.\n";
 
 /// The content of a file of ours with the lines of these steps, oldest first; `None` for no file.
-fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
+fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>, catalogue: &Catalogue) -> Option<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut pools: BTreeMap<&str, Vec<&PoolLine>> = BTreeMap::new();
     // Of two lines for one place only the newer one counts: tmpfiles.d would take the first.
@@ -42,7 +42,18 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>) -> Option<String> {
     }
     // The kernel makes the queue of a disk anew for a scheduler, and forgets what was set of it.
     lines.sort_by_key(|line| planish_udev::is_own(line) && !line.contains("ATTR{queue/scheduler}="));
+    in_order(&mut lines, catalogue);
     (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
+}
+
+/// Lines of several entries in the order in which they count: what the kernel makes anew for another line comes behind
+/// that, whoever wanted it first.
+fn in_order(lines: &mut Vec<String>, catalogue: &Catalogue) {
+    let values: Vec<Option<(String, String)>> = lines.iter().map(|line| place::of_line(line)).collect();
+    let depths = planish_decide::depths_of(&values, catalogue);
+    let mut sorted: Vec<(usize, String)> = depths.into_iter().zip(lines.drain(..)).collect();
+    sorted.sort_by_key(|(depth, _)| *depth);
+    lines.extend(sorted.into_iter().map(|(_, line)| line));
 }
 
 /// The files of which each line stands for itself.
@@ -88,8 +99,8 @@ fn twin_of(place: &str, catalogue: &Catalogue) -> Option<String> {
 }
 
 /// The whole of a file of ours that one step alone has lines in.
-pub(crate) fn alone(step: &EntryStep) -> Option<String> {
-    content(std::iter::once(step))
+pub(crate) fn alone(step: &EntryStep, catalogue: &Catalogue) -> Option<String> {
+    content(std::iter::once(step), catalogue)
 }
 
 /// Contents of a file of ours, as the journal knows them.
@@ -108,7 +119,7 @@ pub(crate) struct Contents {
 
 impl Contents {
     /// Of the file that `step` of entry `id` has lines in.
-    pub fn of(id: EntryId, step: &EntryStep, entries: &[Entry]) -> Self {
+    pub fn of(id: EntryId, step: &EntryStep, entries: &[Entry], catalogue: &Catalogue) -> Self {
         let same_file = |other: &&EntryStep| other.undo == Undo::File && other.place == step.place;
         let all = entries
             .iter()
@@ -123,13 +134,17 @@ impl Contents {
         let unsure: Vec<&EntryStep> = maybe().collect();
         let some = (0..1_u32 << unsure.len().min(UNSURE_MAX)).map(|set| {
             let chosen = unsure.iter().enumerate().filter(|(at, _)| set & (1 << at.min(&31)) != 0);
-            content(others().chain(chosen.map(|(_, step)| *step)))
+            content(others().chain(chosen.map(|(_, step)| *step)), catalogue)
         });
         // Or between an undo's write and its outcome: the lines of that entry are out, and the journal has them.
         let half_undone = entries.iter().filter(|entry| entry.undo_begun && entry.id != id);
         let half_undone = half_undone.flat_map(|entry| {
             let rest = held().filter(|(holder, _)| *holder != entry.id).map(|(_, step)| step);
-            [content(rest.clone()), content(rest.clone().chain(maybe())), content(rest.chain([step]))]
+            [
+                content(rest.clone(), catalogue),
+                content(rest.clone().chain(maybe()), catalogue),
+                content(rest.chain([step]), catalogue),
+            ]
         });
         // A folder that was made for another file goes with the last of them.
         let steps = entries.iter().flat_map(|entry| &entry.steps);
@@ -145,11 +160,11 @@ impl Contents {
         let texts = all.clone().flat_map(|(_, step)| [&step.outcome, &step.undone]);
         let written = texts.filter_map(|outcome| outcome.as_ref()?.read_back.clone());
         Self {
-            with: content(others().chain(std::iter::once(step))),
-            without: content(others()),
+            with: content(others().chain(std::iter::once(step)), catalogue),
+            without: content(others(), catalogue),
             written: written
                 .map(Some)
-                .chain([content(others().chain(maybe()))])
+                .chain([content(others().chain(maybe()), catalogue)])
                 .chain(some)
                 .chain(half_undone)
                 .collect(),
@@ -334,10 +349,46 @@ mod tests {
 
     const SYSCTL_FILE: &str = "/etc/sysctl.d/90-planish.conf";
 
+    fn catalogue() -> &'static Catalogue {
+        static CATALOGUE: std::sync::LazyLock<Catalogue> =
+            std::sync::LazyLock::new(|| Catalogue::embedded().expect("sound"));
+        &CATALOGUE
+    }
+
     fn lines(texts: &[&str]) -> Option<String> {
         let steps: Vec<EntryStep> =
             texts.iter().map(|text| file_step("persist.sysctl", SYSCTL_FILE, (*text).to_owned())).collect();
-        content(steps.iter())
+        content(steps.iter(), catalogue())
+    }
+
+    /// At the start of the host the governor may be `performance`, which takes no hint.
+    #[test]
+    fn a_line_comes_behind_another_one_that_it_depends_on_whoever_wanted_it_first() {
+        let line = |file: &str, value: &str| {
+            format!("w /sys/devices/system/cpu/cpu0/cpufreq/{file} - - - - {value}\n")
+        };
+        let hint = line("energy_performance_preference", "power");
+        let tail = |lines: &[&str]| {
+            let steps: Vec<EntryStep> = lines
+                .iter()
+                .map(|text| {
+                    file_step("persist.tmpfiles", "/etc/tmpfiles.d/90-planish.conf", (*text).to_owned())
+                })
+                .collect();
+            content(steps.iter(), catalogue()).expect("lines")[HEAD.len()..].to_owned()
+        };
+        let (free, fast) = (line("scaling_governor", "powersave"), line("scaling_governor", "performance"));
+        let other = "w /sys/kernel/mm/ksm/run - - - - 0\n";
+        for (lines, expected) in [
+            ([hint.as_str(), &free, other], [&free, other, hint.as_str()]),
+            ([&free, other, &hint], [&free, other, &hint]),
+            ([&fast, other, &hint], [other, &hint, &fast]),
+        ] {
+            assert_eq!(tail(&lines), expected.concat(), "{lines:?}");
+        }
+        let queue = |file: &str, value: &str| format!("w /sys/block/nvme0n1/queue/{file} - - - - {value}\n");
+        let (anew, size) = (queue("scheduler", "mq-deadline"), queue("nr_requests", "256"));
+        assert_eq!(tail(&[&size, &anew]), anew.clone() + &size);
     }
 
     #[test]
@@ -354,7 +405,7 @@ mod tests {
             let pools = vec![PoolLine { place: pool.to_owned(), pages, others, ..PoolLine::default() }];
             EntryStep { pools, ..file_step("persist.tmpfiles", SYSCTL_FILE, String::new()) }
         };
-        let text = |steps: &[EntryStep]| content(steps.iter()).expect("lines");
+        let text = |steps: &[EntryStep]| content(steps.iter(), catalogue()).expect("lines");
         assert_eq!(text(&[step(10, 0), step(20, 0)]), format!("{HEAD}w! {pool} - - - - 30\n"));
         assert_eq!(text(&[step(20, 0)]), format!("{HEAD}w! {pool} - - - - 20\n"));
         // Of what others have there only the newest look counts: it is no page of ours.
@@ -369,15 +420,17 @@ mod tests {
             let line = format!("ExecStart={program} hold cpu-dma-latency {limit}");
             EntryStep { wanted: line, ..file_step("persist.hold", SYSCTL_FILE, String::new()) }
         };
-        let held = content([moved("/opt/planish", 20), moved("/usr/bin/planish", 50)].iter()).expect("lines");
+        let held = content([moved("/opt/planish", 20), moved("/usr/bin/planish", 50)].iter(), catalogue())
+            .expect("lines");
         assert_eq!(held, format!("{HEAD}ExecStart=/usr/bin/planish hold cpu-dma-latency 50\n"));
         // A line that only the older one had would stand above every section of the unit.
         let unit = |program: &str| {
             let lines = format!("[Unit]\nRequiresMountsFor={program}\n[Service]\nType=exec");
             EntryStep { wanted: lines, ..file_step("persist.hold", SYSCTL_FILE, String::new()) }
         };
-        let units = content([unit("/opt/planish"), unit("/usr/bin/planish")].iter()).expect("lines");
-        assert_eq!(units, content([unit("/usr/bin/planish")].iter()).expect("lines"));
+        let units =
+            content([unit("/opt/planish"), unit("/usr/bin/planish")].iter(), catalogue()).expect("lines");
+        assert_eq!(units, content([unit("/usr/bin/planish")].iter(), catalogue()).expect("lines"));
         assert_eq!(key("w /sys/kernel/mm/x - - - - always"), "w /sys/kernel/mm/x");
         let disk =
             planish_udev::disk_rule(&planish_udev::DiskKey::Name("sda".to_owned()), "queue/x", "write back");

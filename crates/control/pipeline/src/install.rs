@@ -108,9 +108,13 @@ fn service(wanted: &InstallCheck) -> String {
     // Names of the catalogue, which are plain words.
     let exclude: String = wanted.exclude.iter().map(|name| format!(" --exclude {name}")).collect();
     let program = &wanted.program;
+    let with = wanted
+        .profile
+        .as_ref()
+        .map_or("what planish applied".to_owned(), |profile| format!("planish profile {profile}"));
     format!(
         "[Unit]
-Description=Compare this host with what planish applied
+Description=Compare this host with {with}
 [Service]
 Type=oneshot
 ExecStart={program}{state} check{profile}{exclude} --monitor
@@ -234,11 +238,13 @@ fn steps(
         let of_others = entries.iter().filter(|entry| entry.is_open());
         let earlier =
             of_others.filter_map(|entry| Some((entry.id, entry.steps.iter().find(there)?))).next_back();
-        let contents = Contents::of(EntryId(0), &step, entries);
+        let contents = Contents::of(EntryId(0), &step, entries, session.catalogue());
         if let Some((id, earlier)) = earlier {
             contents.refuse_link(&path, sink)?;
             let now = sink.read_bytes(&path).map_err(PipelineError::Before)?;
-            if earlier.wanted != step.wanted || now != contents::alone(&step).map(String::into_bytes) {
+            if earlier.wanted != step.wanted
+                || now != contents::alone(&step, session.catalogue()).map(String::into_bytes)
+            {
                 return Err(PipelineError::Installed { entry: id, path });
             }
             continue;

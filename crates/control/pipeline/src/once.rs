@@ -131,7 +131,7 @@ pub fn apply_once(session: &Session, plan: &Plan, reason: Option<&str>) -> Resul
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, session.host(), &*sink)?;
-    settle::files(&mut journal, &boot_id, &*sink)?;
+    settle::files(session, &mut journal, &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
     unconfirmed::refuse(session, &journal.ledger().entries, plan, &ApplyOptions::to_files())?;
     let once = look(session, plan, &journal.ledger().entries)?;

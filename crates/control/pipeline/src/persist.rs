@@ -97,7 +97,8 @@ impl Persistence {
         entries: &[Entry],
         sink: &dyn Sink,
     ) -> Result<(Self, Option<PipelineError>), PipelineError> {
-        let mut wishes = boot::Wishes::instead_of(plan.instead_of.as_ref().map(|instead| instead.entry));
+        let mut wishes =
+            boot::Wishes::instead_of(plan.instead_of.as_ref().map(|instead| instead.entry), entries);
         let (mut sysctl, mut tmpfiles, mut rules) = (String::new(), String::new(), String::new());
         let (mut pools, mut ruled, mut holders) = (Vec::new(), Vec::new(), Vec::new());
         let mut left_out = nobody_named(session, plan)?;

@@ -133,7 +133,7 @@ fn of_profile(
     };
     let mut plan =
         if options.persist { named_beside(session, plan, entries, &observation, true) } else { plan };
-    if options.persist && !plan.steps.is_empty() {
+    if options.persist {
         plan.remarks.extend(transition::given_by_others(session.catalogue(), &open, &plan));
     }
     let unsuited = service.and_then(|service| of_others(session, profile, &service));

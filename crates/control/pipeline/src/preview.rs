@@ -3,7 +3,7 @@
 
 use planish_act::{Sink, boot::format_of};
 use planish_host::Access;
-use planish_model::{BootFormat, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
+use planish_model::{BootFormat, Catalogue, Entry, EntryId, EntryStep, Persist, PersistFile, Plan, Undo};
 
 use crate::apply::{ApplyOptions, goes, is_due, without};
 use crate::contents::Contents;
@@ -90,19 +90,25 @@ pub(crate) fn due_file(
     sink: &dyn Sink,
 ) -> Result<Option<PersistFile>, PipelineError> {
     let is_due = is_due(session, step, plan, entries, sink)?;
-    let file = is_due.then(|| file(step, &without(entries, goes(plan)), sink)).transpose()?;
+    let file =
+        is_due.then(|| file(step, &without(entries, goes(plan)), session.catalogue(), sink)).transpose()?;
     // Lines that another entry has from here on, too, are no change.
     Ok(file.filter(|file| file.new || !file.added.is_empty() || !file.removed.is_empty()))
 }
 
 /// One file before its write and after it.
-fn file(step: &EntryStep, entries: &[Entry], sink: &dyn Sink) -> Result<PersistFile, PipelineError> {
+fn file(
+    step: &EntryStep,
+    entries: &[Entry],
+    catalogue: &Catalogue,
+    sink: &dyn Sink,
+) -> Result<PersistFile, PipelineError> {
     // A file of the boot loader is edited; one of ours is replaced as a whole, or refused as somebody else's.
     let now = match step.undo {
         Undo::Edit => sink.read_file(&step.place),
         _ => sink.look_at_file(&step.place),
     };
-    changed(step, now.map_err(PipelineError::Before)?.as_deref(), entries)
+    changed(step, now.map_err(PipelineError::Before)?.as_deref(), entries, catalogue)
 }
 
 /// What stands for the number of the entry in the tag of its arguments: which it will be is known at the write, and a
@@ -114,6 +120,7 @@ pub(crate) fn changed(
     step: &EntryStep,
     now: Option<&str>,
     entries: &[Entry],
+    catalogue: &Catalogue,
 ) -> Result<PersistFile, PipelineError> {
     let path = &step.place;
     let after = match (step.undo, BootFormat::of_knob(step.knob.as_str())) {
@@ -122,7 +129,7 @@ pub(crate) fn changed(
             planish_boot::insert_tagged(format_of(format), text, &step.wanted, NO_ENTRY_YET)
                 .map_err(|source| PipelineError::BootFile { path: path.clone(), source })?
         }
-        _ => Contents::of(EntryId(0), step, entries).with_lines().to_owned(),
+        _ => Contents::of(EntryId(0), step, entries, catalogue).with_lines().to_owned(),
     };
     let mut file = PersistFile::between(path, now, &after);
     // GRUB's environment is filled up to a size: that says nothing.

@@ -7,6 +7,7 @@ use planish_journal::{Journal, JournalError};
 use planish_model::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo};
 
 use crate::contents::Contents;
+use crate::session::Session;
 use crate::{devices, gone};
 
 /// Removes what a kill left beside files that entries of this journal have replaced or were to replace: half of a new
@@ -90,7 +91,8 @@ fn lowered(
 
 /// Finds out which files of earlier boots were written, where a power cut or a kill before a reboot kept their
 /// outcomes out of the journal. What they brought at this boot follows from that, and must be known before they go.
-pub(crate) fn files(journal: &mut Journal, boot_id: &str, sink: &dyn Sink) -> Result<(), JournalError> {
+pub(crate) fn files(session: &Session, journal: &mut Journal, sink: &dyn Sink) -> Result<(), JournalError> {
+    let boot_id = session.host().boot_id();
     let entries = &journal.ledger().entries;
     let mut found: Vec<(EntryId, usize, Outcome)> = Vec::new();
     for entry in entries.iter().filter(|entry| entry.is_open() && entry.boot_id != boot_id) {
@@ -99,7 +101,9 @@ pub(crate) fn files(journal: &mut Journal, boot_id: &str, sink: &dyn Sink) -> Re
                 continue;
             }
             let Ok(now) = sink.read_file(&step.place) else { continue };
-            let kind = match Contents::of(entry.id, step, entries).was_written(now.as_deref()) {
+            let kind = match Contents::of(entry.id, step, entries, session.catalogue())
+                .was_written(now.as_deref())
+            {
                 true => OutcomeKind::Done,
                 false => OutcomeKind::Failed,
             };

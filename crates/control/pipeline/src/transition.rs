@@ -164,7 +164,6 @@ fn look(
     let entry = known.iter().find(|entry| entry.id == id).ok_or(JournalError::NoEntry { id })?;
     refuse_entry(session, entry, &known)?;
     let catalogue = session.sound_catalogue()?;
-    refuse_parameters(catalogue, entry, plan)?;
     refuse_unnamed(entry, plan, &known)?;
     let steps = plan.steps.iter().filter(|step| step.part != Some(Part::Back));
     let set = steps.map(|step| (step.place.as_str(), step.wanted.as_str())).collect();
@@ -240,42 +239,31 @@ fn refuse_entry(session: &Session, entry: &Entry, known: &[Entry]) -> Result<(),
     Ok(())
 }
 
-/// Refuses boot parameters that both have: those of the entry are one run of arguments, which goes as a whole, and what
-/// the plan wants is in it.
-fn refuse_parameters(catalogue: &Catalogue, entry: &Entry, plan: &Plan) -> Result<(), PipelineError> {
-    let rows = plan.skipped.iter().filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
-    let wanted = rows.chain(plan.boot.iter().map(|step| (&step.knob, step.wanted.as_str())));
-    let Some((knob, argument)) = shared(catalogue, entry, wanted).next() else { return Ok(()) };
-    let reason = format!("both have the boot parameter {argument}, which would go with it");
-    let undo = format!("planish undo {}, then apply {} with --persist", entry.id, plan.profile);
-    // A part of a placement is left out by nobody: it is whole or not there.
-    let is_part = plan.placement.is_some() && planish_decide::is_placed(knob);
-    let cure = if is_part { undo } else { format!("{undo}; or leave it out: --exclude {}", knob.id) };
-    Err(refused(entry.id, reason, cure))
-}
-
 /// The wanted boot parameters that an entry has the boot loader give, too.
 fn shared<'c, 'w>(
     catalogue: &'c Catalogue,
     entry: &Entry,
     wanted: impl Iterator<Item = (&'w KnobId, &'w str)>,
 ) -> impl Iterator<Item = (&'c Knob, String)> {
-    let of_loader = entry.steps.iter().filter(|step| !step.is_undone()).flat_map(arguments);
     let given: Vec<String> =
-        of_loader.flat_map(|run| run.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
+        entry.steps.iter().filter(|step| !step.is_undone()).flat_map(EntryStep::boot_parameters).collect();
     wanted.filter_map(move |(id, value)| {
         let knob = catalogue.knob(id).ok()?;
         let argument = knob.argument(value)?;
-        let is_given = argument.split(' ').all(|word| given.iter().any(|given| given == word));
-        is_given.then_some((knob, argument))
+        given.contains(&argument).then_some((knob, argument))
     })
 }
 
 /// The boot parameters of a plan that entries have the boot loader give, which stay: they are one run of arguments of
 /// each, and no other entry holds them beside it.
 pub(crate) fn given_by_others(catalogue: &Catalogue, open: &[Entry], plan: &Plan) -> Vec<String> {
-    let stays =
-        |entry: &&Entry| entry.is_open() && plan.instead_of.as_ref().is_none_or(|old| old.entry != entry.id);
+    // Who applies the same once more, and nothing else, has an entry of it.
+    let is_same =
+        |entry: &Entry| entry.profile == plan.profile && plan.steps.is_empty() && plan.boot.is_empty();
+    let stays = |entry: &&Entry| {
+        let is_gone = plan.instead_of.as_ref().is_some_and(|old| old.entry == entry.id);
+        entry.is_open() && !is_gone && !is_same(entry)
+    };
     let told = |entry: &Entry| {
         let wanted = plan.skipped.iter().filter_map(|row| Some((&row.knob, row.wanted.as_deref()?)));
         let arguments: Vec<String> = shared(catalogue, entry, wanted).map(|(_, argument)| argument).collect();
@@ -292,27 +280,14 @@ pub(crate) fn given_by_others(catalogue: &Catalogue, open: &[Entry], plan: &Plan
     open.iter().filter(stays).filter_map(told).collect()
 }
 
-/// Whether a plan with these boot parameters may take the place of an entry, as far as that shows before it is made:
-/// who is told of a way out is not to be refused there.
-pub(crate) fn can_go(
-    session: &Session,
-    entries: &[Entry],
-    id: EntryId,
-    wanted: &[(&KnobId, &str)],
-) -> Result<bool, PipelineError> {
+/// Whether a plan may take the place of an entry, as far as that shows before it is made: who is told of a way out is
+/// not to be refused there.
+pub(crate) fn can_go(session: &Session, entries: &[Entry], id: EntryId) -> bool {
     let known = session.in_boot(entries);
-    let Some(entry) = known.iter().find(|entry| entry.id == id) else { return Ok(false) };
-    let shares = shared(session.sound_catalogue()?, entry, wanted.iter().copied()).next().is_some();
-    Ok(!shares && refuse_entry(session, entry, &known).is_ok())
-}
-
-/// The boot parameters that a step has the boot loader give.
-pub(crate) fn arguments(step: &EntryStep) -> Vec<String> {
-    match step.undo {
-        Undo::Edit => vec![step.wanted.clone()],
-        Undo::File => step.wanted.lines().filter_map(planish_boot::added_by).map(str::to_owned).collect(),
-        _ => Vec::new(),
-    }
+    known
+        .iter()
+        .find(|entry| entry.id == id)
+        .is_some_and(|entry| refuse_entry(session, entry, &known).is_ok())
 }
 
 /// Refuses a value of the entry that is as wanted, and that the plan would not hold since nobody named its knob.

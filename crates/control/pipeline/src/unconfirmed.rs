@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan};
+use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan, Step, place};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -121,6 +121,32 @@ pub(crate) fn refuse(
     refuse_upon(session, entries, plan, options.confirm_seconds)
 }
 
+/// Why the kernel would not keep a value of a plan once some entries are gone: another knob goes back to where it has
+/// one word for it alone.
+fn pinned_without(session: &Session, known: &[Entry], gone: &[EntryId], steps: &[Step]) -> Option<String> {
+    let back = |place: &str| {
+        let newest = known.iter().rev().find_map(|entry| {
+            let step = entry.steps.iter().find(|step| step.sets(place))?;
+            Some((entry.id, step))
+        });
+        let (id, step) = newest?;
+        gone.contains(&id).then(|| step.original().map(|original| original.value.trim()))?
+    };
+    steps.iter().find_map(|step| {
+        let knob = session.catalogue().knob(&step.knob).ok()?;
+        let pin = knob.pinned.as_ref()?;
+        let by = session.catalogue().knob(&pin.by).ok()?;
+        let place = place::fill(&by.path, &place::captures(&knob.path, &step.place)?);
+        let is_pinned = back(&place).is_some_and(|value| by.r#type.same(value, &pin.at));
+        (is_pinned && !knob.r#type.same(&step.wanted, &pin.to)).then(|| {
+            format!(
+                "{} goes back to `{}`, beside which the kernel keeps {} at `{}`",
+                by.id, pin.at, knob.id, pin.to
+            )
+        })
+    })
+}
+
 /// Refuses a plan that is built upon such an entry: its timer asks nobody, and would leave what a plan is refused for.
 /// One that waits itself, and not as long, goes before it, and a confirm keeps both.
 fn refuse_upon(
@@ -141,6 +167,10 @@ fn refuse_upon(
     let mut gone = Vec::new();
     for unconfirmed in waiting {
         gone.push(unconfirmed.entry);
+        if let Some(why) = pinned_without(session, &known, &gone, &plan.steps) {
+            let what = format!("what the plan is built upon (without it, {why})");
+            return Err(PipelineError::Unconfirmed { what, unconfirmed });
+        }
         if let Some(why) = unborne::built_upon(session, &known, &gone, &plan.steps) {
             let what = format!("what the plan is built upon (without it, {why})");
             return Err(PipelineError::Unconfirmed { what, unconfirmed });

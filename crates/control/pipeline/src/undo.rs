@@ -156,7 +156,7 @@ pub(crate) fn undo_selected(
     let boot_id = session.host().boot_id();
     gone::close(&mut journal, &boot_id)?;
     settle::pools(&mut journal, session.host(), &*sink)?;
-    settle::files(&mut journal, &boot_id, &*sink)?;
+    settle::files(session, &mut journal, &*sink)?;
     settle::sweep(&journal, session.host(), &*sink);
 
     // After this point no other planish writes this host. What an entry holds follows from the journal alone; where
@@ -516,7 +516,7 @@ pub(crate) fn take_back(
         } else if gone::is_gone(step) {
             Outcome::new(step.knob.clone(), step.place.clone(), OutcomeKind::GoneWithReboot)
         } else if step.undo == Undo::File {
-            let removed = Contents::of(entry.id, step, &known).remove(step, force, sink);
+            let removed = Contents::of(entry.id, step, &known, session.catalogue()).remove(step, force, sink);
             units::give_back(removed, host, &known, force, sink)
         } else if matches!(step.undo, Undo::Moved | Undo::Exchanged) {
             take_back_whole(journal, host, (entry.id, step), &known, force, sink)

@@ -101,8 +101,11 @@ pub(crate) fn to_confirm(plan: &Plan) -> Option<String> {
 
 fn told(all: Vec<&str>) -> Option<String> {
     // Several files of one unit are in the order of their knobs, so that a unit comes again later.
-    let mut units: Vec<&str> = Vec::new();
+    let mut units: Vec<String> = Vec::new();
     for unit in all {
+        // Nobody can start a template: what is meant are its instances that run.
+        let unit =
+            unit.strip_suffix("@.service").map_or(unit.to_owned(), |name| format!("'{name}@*.service'"));
         if !units.contains(&unit) {
             units.push(unit);
         }
@@ -122,5 +125,10 @@ mod tests {
             assert_eq!(unit_of(other), None, "{other}");
             assert!(!is_of_part(other), "{other}");
         }
+        let told = told(vec!["a@.service", "b.service", "b.service"]);
+        assert_eq!(
+            told.as_deref(),
+            Some("systemctl daemon-reload; systemctl restart 'a@*.service' b.service")
+        );
     }
 }

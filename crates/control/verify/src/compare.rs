@@ -36,7 +36,8 @@ impl Bench<'_> {
         let elsewhere = self.not_in_force(knob, reading).or_else(|| self.observation.not_granted(reading));
         let elsewhere = elsewhere.filter(|_| is_as_wanted);
         let (state, because) = elsewhere.map_or(judged, |why| (DriftState::Drift, Some(why)));
-        let because = [because, self.may_be(reading), self.may_write(knob, reading, wish)];
+        let comes = self.unasked(knob, reading, wish);
+        let because = [because, comes, self.may_be(reading), self.may_write(knob, reading, wish)];
         let because = because.into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         let wanted = self.wanted(knob, reading, wish, persisted);
         KnobCheck {
@@ -61,6 +62,13 @@ impl Bench<'_> {
             state,
             because,
         }
+    }
+
+    /// Which other program sets at the boot what nobody wants otherwise: no finding, and what will be there.
+    fn unasked(&self, knob: &Knob, reading: &Reading, wish: Option<&Wish>) -> Option<String> {
+        let is_unasked = wish.is_none() && reading.value.is_some();
+        let (words, by) = is_unasked.then(|| self.writer_at_start(knob, &reading.place, None)).flatten()?;
+        (!by.files.is_empty()).then_some(words)
     }
 
     /// What the host has: of the CPUs of a part of the system its control group tells, and the place, which is a file,
@@ -594,7 +602,15 @@ impl Bench<'_> {
             let mut files: Vec<String> = files.map(str::to_owned).collect();
             files.sort();
             files.dedup();
-            let named = if files.is_empty() { String::new() } else { format!(" ({})", files.join(", ")) };
+            let commands: Vec<&str> = self.catalogue.said(&seen.commands, &knob.id, Some(at)).collect();
+            let named = match (files.as_slice(), commands.as_slice()) {
+                ([], _) => String::new(),
+                (_, []) => format!(" ({})", files.join(", ")),
+                (_, [first, rest @ ..]) => {
+                    let more = if rest.is_empty() { "" } else { ", ..." };
+                    format!(" ({}) by `{first}`{more}", files.join(", "))
+                }
+            };
             let only_may = self.catalogue.only_may_write(seen, &knob.id, Some(at));
             let words = match &seen.knobs {
                 // What it includes besides may be untold; what it was read to set counts.
@@ -702,8 +718,11 @@ impl Bench<'_> {
         match self.line_of_ours(reading) {
             None => (DriftState::LostAtBoot, Some("no file persists it".to_owned())),
             Some((entry, file)) => {
+                // An undo leaves a file alone that somebody edited; one that is gone is as it would leave it.
+                let is_there = |found: &Persisted| Persisted::own_file(&found.source) == Some(file);
+                let force = if self.observation.persisted.values().any(is_there) { " --force" } else { "" };
                 let why = format!(
-                    "the line of entry {entry} for it is gone from {file}: planish undo {entry}, then apply it \
+                    "the line of entry {entry} for it is gone from {file}: planish undo {entry}{force}, then apply it \
                      again with --persist"
                 );
                 (DriftState::Drift, Some(why))

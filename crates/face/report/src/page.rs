@@ -185,6 +185,9 @@ fn legal(kind: &ValueType) -> String {
         ValueType::BootCpus { .. } => "CPUs at boot".to_owned(),
         ValueType::Directives { directives } => directives.join("= ") + "=",
         ValueType::Setting { directive, .. } if kind.is_cpus_of_a_unit() => format!("{directive}=CPU list"),
+        ValueType::Setting { directive, min: None, max: None, words, .. } => {
+            format!("{directive}={}", words.join("|"))
+        }
         ValueType::Setting { directive, min, max, words, .. } => {
             let words: String = words.iter().map(|word| format!("|{word}")).collect();
             format!("{directive}={}..{}{words}", end(min), end(max))

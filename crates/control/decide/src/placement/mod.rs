@@ -23,13 +23,15 @@ mod units;
 use std::collections::BTreeMap;
 
 use planish_model::{
-    Cpus, Entry, EntryId, Isolation, Knob, KnobId, MOVED_WITH_A_SERVICE, Machine, MemoryPolicy, Observation,
-    Others, Persisted, PlacedService, Placement, PlacementRequest, Plan, Skipped, Undo, UnitLine,
-    VerdictKind, overridden, place,
+    Catalogue, Cpus, Entry, EntryId, Isolation, Knob, KnobId, MOVED_WITH_A_SERVICE, Machine, MemoryPolicy,
+    NOT_GIVEN, Observation, Others, Persisted, PlacedService, Placement, PlacementRequest, Plan, Skipped,
+    Undo, UnitLine, VerdictKind, overridden, place,
 };
 
 pub use error::PlacementError;
 use held::Held;
+
+use crate::cpus;
 
 /// One value that a placement wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,12 +248,37 @@ fn whereabouts(service: &PlacedService) -> String {
 }
 
 /// Refuses a plan that moves interrupts and pins no service: half of a placement. Leave to set them makes no whole of
-/// it, so that nobody is sent to give it.
-pub(crate) fn refuse_unpinned(plan: &Plan) -> Result<(), PlacementError> {
-    let waiting = plan.skipped.iter().filter(|row| row.not_allowed).map(|row| &row.knob);
-    let mut knobs = plan.steps.iter().map(|step| &step.knob).chain(waiting);
-    let moved = knobs.find(|knob| knob.as_str() == MOVED_WITH_A_SERVICE);
-    moved.map_or(Ok(()), |knob| Err(PlacementError::Unpinned { knob: knob.clone() }))
+/// it, so that nobody is sent to give it. Where all of them begin is part of an isolation at boot, too, be it another
+/// one's, whose services place themselves.
+pub(crate) fn refuse_unpinned(
+    plan: &Plan,
+    catalogue: &Catalogue,
+    observation: &Observation,
+) -> Result<(), PlacementError> {
+    const BEGIN: [&str; 2] = ["irq.default_affinity", "boot.irqaffinity"];
+    const ISOLATES: [&str; 3] = ["boot.isolcpus", "boot.nohz_full", "cpuset.partition"];
+    let written = || plan.steps.iter().chain(&plan.boot).map(|step| (&step.knob, Some(step.wanted.as_str())));
+    let rows = plan.skipped.iter().map(|row| (row, (&row.knob, row.wanted.as_deref())));
+    let waiting = rows.clone().filter(|(row, _)| row.not_allowed).map(|(_, wanted)| wanted);
+    let there = rows.filter(|(row, _)| row.satisfied).map(|(_, wanted)| wanted);
+    let isolates = written().chain(there).any(|(knob, _)| ISOLATES.contains(&knob.as_str()));
+    let is_isolated = || {
+        let readings = ISOLATES.iter().filter_map(|id| observation.knobs.get(&KnobId::new(*id))).flatten();
+        let mut values = readings.filter_map(|reading| reading.value.as_deref());
+        values.any(|value| !["", NOT_GIVEN, "member"].contains(&value.trim()))
+    };
+    let isolates = isolates || is_isolated();
+    let leaves_some = |knob: &KnobId, wanted: Option<&str>| {
+        let here = &observation.cpus_present;
+        let named = catalogue.knob(knob).ok().zip(wanted);
+        named.is_none_or(|(knob, wanted)| !here.is_within(&cpus::named_by(knob, wanted, here)))
+    };
+    let is_half = |(knob, wanted): &(&KnobId, Option<&str>)| {
+        let begins = BEGIN.contains(&knob.as_str()) && !isolates && leaves_some(knob, *wanted);
+        knob.as_str() == MOVED_WITH_A_SERVICE || begins
+    };
+    let half = written().chain(waiting).find(is_half);
+    half.map_or(Ok(()), |(knob, _)| Err(PlacementError::Unpinned { knob: knob.clone() }))
 }
 
 /// Why an interrupt stays where it is, whatever is wanted: the kernel places it, or it belongs to one CPU.

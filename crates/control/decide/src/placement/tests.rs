@@ -259,7 +259,7 @@ fn observation(machine: Machine) -> Observation {
     }
     add("irq.default_affinity", "/proc/irq/default_smp_affinity", &machine.online().mask());
     for name in ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"] {
-        add(&format!("boot.{name}"), &format!("cmdline:{name}"), planish_model::NOT_GIVEN);
+        add(&format!("boot.{name}"), &format!("cmdline:{name}"), NOT_GIVEN);
     }
     let online = u32::try_from(machine.online().count()).expect("few");
     let host = HostFacts { cpus_online: online, root: true, ..crate::testing::observation().host };
@@ -441,9 +441,9 @@ fn what_takes_the_cpus_of_a_service_or_brings_others_to_them_is_refused_with_bot
     let online = seen.machine.as_ref().expect("seen").online();
     seen.cpus_present = online.clone();
     for (id, place, now) in [
-        ("boot.systemd_cpu_affinity", "cmdline:systemd.cpu_affinity".to_owned(), planish_model::NOT_GIVEN),
-        ("boot.nosmt", "cmdline:nosmt".to_owned(), planish_model::NOT_GIVEN),
-        ("boot.numa", "cmdline:numa".to_owned(), planish_model::NOT_GIVEN),
+        ("boot.systemd_cpu_affinity", "cmdline:systemd.cpu_affinity".to_owned(), NOT_GIVEN),
+        ("boot.nosmt", "cmdline:nosmt".to_owned(), NOT_GIVEN),
+        ("boot.numa", "cmdline:numa".to_owned(), NOT_GIVEN),
         ("cpu.smt", "/sys/devices/system/cpu/smt/control".to_owned(), "on"),
         ("kernel.watchdog_cpumask", "/proc/sys/kernel/watchdog_cpumask".to_owned(), "0-15"),
         ("net.rps_cpus", "/sys/class/net/eth0/queues/rx-0/rps_cpus".to_owned(), "0000"),

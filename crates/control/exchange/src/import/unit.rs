@@ -4,7 +4,7 @@
 //! `systemctl cat` prints one above each file.
 
 use planish_formats::unit::words;
-use planish_model::{LimitPair, ValueType, place};
+use planish_model::{LimitPair, ValueType, assignments, place, said};
 
 use super::collect::Collector;
 use super::script;
@@ -80,6 +80,9 @@ fn lines<'a>(text: &'a str, path: Option<&'a str>) -> Vec<Line<'a>> {
     found
 }
 
+/// The directive of which each word is a setting.
+const ENVIRONMENT: &str = "Environment";
+
 /// Whether the lines of a text are those of units.
 pub(super) fn fits(text: &str) -> Vec<bool> {
     let is_one = |line: &Line<'_>| {
@@ -145,6 +148,12 @@ fn read_lines(all: &[Line<'_>], is_alone: bool, collector: &mut Collector<'_>) {
                 let again = all[index + 1..].iter().any(|later| is_same(later, line));
                 take_back(line, &told, again, collector);
             }
+            (_, ENVIRONMENT) => {
+                for value in assignments(&line.value) {
+                    let told = format!("{ENVIRONMENT}={value}");
+                    setting(&Line { value, ..*line }, &told, collector);
+                }
+            }
             _ => setting(line, &told, collector),
         }
     }
@@ -199,7 +208,7 @@ fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
         return collector.refuse(line.number, told, why);
     };
     let told = format!("{unit}: {told}");
-    let Some((id, kind, name)) = meant(line, collector) else {
+    let Some((id, kind, name, value)) = meant(line, collector).into_iter().next() else {
         let pins = ["CPUAffinity", "NUMAPolicy", "NUMAMask", "AllowedCPUs", "AllowedMemoryNodes"];
         let why = match pins.contains(&line.key) {
             true => "places a service, which a profile does by its table [placement]",
@@ -208,37 +217,47 @@ fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
         return collector.refuse(line.number, &told, why);
     };
     // `64K` is as good a number to systemd.
-    let in_ones = || LimitPair::parse(&line.value).map(|pair| pair.to_string());
-    let value = match kind.validate(&line.value) {
-        Ok(()) => line.value.clone(),
-        Err(_) => in_ones().unwrap_or_else(|| line.value.clone()),
+    let in_ones = || LimitPair::parse(&value).map(|pair| pair.to_string());
+    let value = match kind.validate(&value) {
+        Ok(()) => value,
+        Err(_) => in_ones().unwrap_or(value),
     };
     collector.knob(line.number, &told, &id, Some(&name), &value);
 }
 
-/// The knob of what a line says of its unit, with its type and what `only` calls the unit.
-fn meant(line: &Line<'_>, collector: &Collector<'_>) -> Option<(String, ValueType, String)> {
-    let unit = line.unit?;
-    let is_of =
-        |kind: &ValueType| matches!(kind, ValueType::Setting { directive, .. } if directive == line.key);
+/// The knobs of what a line says of its unit, with their types, what `only` calls the unit, and the values: an empty
+/// one says something of each variable.
+fn meant(line: &Line<'_>, collector: &Collector<'_>) -> Vec<(String, ValueType, String, String)> {
+    let Some(unit) = line.unit else { return Vec::new() };
+    let value_of = |kind: &ValueType| match kind {
+        ValueType::Setting { directive, .. } => said(directive, line.key, &line.value),
+        _ => None,
+    };
     // The name of the file is each knob's own: what counts is whose folder it lies in.
     let of_unit = |path: &str| {
         let (_, file) = path.rsplit_once('/')?;
         let own = format!("{FOLDER}{unit}.d/{file}");
         place::captures(path, &own)?.first().map(|(_, name)| (*name).to_owned())
     };
-    collector.knobs().filter(|knob| is_of(&knob.r#type)).find_map(|knob| {
-        let is_right = knob.r#type.is_cpus_of_a_unit() == unit.ends_with(".slice");
-        Some((knob.id.as_str().to_owned(), knob.r#type.clone(), of_unit(&knob.path).filter(|_| is_right)?))
-    })
+    let knobs = collector.knobs().filter_map(|knob| Some((knob, value_of(&knob.r#type)?)));
+    let knobs = knobs.filter(|(knob, _)| knob.r#type.is_cpus_of_a_unit() == unit.ends_with(".slice"));
+    knobs
+        .filter_map(|(knob, value)| {
+            Some((knob.id.as_str().to_owned(), knob.r#type.clone(), of_unit(&knob.path)?, value))
+        })
+        .collect()
 }
 
 /// An empty value takes back what was said before, in this file or in one that is read before it; of lists a new one
 /// begins so. Of limits systemd cannot read it, and leaves what there is (`config_parse_rlimit`).
 fn take_back(line: &Line<'_>, told: &str, again: bool, collector: &mut Collector<'_>) {
     let is_limit = line.key.starts_with("Limit");
-    let before = meant(line, collector).filter(|_| !is_limit);
-    let before = before.and_then(|(id, _, name)| collector.take_back(line.number, &id, Some(&name)));
+    let knobs = if is_limit { Vec::new() } else { meant(line, collector) };
+    let before: Vec<_> = knobs
+        .iter()
+        .filter_map(|(id, _, name, _)| collector.take_back(line.number, id, Some(name)))
+        .collect();
+    let before = before.into_iter().max();
     if again {
         return;
     }

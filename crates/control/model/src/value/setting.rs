@@ -2,6 +2,7 @@
 
 use super::CpuForm;
 use super::directives::SECTIONS;
+use super::variable::{said, variable};
 
 /// The directive that takes CPUs (systemd.resource-control(5)).
 pub(super) const CPUS: &str = "AllowedCPUs";
@@ -19,6 +20,9 @@ pub(super) fn normal(directive: &str, raw: &str) -> Option<String> {
         // systemd parts the CPUs of a list by blanks as well as by commas.
         let list = value.split_whitespace().collect::<Vec<_>>().join(",");
         return Some(CpuForm::List.normal(&list).unwrap_or_else(|| value.to_owned()));
+    }
+    if variable(directive).is_some() && value.contains('=') {
+        return Some(value.to_owned());
     }
     let part = |part: &str| part.parse::<i64>().map_or_else(|_| part.to_owned(), |number| number.to_string());
     Some(match value.split_once(':') {
@@ -38,12 +42,11 @@ fn in_file(directive: &str, text: &str) -> Option<String> {
             continue;
         }
         let Some((name, value)) = line.split_once('=').filter(|_| is_within) else { continue };
-        if name.trim_end() == directive {
-            if !is_cpus(directive) || value.trim().is_empty() {
-                given.clear();
-            }
-            given.push(value.trim());
+        let Some(value) = said(directive, name.trim_end(), value.trim()) else { continue };
+        if !is_cpus(directive) || value.is_empty() {
+            given.clear();
         }
+        given.push(value);
     }
     let given = given.join(" ");
     (!given.trim().is_empty()).then(|| given.trim().to_owned())

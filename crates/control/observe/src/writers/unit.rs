@@ -112,11 +112,7 @@ impl<'a> Units<'a> {
         let files = self.files(unit, &|path| self.host.read_lossy(path).ok());
         let texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
         let (file, variable) = source(&texts.join("\n"))?;
-        // A recording keeps those of the usual folders, without what is not asked for. Elsewhere anything may lie.
-        let is_usual = ["/etc/default/", "/etc/sysconfig/"].iter().any(|folder| file.starts_with(folder));
-        let text =
-            if is_usual { self.host.read_lossy(&file).ok() } else { super::unremembered(self.host, &file) };
-        let value = text.and_then(|text| value(&text, &variable)).unwrap_or_default();
+        let value = value_in(self.host, &file, &variable).map(|(_, value)| value).unwrap_or_default();
         Some(WriterArguments { file, variable, value })
     }
 
@@ -325,10 +321,19 @@ fn source(text: &str) -> Option<(String, String)> {
     Some((file, variable.to_owned()))
 }
 
-/// What a file of variables sets one to; the last line counts.
-fn value(text: &str, variable: &str) -> Option<String> {
-    let mut values = text.lines().filter_map(|line| line.trim().strip_prefix(variable)?.strip_prefix('='));
-    values.next_back().map(|value| value.trim().trim_matches(['"', '\'']).to_owned())
+/// What a file of variables of units sets one to, and its line. A recording keeps those of the usual folders, without
+/// what is not asked for. Elsewhere anything may lie.
+pub(crate) fn value_in(host: &Host, file: &str, variable: &str) -> Option<(usize, String)> {
+    let is_usual = ["/etc/default/", "/etc/sysconfig/"].iter().any(|folder| file.starts_with(folder));
+    let text = if is_usual { host.read_lossy(file).ok() } else { super::unremembered(host, file) };
+    value(&text?, variable)
+}
+
+/// What a text of variables sets one to, and its line; the last one counts.
+fn value(text: &str, variable: &str) -> Option<(usize, String)> {
+    let value = |line: &str| line.trim().strip_prefix(variable)?.strip_prefix('=').map(str::to_owned);
+    let lines: Vec<_> = (1..).zip(text.lines()).filter_map(|(at, line)| Some((at, value(line)?))).collect();
+    lines.last().map(|(at, value)| (*at, value.trim().trim_matches(['"', '\'']).to_owned()))
 }
 
 #[cfg(test)]
@@ -389,7 +394,7 @@ mod tests {
     #[test]
     fn the_last_value_counts_and_comments_do_not() {
         let text = "#ARGS=no\nARGS=\"--old\"\nARGS='--banirq=3'\nARGS2=x\n";
-        assert_eq!(value(text, "ARGS").as_deref(), Some("--banirq=3"));
+        assert_eq!(value(text, "ARGS"), Some((3, "--banirq=3".to_owned())));
         assert_eq!(value(text, "NONE"), None);
     }
 }

@@ -185,8 +185,8 @@ fn in_one(
             continue;
         };
         let undo = format!("planish undo {entry}, then once more");
-        // One that holds nothing of the running host, or shares another argument with this, cannot go that way.
-        let goes = asked.going.is_none() && transition::can_go(session, asked.entries, entry, asked.wanted)?;
+        // One that holds nothing of the running host cannot go that way.
+        let goes = asked.going.is_none() && transition::can_go(session, asked.entries, entry);
         let cure = match goes {
             true => format!("{undo}; or have this take its place: --instead-of {entry}"),
             false => undo,

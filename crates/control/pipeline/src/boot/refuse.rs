@@ -3,15 +3,14 @@
 
 use planish_act::Sink;
 use planish_model::{
-    Astray, BootFile, BootFiles, BootFormat, BootLoader, Entry, EntryId, KnobId, Persisted, Several,
-    Unpersisted, bootline,
+    Astray, BootFile, BootFiles, BootFormat, BootLoader, Entry, EntryId, EntryStep, KnobId, Persisted,
+    Several, Unpersisted, bootline,
 };
 use planish_observe::Around;
 
 use super::earlier::{self, Asked};
 use crate::error::PipelineError;
 use crate::session::Session;
-use crate::transition;
 
 /// Refuses arguments, all of them in one line, that files which are known would not bring.
 pub(super) fn in_vain(
@@ -117,7 +116,7 @@ fn lost(
         let text = sink.read_file(path).map_err(PipelineError::Before)?.unwrap_or_default();
         super::refuse_odd_file(*format, path, &text, arguments)?;
     }
-    let known = entries.iter().flat_map(|entry| &entry.steps).flat_map(transition::arguments);
+    let known = entries.iter().flat_map(|entry| &entry.steps).flat_map(EntryStep::boot_parameters);
     let ours: Vec<String> = known.chain([arguments.to_owned()]).collect();
     let is_ours = |word: &str| ours.iter().any(|run| run.split(' ').any(|own| own == word));
     let mut alone = planish_observe::menu_alone(session.host(), files);

@@ -190,8 +190,21 @@ fn one_of(knob: &Knob) -> Item {
         ValueType::Ints { count, .. } => Some(["5000"].repeat(*count).join(" ")),
         _ => None,
     };
-    let others =
-        ["1", "64", "5000", "noatime", "50%", "fifo:2", "L3:0=fff", "2-3", "64K:always", "0:5", "-5", "off"];
+    let others = [
+        "1",
+        "64",
+        "5000",
+        "glibc.pthread.rseq=0",
+        "noatime",
+        "50%",
+        "fifo:2",
+        "L3:0=fff",
+        "2-3",
+        "64K:always",
+        "0:5",
+        "-5",
+        "off",
+    ];
     let values = of_choice.into_iter().chain(others.map(str::to_owned));
     let items =
         values.filter(|value| knob.validate(value).is_ok()).flat_map(|value| Item::meant(knob, only, &value));
@@ -498,7 +511,7 @@ fn the_script_of_an_export_sets_what_an_apply_sets() {
             None => assert!(kind.same(&by_script.get(&step.place), &applied), "{}", step.place),
         }
     }
-    assert!(lines.len() == 3 && made.steps.len() > 15, "{} {lines:?}", made.steps.len());
+    assert!(lines.len() == 4 && made.steps.len() > 15, "{} {lines:?}", made.steps.len());
     let path = format!("{FOLDER}/zz-export-mongodb.conf");
     let drop_in = by_script.get(&path).replace(&format!(" {}/", by_script.root().display()), " /");
     assert_eq!(drop_in.split_once("[Service]\n").map(|(_, own)| own.to_owned()), Some(lines.concat()));

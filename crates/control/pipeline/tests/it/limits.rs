@@ -305,6 +305,40 @@ fn a_unit_of_another_name_is_none_of_it() {
     assert!(plan.skipped.iter().all(|row| row.verdict.verdict == VerdictKind::Absent), "{:?}", plan.skipped);
 }
 
+/// Debian's PostgreSQL is an instance, which no file of its own tells of.
+#[test]
+fn an_instance_and_its_template_are_meant_by_their_names() {
+    let template = ("/usr/lib/systemd/system/pg@.service", "[Service]\nLimitNOFILE=1024\n");
+    let link = "/run/systemd/generator/pg.service.wants/pg@15-main.service";
+    for (only, files, unit) in [
+        ("pg@15-main", vec![template], Some("pg@15-main")),
+        ("pg@", vec![template], Some("pg@")),
+        ("pg@*", vec![template, (link, template.1)], Some("pg@15-main")),
+        ("pg@*", vec![template], None),
+        ("pg@15-main", vec![], None),
+    ] {
+        let tree = Tree::copy_of("metal-2s");
+        files.iter().for_each(|(path, text)| tree.put(path, text));
+        let start = tree.snapshot();
+        let (value, only_one) = ("65536:65536".to_owned(), Some(only.to_owned()));
+        let case = Case { value, only: only_one, needs: Conditions::default() };
+        let source = profile("limits", &[("unit.nofile", Want::Case(Box::new(case)))]);
+        let plan = plan(&tree.session(), &source, &PlanOptions::default()).expect("a plan");
+        let places: Vec<&str> = plan.steps.iter().map(|step| step.place.as_str()).collect();
+        let place = unit.map(|unit| format!("/etc/systemd/system/{unit}.service.d/zz-planish-nofile.conf"));
+        assert_eq!(places, place.iter().map(String::as_str).collect::<Vec<_>>(), "{only}");
+        let done = apply(&tree.session(), &plan, &ApplyOptions::default()).expect("applied");
+        let restart = match only {
+            "pg@" => "systemctl restart 'pg@*.service'",
+            _ => "systemctl restart pg@15-main.service",
+        };
+        assert_eq!(done.hints.iter().any(|hint| hint.ends_with(restart)), unit.is_some(), "{:?}", done.hints);
+        assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Done, "{only}");
+        assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+    }
+}
+
 #[test]
 fn a_file_that_is_read_later_is_named_with_its_line() {
     let tree = tree("1024");
@@ -319,6 +353,51 @@ fn a_file_that_is_read_later_is_named_with_its_line() {
     let seen = row(&tree);
     assert_ne!(seen.state, DriftState::Ok, "{seen:?}");
     assert!(seen.because.as_deref().is_some_and(|why| why.contains(&format!("{theirs}:2"))), "{seen:?}");
+}
+
+/// Variables of a service: one of several in a line of its unit, lists of which nothing is lost, and a file that has
+/// the last word.
+#[test]
+fn a_variable_of_a_service_comes_and_goes_and_what_wins_over_it_is_named() {
+    const TUNABLES: &str = "/etc/systemd/system/redis-server.service.d/zz-planish-glibc-tunables.conf";
+    const VARIABLES: &str = "/etc/default/redis-server";
+    let planned = |tree: &Tree, value: &str| {
+        let source = profile("variables", &[("unit.glibc_tunables", of_redis(value))]);
+        plan(&tree.session(), &source, &PlanOptions::default()).expect("a plan")
+    };
+    let tree = tree("1024");
+    let lines = "EnvironmentFile=-/etc/default/redis-server\n\
+                 Environment=\"A=b c\" \"GLIBC_TUNABLES=glibc.pthread.rseq=0\"\n";
+    tree.put(UNIT, &(tree.get(UNIT) + lines));
+    let start = tree.snapshot();
+    let enough = planned(&tree, "glibc.pthread.rseq=0");
+    let why = &enough.skipped[0].verdict.reason;
+    assert!(enough.steps.is_empty() && why == &format!("{UNIT}:8 gives glibc.pthread.rseq=0"), "{enough:#?}");
+    let lossy = planned(&tree, "glibc.malloc.hugetlb=1");
+    assert_eq!(lossy.steps, [], "rseq=0 would be lost");
+    let why = format!("{:?}", lossy.skipped);
+    assert!(why.contains(&format!("takes away glibc.pthread.rseq=0, which {UNIT}:8 gives")), "{why}");
+    let both = planned(&tree, "glibc.malloc.hugetlb=1:glibc.pthread.rseq=0");
+    let done = apply(&tree.session(), &both, &ApplyOptions::default()).expect("applied");
+    assert!(
+        done.hints.iter().any(|hint| hint.contains("systemctl restart redis-server")),
+        "{:?}",
+        done.hints
+    );
+    let text = "[Service]\nEnvironment = GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.pthread.rseq=0\n";
+    assert!(tree.get(TUNABLES).ends_with(text), "{}", tree.get(TUNABLES));
+    let row = |tree: &Tree| -> KnobCheck {
+        let drift = check(&tree.session(), None).expect("checked").drift;
+        drift.knobs.into_iter().find(|row| row.place == TUNABLES).expect("it is looked at")
+    };
+    assert_eq!(row(&tree).state, DriftState::Ok);
+    tree.put(VARIABLES, "# of ours\nGLIBC_TUNABLES=glibc.malloc.hugetlb=2\n");
+    let seen = row(&tree);
+    assert_ne!(seen.state, DriftState::Ok, "{seen:?}");
+    assert!(seen.because.as_deref().is_some_and(|why| why.contains(&format!("{VARIABLES}:2"))), "{seen:?}");
+    tree.remove(VARIABLES);
+    assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }
 
 #[test]

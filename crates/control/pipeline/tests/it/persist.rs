@@ -177,7 +177,7 @@ fn a_line_of_ours_that_somebody_took_away_is_a_finding() {
         take_away(&tree);
         let checked = check(&tree.session(), None).expect("checked");
         let why = checked.drift.knobs.iter().filter_map(|row| row.because.as_deref());
-        let told = format!("the line of entry 1 for it is gone from {file}: planish undo 1,");
+        let told = format!("the line of entry 1 for it is gone from {file}: planish undo 1");
         assert!(why.clone().any(|why| why.starts_with(&told)), "{:?}", why.collect::<Vec<_>>());
         assert_eq!(checked.exit, Exit::Findings, "{file}");
     }

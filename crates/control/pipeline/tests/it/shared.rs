@@ -143,9 +143,12 @@ fn what_an_edited_profile_found_of_its_first_entry_stays_with_the_second() {
         assert_eq!(there.iter().filter(|file| file.ends_with(".conf")).count(), 1, "{there:?}");
         let (exit, hints) = undone(&tree, 1);
         assert_eq!(exit, Exit::Findings, "pages have one owner: {hints:?}");
-        let told = "entry 2 (own) is open, and may count on what its older one had, which nobody else holds: \
-                    hugepages.2m; again: planish apply own";
-        assert_eq!(hints.iter().filter(|hint| hint.contains("entry 2")).collect::<Vec<_>>(), [told]);
+        let persist = if options.persist { " --persist" } else { "" };
+        let told = format!(
+            "entry 2 (own) is open, and may count on what its older one had, which nobody else holds: hugepages.2m; \
+             again: planish apply FILE{persist}, the file of that profile"
+        );
+        assert_eq!(hints.iter().filter(|hint| hint.contains("entry 2")).collect::<Vec<_>>(), [&told]);
         assert_eq!((tree.get(MIN_FREE), drop_ins(&tree)), (derived, there));
         apply_allowed(&tree, &edited, options);
         assert_eq!(tree.get(&pool(0)).trim(), "4", "asked for once more");
@@ -407,8 +410,11 @@ fn pages_that_a_size_in_all_counts_are_told_when_they_go() {
         profile(name, &[("hugepages.2m", Want::Total { total_bytes, nodes: Nodes::Spread })])
     };
     for (options, again) in [
-        (ApplyOptions::default(), "again: planish apply second"),
-        (PERSIST, "its files bring that at each boot, and until then: planish apply second --persist"),
+        (ApplyOptions::default(), "again: planish apply FILE, the file of that profile"),
+        (
+            PERSIST,
+            "its files bring that at each boot, and until then: planish apply FILE --persist, the file of that profile",
+        ),
     ] {
         let tree = Tree::copy_of("metal-2s");
         let start = tree.snapshot();

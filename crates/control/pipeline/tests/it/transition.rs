@@ -486,33 +486,52 @@ fn a_value_that_the_new_one_wants_and_may_not_set_is_refused() {
     assert_eq!(parts(with(given_up).expect("given up")), Some(Part::Back));
 }
 
+/// Those of the old entry are one run of arguments, which goes as a whole: what both want is in the new one's by then.
 #[test]
-fn boot_parameters_that_both_want_are_refused_and_others_go() {
-    let parameters =
-        |name: &str, id: &str| profile(name, &[(id, Want::Int(1)), ("vm.swappiness", Want::Int(10))]);
+fn boot_parameters_go_with_the_old_entry_and_those_that_both_want_stay() {
+    const SKEW: &str = "boot.skew_tick";
+    const RCU: &str = "boot.rcupdate_rcu_normal_after_boot";
+    let parameters = |name: &str, ids: &[&str]| {
+        let ids = ids.iter().map(|id| (*id, Want::Int(1)));
+        profile(name, &ids.chain([("vm.swappiness", Want::Int(10))]).collect::<Vec<_>>())
+    };
     for (name, make) in boot::all() {
-        let tree = make();
-        tree.reboot(&tree.snapshot());
-        let start = tree.snapshot();
-        let session = tree.session();
-        let old = plan_of(&session, &parameters("first", "boot.skew_tick"));
-        apply(&session, &old, &PERSIST).expect("applied");
-        let after = tree.snapshot();
-        let why = refused(instead(&session, &parameters("second", "boot.skew_tick"), 1));
-        assert!(why.contains("both have the boot parameter skew_tick=1"), "{name}: {why}");
-        assert_eq!(differences(&after, &tree.snapshot()), [""; 0], "{name}: nothing was written");
-        let other = parameters("second", "boot.rcupdate_rcu_normal_after_boot");
-        let plan = instead(&session, &other, 1).expect("a plan");
-        let applied = apply(&session, &plan, &PERSIST).expect("applied");
-        assert_eq!(applied.exit, Exit::Done, "{name}: {:#?}", applied.hints);
-        let strange = applied.hints.iter().find(|hint| hint.contains("differs otherwise"));
-        assert_eq!(strange, None, "{name}: what differs is its own");
-        let texts = tree.snapshot();
-        let gives =
-            |word: &str| texts.iter().any(|(path, text)| !path.starts_with("/proc") && text.contains(word));
-        assert!(gives("rcupdate.rcu_normal_after_boot=1") && !gives("skew_tick=1"), "{name}");
-        undo(&tree.session(), Target::All, false).expect("undone");
-        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{name}");
+        for (new, reboots) in
+            [(&[RCU][..], false), (&[SKEW], false), (&[SKEW, RCU], false), (&[SKEW, RCU], true)]
+        {
+            let told = format!("{name} {new:?} {reboots}");
+            let tree = make();
+            tree.reboot(&tree.snapshot());
+            let start = tree.snapshot();
+            let old = plan_of(&tree.session(), &parameters("first", &[SKEW]));
+            apply(&tree.session(), &old, &PERSIST).expect("applied");
+            if reboots {
+                // An entry of an earlier boot holds no value of the running host.
+                let cmdline = tree.get("/proc/cmdline");
+                tree.put("/proc/cmdline", &format!("{} skew_tick=1\n", cmdline.trim_end()));
+            }
+            let plan = instead(&tree.session(), &parameters("second", new), 1).expect("a plan");
+            let applied = apply(&tree.session(), &plan, &PERSIST).expect("applied");
+            // A recorded host makes no menu anew.
+            assert!(applied.exit == Exit::Done || reboots, "{told}: {:#?}", applied);
+            let strange = applied.hints.iter().find(|hint| hint.contains("differs otherwise"));
+            assert_eq!(strange, None, "{told}: what differs is its own");
+            let texts = tree.snapshot();
+            let lines = || {
+                let files = texts.iter().filter(|(path, _)| !path.starts_with("/proc"));
+                files.flat_map(|(_, text)| text.lines()).filter(|line| !line.trim_start().starts_with('#'))
+            };
+            for (id, word) in [(SKEW, "skew_tick=1"), (RCU, "rcupdate.rcu_normal_after_boot=1")] {
+                let most = lines().map(|line| line.matches(word).count()).max();
+                assert_eq!(most, Some(usize::from(new.contains(&id))), "{told}: {word}");
+            }
+            let again = plan_of(&tree.session(), &parameters("second", new));
+            assert_eq!((again.steps.len(), again.boot.len()), (0, 0), "{told}");
+            undo(&tree.session(), Target::All, false).expect("undone");
+            if !reboots {
+                assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{told}");
+            }
+        }
     }
 }
 

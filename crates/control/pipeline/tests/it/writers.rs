@@ -192,7 +192,10 @@ fn planned(session: &Session, source: &Source, exclude: &[&str]) -> Plan {
 #[test]
 fn each_second_writer_is_found_named_and_told_how_to_part_from() {
     for Shown { id, files, wanted: (knob, value), told: [evidence, hand_over, exclude] } in shown() {
-        let source = profile("own", &[(knob, value)]);
+        // Where interrupts begin is wanted beside an isolation.
+        let isolated = (knob == "irq.default_affinity").then(|| ("boot.isolcpus", word("4-7")));
+        let wanted: Vec<_> = [(knob, value)].into_iter().chain(isolated).collect();
+        let source = profile("own", &wanted);
         let tree = Tree::copy_of("metal-2s");
         let alone = planned(&tree.session(), &source, &[]);
         assert!(!alone.steps.is_empty(), "{id}: {:#?}", alone.skipped);
@@ -263,8 +266,8 @@ fn what_a_unit_or_rc_local_writes_over_is_never_green() {
     {
         let (state, because) = state(id);
         assert_eq!(state, DriftState::OverwrittenAtBoot, "{id}: {because}");
-        let told = format!("{writer} will set it at the next boot ({file}), after /etc/");
-        assert!(because.starts_with(&told), "{because}");
+        let told = format!("{writer} will set it at the next boot ({file}) by `");
+        assert!(because.starts_with(&told) && because.contains("`, after /etc/"), "{because}");
     }
     assert_eq!(check(&tree.session(), None).expect("checked").exit, Exit::Findings);
     let found = doctor(&tree.session(), None, None, &[]).expect("examined").findings;
@@ -365,8 +368,10 @@ fn who_writes_by_another_way_is_no_green_either() {
         let checked = check(&tree.session(), Some(&source)).expect("checked");
         let row = &checked.drift.knobs[0];
         assert_eq!(row.state, DriftState::OverwrittenAtBoot, "{file}: {row:?}");
-        let told = format!("{id} will set it at the next boot ({file}), after /etc/sysctl.d/90-planish.conf");
-        assert!(row.because.as_ref().is_some_and(|why| why.starts_with(&told)), "{row:?}");
+        let told = format!("{id} will set it at the next boot ({file}) by `");
+        let behind = "`, after /etc/sysctl.d/90-planish.conf";
+        let is_told = |why: &String| why.starts_with(&told) && why.contains(behind);
+        assert!(row.because.as_ref().is_some_and(is_told), "{row:?}");
     }
     // Where systemd runs no init scripts, one that is left over writes nothing.
     let tree = Tree::copy_of("metal-2s");
@@ -571,8 +576,8 @@ fn a_file_that_sysctl_is_told_to_load_sets_what_its_lines_say() {
         assert_eq!((exit, state), (Exit::Findings, DriftState::OverwrittenAtBoot), "{text}: {because}");
         let mut files = [file, loaded];
         files.sort_unstable();
-        let told = format!("{writer} will set it at the next boot ({}), after", files.join(", "));
-        assert!(because.starts_with(&told), "{because}");
+        let told = format!("{writer} will set it at the next boot ({}) by `", files.join(", "));
+        assert!(because.starts_with(&told) && because.contains("vm/swappiness = 60`, after"), "{because}");
         // The last line counts, and one that says the same loses nothing.
         let same =
             persisted_on(&with_texts(&[(file, text), (loaded, "vm.swappiness=60\nvm.swappiness=5\n")]));

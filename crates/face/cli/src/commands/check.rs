@@ -579,7 +579,9 @@ fn overwritten(report: &CheckReport, apply: &str, is_to_stay: bool) -> Option<St
     (!found.is_empty()).then(|| {
         let places = units::count(found.len(), "place");
         let named = named.join(", ");
-        let is_drift = |knob: &&KnobCheck| knob.state == DriftState::Drift && knob.wanted.is_some();
+        let is_drift = |knob: &&KnobCheck| {
+            knob.state == DriftState::Drift && knob.wanted.is_some() && !monitor::runs_as_wanted(knob)
+        };
         let drift: Vec<&KnobId> = report.knobs.iter().filter(is_drift).map(|knob| &knob.knob).collect();
         let drift = match drift.len() {
             0 => String::new(),

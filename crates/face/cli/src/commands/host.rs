@@ -46,7 +46,7 @@ pub(crate) struct Record {
     writable: bool,
 }
 
-/// Tell in which facts, knobs and settings of the next boot two machines differ
+/// Tell in which facts, knobs, settings of the next boot and of units two machines differ
 ///
 /// `planish diff` and `planish host diff` are one. `live` is this machine, a folder is a recorded one.
 #[derive(Debug, clap::Args)]
@@ -132,11 +132,21 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
             Host::open_whole(folder).map_err(|error| Failure::from(error).hint("this machine is called live"))
         };
         let host = if live { Host::live() } else { open()? };
-        let mut values = values(&planish_observe::observe(&host, &catalogue));
+        let mut values = values(&planish_observe::observe(&host, &catalogue), &catalogue);
         values.extend(arguments(&host.read_lossy("/proc/cmdline").unwrap_or_default(), &catalogue));
-        Ok::<_, Failure>(values)
+        Ok::<_, Failure>((values, planish_observe::given_to_units(&host, &catalogue)))
     };
-    let (left, right) = (observe(&args.left)?, observe(&args.right)?);
+    let ((mut left, left_units), (mut right, right_units)) = (observe(&args.left)?, observe(&args.right)?);
+    // A unit that one of them has not has no settings there either.
+    for (values, own, other) in
+        [(&mut left, &left_units, &right_units), (&mut right, &right_units, &left_units)]
+    {
+        for (unit, given) in own.iter().filter(|(unit, _)| other.contains_key(*unit)) {
+            let given =
+                given.iter().map(|(name, value)| ((format!("unit.{name}"), unit.clone()), value.clone()));
+            values.extend(given);
+        }
+    }
     let report = HostDiffReport {
         left: args.left.display().to_string(),
         right: args.right.display().to_string(),
@@ -144,7 +154,8 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
     };
     let answer = context.answer(&report, &catalogue);
     if report.differences.is_empty() {
-        return Ok(answer.note("no fact, no knob and no setting of the next boot differs"));
+        let none = "no fact, no knob, no setting of the next boot and none of a unit differs";
+        return Ok(answer.note(none));
     }
     Ok(answer.exit(Exit::Findings))
 }
@@ -180,7 +191,7 @@ fn is_same(left: &str, right: &str) -> bool {
 const REDACTED: &str = "redacted";
 
 /// Everything that is compared, by what it is and where. Identities differ always and say nothing.
-fn values(seen: &Observation) -> Values {
+fn values(seen: &Observation, catalogue: &Catalogue) -> Values {
     let mut values = Values::new();
     let facts = serde_json::to_value(&seen.host).expect("facts are plain data");
     for (name, fact) in facts.as_object().into_iter().flatten() {
@@ -193,6 +204,9 @@ fn values(seen: &Observation) -> Values {
         for reading in readings {
             // What is not there has no value, and is no empty one.
             if let Some(value) = reading.value.clone().or_else(|| reading.unread.clone()) {
+                // Of a file of ours what it says.
+                let own = catalogue.knob(knob).ok().filter(|knob| knob.is_own_file());
+                let value = own.map_or(value.clone(), |knob| knob.r#type.normal(&value));
                 values.insert((knob.to_string(), reading.place.clone()), value);
             }
             if let Some(next) = seen.persisted.get(&reading.place) {

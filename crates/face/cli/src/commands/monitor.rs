@@ -107,7 +107,7 @@ pub(crate) fn line(
 }
 
 /// Whether a place of the kernel shows what is wanted, whatever becomes of it at the next boot.
-fn runs_as_wanted(knob: &KnobCheck) -> bool {
+pub(crate) fn runs_as_wanted(knob: &KnobCheck) -> bool {
     // Of a unit and of the kernel's command line it is no proof that the value is in force.
     let is_kernels = knob.place.starts_with("/proc/") || knob.place.starts_with("/sys/");
     is_kernels && knob.running.is_some() && knob.running == knob.wanted

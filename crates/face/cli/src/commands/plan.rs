@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use planish_model::{Class, EntryId, Exit, KnobId, Overlay, Plan, Step, quoted};
+use planish_model::{Class, EntryId, Exit, KnobId, Overlay, Plan, quoted};
 use planish_pipeline::{self as pipeline, PipelineError, PlanOptions, Session, Source};
 use planish_report::{Level, Message};
 
@@ -352,8 +352,6 @@ fn with_notes(mut answer: Answer, plan: &Plan, session: &Session, persists: bool
     }
     answer = plan.remarks.iter().fold(answer, |answer, remark| answer.warning(remark.clone()));
     answer = overlays_told(plan, session).into_iter().fold(answer, Answer::note);
-    let made_otherwise = |step: &Step| Some(format!("{}: {}", step.knob, step.because.as_deref()?));
-    answer = plan.boot.iter().filter_map(made_otherwise).fold(answer, Answer::note);
     if plan.needs_reboot() {
         answer = answer.note("some steps take effect at the next boot");
     }

@@ -38,10 +38,10 @@ impl Report for HostRecordReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// A fact (`host.kernel`), the boot loader (`boot.loader`), an argument of the running kernel that no knob is
-    /// (`argument.quiet`), a second writer (`writer.tuned`), a knob, or what the
-    /// next boot brings it (`persisted.vm.swappiness`).
+    /// (`argument.quiet`), a second writer (`writer.tuned`), a knob, what the next boot brings it
+    /// (`persisted.vm.swappiness`), or what its files give a unit that both have (`unit.LimitNOFILE`).
     pub what: String,
-    /// The place, for a knob and what the next boot brings.
+    /// The place, for a knob and what the next boot brings; the unit, for what files give it.
     pub place: Option<String>,
     /// What the first machine shows; null where it has no such thing.
     pub left: Option<String>,

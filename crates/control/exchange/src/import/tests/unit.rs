@@ -99,12 +99,33 @@ fn of_a_unit_that_is_taken_which_systemd_runs() {
     }
 }
 
+#[test]
+fn each_variable_of_a_line_is_a_setting_of_its_own() {
+    const PATH: &str = "/etc/systemd/system/mongod.service.d/own.conf";
+    let both = "glibc.malloc.hugetlb=1:glibc.pthread.rseq=0";
+    let text = format!(
+        "[Service]\nEnvironment=MALLOC_ARENA_MAX=2 \"TOKEN=a b\" 'GLIBC_TUNABLES={both}'\n\
+         Environment=GLIBC_TUNABLES=glibc.malloc.check=3\n"
+    );
+    let imported = import_with(&CATALOGUE, "mine", &text, ImportFormat::Unit, None, Some(PATH), None);
+    let rows: Vec<(usize, bool)> = imported.lines.iter().map(|row| (row.line, row.is_accepted())).collect();
+    assert_eq!(rows, [(2, true), (2, false), (2, true), (3, false)], "{:?}", told(&imported));
+    let wanted: Vec<String> = imported.profile.want.keys().map(ToString::to_string).collect();
+    assert_eq!(wanted, ["unit.glibc_tunables", "unit.malloc_arena_max"]);
+}
+
 /// `config_parse_exec_nice` and its like begin anew with an empty value; `config_parse_rlimit` cannot read one.
 #[test]
 fn what_a_unit_takes_back_itself_is_not_wanted() {
     const PATH: &str = "/etc/systemd/system/mongod.service.d/limits.conf";
-    const SET: [&str; 5] =
-        ["OOMScoreAdjust=-900", "Nice=-5", "IOWeight=500", "MemoryLow=8G", "TasksMax=9000"];
+    const SET: [&str; 6] = [
+        "OOMScoreAdjust=-900",
+        "Nice=-5",
+        "IOWeight=500",
+        "MemoryLow=8G",
+        "TasksMax=9000",
+        "Environment=MALLOC_ARENA_MAX=2",
+    ];
     let unit = |text: &str| import_with(&CATALOGUE, "mine", text, ImportFormat::Unit, None, Some(PATH), None);
     for set in SET {
         let key = set.split_once('=').expect("a setting").0;
