@@ -142,8 +142,9 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
         [(&mut left, &left_units, &right_units), (&mut right, &right_units, &left_units)]
     {
         for (unit, given) in own.iter().filter(|(unit, _)| other.contains_key(*unit)) {
-            let given =
-                given.iter().map(|(name, value)| ((format!("unit.{name}"), unit.clone()), value.clone()));
+            let given = given
+                .iter()
+                .map(|(name, value)| ((HostDiffReport::given(name), unit.clone()), value.clone()));
             values.extend(given);
         }
     }

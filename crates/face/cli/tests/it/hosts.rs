@@ -80,6 +80,26 @@ fn every_recorded_host_answers_as_recorded() {
     }
 }
 
+/// Why two machines differ, each beside the one that is larger than most: it is left without a row on no machine.
+#[test]
+fn each_host_differs_from_another_as_recorded() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    for (name, _) in hosts().into_iter().filter(|(name, _)| name != WITH_ALL_TEXTS) {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path(repository().join("tests/golden").join(&name));
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        let _bound = settings.bind_to_scope();
+        let (left, right) = (format!("hosts/{WITH_ALL_TEXTS}"), format!("hosts/{name}"));
+        let mut command = planish::command(home.path(), ["diff", &left, &right]);
+        let run: Run = command.current_dir(repository()).output().expect("the binary starts").into();
+        insta::assert_snapshot!(
+            "diff",
+            format!("{}--- stderr\n{}--- exit {}\n", run.stdout, run.stderr, run.exit)
+        );
+    }
+}
+
 #[test]
 fn every_row_of_the_catalogue_has_a_verdict_on_every_machine() {
     let rows = planish_model::Catalogue::embedded().expect("sound").knobs().count();
@@ -270,6 +290,40 @@ fn what_only_the_next_boot_brings_is_a_difference() {
     }]);
     assert_eq!(differences, expected);
     assert_eq!(diff.exit, 1);
+}
+
+#[test]
+fn what_files_give_a_unit_that_both_have_is_a_difference() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let original = repository().join("hosts/metal-2s");
+    let copy = home.path().join("copy");
+    crate::recorded::copy_tree(&original, &copy);
+    let system = copy.join("etc/systemd/system");
+    for (unit, text) in [
+        (
+            "mongod.service.d/a.conf",
+            "[Service]\nLimitNOFILE=9999\nCPUAffinity=0 1\nEnvironment=A=1 MALLOC_ARENA_MAX=2\n",
+        ),
+        ("of-this-one-alone.service", "[Service]\nLimitNOFILE=9999\n"),
+    ] {
+        let path = system.join(unit);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+        std::fs::write(path, text).expect("ours");
+    }
+    let (original, copy) = (original.to_str().expect("a path"), copy.to_str().expect("a path"));
+    let diff = planish::run(["--json", "diff", original, copy]);
+    let rows = diff.envelope()["result"]["differences"].as_array().expect("rows").clone();
+    let of = |what: &str, value: &str| {
+        let value = format!("{value} (/etc/systemd/system/mongod.service.d/a.conf)");
+        serde_json::json!({ "what": what, "place": "mongod.service", "left": null, "right": value })
+    };
+    let expected = [
+        of("given.CPUAffinity", "0-1"),
+        of("given.Environment=MALLOC_ARENA_MAX", "2"),
+        of("given.LimitNOFILE", "9999"),
+    ];
+    assert_eq!((rows.as_slice(), diff.exit), (&expected[..], 1), "{rows:#?}");
+    assert!(planish::run(["diff", original, copy]).stdout.contains("given.LimitNOFILE mongod.service"));
 }
 
 /// What a file gives is told under its name, and what an older menu has of it beside.

@@ -39,7 +39,7 @@ impl Report for HostRecordReport {
 pub struct Difference {
     /// A fact (`host.kernel`), the boot loader (`boot.loader`), an argument of the running kernel that no knob is
     /// (`argument.quiet`), a second writer (`writer.tuned`), a knob, what the next boot brings it
-    /// (`persisted.vm.swappiness`), or what its files give a unit that both have (`unit.LimitNOFILE`).
+    /// (`persisted.vm.swappiness`), or what files give a unit that both have (`given.LimitNOFILE`).
     pub what: String,
     /// The place, for a knob and what the next boot brings; the unit, for what files give it.
     pub place: Option<String>,
@@ -63,11 +63,20 @@ pub struct HostDiffReport {
 /// What a setting of the next boot begins with, before the knob that it is of.
 const PERSISTED: &str = "persisted.";
 
+/// What a setting of a unit begins with, before its directive.
+const GIVEN: &str = "given.";
+
 impl HostDiffReport {
     /// What [`Difference::what`] says of a setting of the next boot.
     #[must_use]
     pub fn persisted(knob: &KnobId) -> String {
         format!("{PERSISTED}{knob}")
+    }
+
+    /// What [`Difference::what`] says of a setting of a unit.
+    #[must_use]
+    pub fn given(directive: &str) -> String {
+        format!("{GIVEN}{directive}")
     }
 }
 
@@ -96,6 +105,7 @@ impl Report for HostDiffReport {
 /// people count: `cpu2` before `cpu10`.
 fn alike<'a>(differences: &'a [Difference], page: &Page<'_>) -> Vec<Vec<(String, &'a Difference)>> {
     let name = |one: &Difference| match &one.place {
+        Some(unit) if one.what.starts_with(GIVEN) => unit.clone(),
         Some(place) => {
             let knob = KnobId::new(one.what.strip_prefix(PERSISTED).unwrap_or(&one.what));
             page.place(&knob, place)
