@@ -11,7 +11,7 @@ use planish_model::{
 
 use crate::cpus;
 use crate::error::DecideError;
-use crate::placement::{PlacementError, is_placed};
+use crate::placement::{BEGIN, ISOLATES, PlacementError, is_placed};
 
 /// What must hold between two rows that are both wanted.
 #[derive(Clone, Copy, Debug)]
@@ -155,13 +155,15 @@ pub(crate) const SCHEDULER: &str = "block.scheduler";
 const PERCENT: &str = "percent";
 
 /// The lowest of a highest, and the highest of a lowest: whoever sets some of them asks what the others are. And the
-/// scheduler of a queue, which its requests are held against.
+/// scheduler of a queue, which its requests are held against, and what isolates CPUs, beside where interrupts begin.
 #[must_use]
 pub fn beside<'a>(ids: impl Iterator<Item = &'a KnobId>) -> Vec<KnobId> {
     let of = |id: &'a KnobId| {
         let pairs = lowest_and_highest().filter(|pair| pair.contains(&id.as_str()));
         let others = pairs.flatten().filter(|other| *other != id.as_str());
-        others.chain((id.as_str() == REQUESTS).then_some(SCHEDULER)).map(KnobId::new)
+        let begins = BEGIN.contains(&id.as_str());
+        let isolates = ISOLATES.into_iter().filter(move |_| begins);
+        others.chain((id.as_str() == REQUESTS).then_some(SCHEDULER)).chain(isolates).map(KnobId::new)
     };
     ids.flat_map(of).collect()
 }

@@ -30,18 +30,23 @@ pub fn coupled(catalogue: &Catalogue, observation: &Observation, knob: &Knob, pl
     coupled
 }
 
-/// Why the kernel would not take a value: beside what another knob has after the plan it has one word for it alone.
+/// Why the kernel would not take a value: beside what another knob has after the plan it has one word for it alone. Of
+/// `all` those behind the `own` ones go back with the entry whose place is taken, and what they pin is refused with
+/// that.
 pub(crate) fn pinned_away(
     catalogue: &Catalogue,
     observation: &Observation,
     step: &Step,
-    all: &[Step],
+    (own, all): (&[Step], &[Step]),
 ) -> Option<String> {
     let knob = catalogue.knob(&step.knob).ok()?;
     let pin = knob.pinned.as_ref()?;
     let by = catalogue.knob(&pin.by).ok()?;
     let place = place::fill(&by.path, &place::captures(&knob.path, &step.place)?);
-    let planned = all.iter().find(|other| other.place == place).map(|other| other.wanted.as_str());
+    let planned = own.iter().find(|other| other.place == place).map(|other| other.wanted.as_str());
+    if planned.is_none() && all.iter().any(|other| other.place == place) {
+        return None;
+    }
     let now =
         || observation.knobs.get(&by.id)?.iter().find(|reading| reading.place == place)?.value.as_deref();
     let is_pinned = planned.or_else(now).is_some_and(|value| by.r#type.same(value, &pin.at));

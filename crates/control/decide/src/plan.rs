@@ -834,8 +834,9 @@ impl<'a> Draft<'a> {
         let together = [self.steps.clone(), self.going_back()].concat();
         let mut refusals = bounds::refusals(self.catalogue, self.observation, &together);
         for (step, refusal) in self.steps.iter().zip(&mut refusals) {
-            *refusal =
-                refusal.take().or_else(|| pinned_away(self.catalogue, self.observation, step, &together));
+            *refusal = refusal
+                .take()
+                .or_else(|| pinned_away(self.catalogue, self.observation, step, (&self.steps, &together)));
         }
         let steps = std::mem::take(&mut self.steps);
         for (step, refusal) in steps.into_iter().zip(refusals) {

@@ -511,14 +511,16 @@ impl Catalogue {
         self.knobs().filter_map(|mode| Some((mode, mode.enforces.as_ref()?)))
     }
 
-    /// These knobs, and all that are coupled with one of them, directly or through another: what must be read of a host
-    /// before one of them is written.
+    /// These knobs, and all that are coupled with one of them or hold it at one word, directly or through another: what
+    /// must be read of a host before one of them is written.
     #[must_use]
     pub fn with_coupled<'a>(&self, ids: impl IntoIterator<Item = &'a KnobId>) -> BTreeSet<KnobId> {
         let mut found = BTreeSet::new();
         let mut ahead: Vec<KnobId> = ids.into_iter().cloned().collect();
         while let Some(id) = ahead.pop() {
-            let coupled = self.knobs.get(&id).into_iter().flat_map(Knob::coupled);
+            let knob = self.knobs.get(&id);
+            let holds = knob.and_then(|knob| knob.pinned.as_ref()).map(|pin| &pin.by);
+            let coupled = knob.into_iter().flat_map(Knob::coupled).chain(holds);
             let new = coupled.filter(|other| !found.contains(*other)).cloned();
             ahead.extend(new);
             found.insert(id);

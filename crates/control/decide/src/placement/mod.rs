@@ -247,6 +247,12 @@ fn whereabouts(service: &PlacedService) -> String {
     format!("{} on node {nodes}", service.unit)
 }
 
+/// Knobs of where all interrupts begin.
+pub(crate) const BEGIN: [&str; 2] = ["irq.default_affinity", "boot.irqaffinity"];
+
+/// Knobs that isolate CPUs.
+pub(crate) const ISOLATES: [&str; 3] = ["boot.isolcpus", "boot.nohz_full", "cpuset.partition"];
+
 /// Refuses a plan that moves interrupts and pins no service: half of a placement. Leave to set them makes no whole of
 /// it, so that nobody is sent to give it. Where all of them begin is part of an isolation at boot, too, be it another
 /// one's, whose services place themselves.
@@ -255,12 +261,11 @@ pub(crate) fn refuse_unpinned(
     catalogue: &Catalogue,
     observation: &Observation,
 ) -> Result<(), PlacementError> {
-    const BEGIN: [&str; 2] = ["irq.default_affinity", "boot.irqaffinity"];
-    const ISOLATES: [&str; 3] = ["boot.isolcpus", "boot.nohz_full", "cpuset.partition"];
     let written = || plan.steps.iter().chain(&plan.boot).map(|step| (&step.knob, Some(step.wanted.as_str())));
     let rows = plan.skipped.iter().map(|row| (row, (&row.knob, row.wanted.as_deref())));
     let waiting = rows.clone().filter(|(row, _)| row.not_allowed).map(|(_, wanted)| wanted);
-    let there = rows.filter(|(row, _)| row.satisfied).map(|(_, wanted)| wanted);
+    // Leave that nobody gave is no reason to call it half.
+    let there = rows.filter(|(row, _)| row.satisfied || row.not_allowed).map(|(_, wanted)| wanted);
     let isolates = written().chain(there).any(|(knob, _)| ISOLATES.contains(&knob.as_str()));
     let is_isolated = || {
         let readings = ISOLATES.iter().filter_map(|id| observation.knobs.get(&KnobId::new(*id))).flatten();

@@ -1,7 +1,7 @@
 //! The energy hint of a CPU is another face of its governor: as long as that is `performance` the kernel refuses any
 //! other hint.
 
-use planish_model::{EntryId, Exit, OutcomeKind, Want};
+use planish_model::{Class, EntryId, Exit, OutcomeKind, Want};
 use planish_pipeline::{ApplyOptions, PlanOptions, Target, apply, plan, undo};
 
 use crate::transition::{NOW, apply_instead, instead, refused, undo_entry, word};
@@ -191,5 +191,54 @@ fn a_hint_of_others_that_what_goes_back_would_pin_is_refused() {
         let governed = [&wants[..], &[("cpu.governor", word("powersave"))]].concat();
         instead(&tree.session(), &profile("other", &governed), 2).expect("the cure");
         assert_eq!(differences(&before, &tree.snapshot()), [""; 0]);
+    }
+}
+
+/// The kernel has one word for a hint while its governor is `performance`, whoever set that.
+#[test]
+fn a_hint_under_a_governor_that_stays_is_refused_and_one_upon_a_trial_too() {
+    let tree = at_performance("metal-2s", 8);
+    let start = tree.snapshot();
+    let hint = |name: &str, value: &str| {
+        profile(name, &[("cpu.epp", word(value)), ("vm.stat_interval", Want::Int(20))])
+    };
+    let planned = plan_of(&tree.session(), &hint("hint", "balance_power"));
+    assert_eq!(planned.steps.len(), 1, "the rest of it is planned: {:#?}", planned.steps);
+    let why = &planned.skipped.iter().find(|row| row.impossible).expect("refused").verdict.reason;
+    assert_eq!(
+        why,
+        "the kernel keeps it at `performance` while cpu.governor is at `performance`: want cpu.governor, too"
+    );
+    let slow = profile("slow", &[("cpu.governor", word("powersave"))]);
+    let on_trial = ApplyOptions { confirm_seconds: Some(600), ..NOW };
+    apply(&tree.session(), &plan_of(&tree.session(), &slow), &on_trial).expect("applied");
+    let upon = plan_of(&tree.session(), &hint("hint", "balance_power"));
+    let told = apply(&tree.session(), &upon, &NOW).expect_err("the timer would take it").to_string();
+    assert!(told.contains("cpu.governor goes back to `performance`"), "{told}");
+    undo(&tree.session(), Target::All, false).expect("undone");
+    assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
+}
+
+/// What a step has the kernel make anew is as wanted before it, and is written behind it: applied twice writes nothing.
+#[test]
+fn what_is_as_wanted_is_written_once_more_behind_what_has_it_made_anew() {
+    for (host, cpus, wants) in [
+        ("metal-2s", 8, [("cpu.governor", word("powersave")), ("cpu.epp", word("performance"))]),
+        ("metal-2s", 0, [("thp.enabled", word("never")), ("vm.min_free_kbytes", Want::Int(112_640))]),
+    ] {
+        let tree = at_performance(host, cpus);
+        for cpu in 0..cpus {
+            tree.put(&HINT.replace("cpu3", &format!("cpu{cpu}")), "performance\n");
+        }
+        let start = tree.snapshot();
+        let source = profile("own", &wants);
+        let allowed = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+        let planned = || plan(&tree.session(), &source, &allowed).expect("a plan");
+        let first = planned();
+        assert!(first.steps.len() >= 2, "{:#?}", first.steps);
+        assert_eq!(apply(&tree.session(), &first, &NOW).expect("applied").exit, Exit::Done, "{wants:?}");
+        assert_eq!(planned().steps, [], "applied twice: {wants:?}");
+        undo(&tree.session(), Target::All, false).expect("undone");
+        assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{wants:?}");
     }
 }

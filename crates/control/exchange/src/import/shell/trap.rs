@@ -47,7 +47,7 @@ pub(super) fn doubt(
         while let Some(text) = texts.pop() {
             let text = with_values(text, variables);
             let is_function = |name: &str| functions.iter().any(|(own, _)| *own == name);
-            if commands_of(&text).any(|command| !is_plain(command, &is_function)) {
+            if commands_of(&text).any(|command| !is_plain(&command, &is_function)) {
                 collector
                     .doubt_all(&format!("line {line} may have it written again when the script ends: {raw}"));
             }
@@ -66,50 +66,81 @@ fn path_of(word: &str) -> String {
 }
 
 /// Programs that set nothing of the kernel, whatever they are told.
-const HARMLESS: [&str; 23] = [
-    ":", "[", "cat", "cleanup", "echo", "exit", "false", "grep", "kill", "local", "logger", "popd", "printf",
-    "pushd", "return", "rm", "rmdir", "sleep", "sync", "test", "true", "umount", "wait",
+const HARMLESS: [&str; 21] = [
+    ":", "[", "cat", "echo", "exit", "false", "grep", "kill", "local", "logger", "popd", "printf", "return",
+    "rm", "rmdir", "sleep", "sync", "test", "true", "umount", "wait",
 ];
 
+/// Options of sysctl that change nothing of what it sets by the words behind them.
+const OF_SYSCTL: [&str; 7] = ["-w", "-q", "-e", "-qw", "-wq", "-ew", "-we"];
+
 /// The commands of a text, without the words that a shell puts around them.
-fn commands_of(text: &str) -> impl Iterator<Item = &str> {
-    const AROUND: [&str; 6] = ["then", "else", "do", "{", "}", "!"];
-    let parts = text.split([';', '\n', '&', '|', '{', '}']).map(str::trim);
-    parts.map(|part| {
-        let (first, rest) = part.split_once(' ').unwrap_or((part, ""));
-        if AROUND.contains(&first) { rest.trim() } else { part }
+fn commands_of(text: &str) -> impl Iterator<Item = String> {
+    const AROUND: [&str; 7] = ["if", "then", "else", "do", "{", "}", "!"];
+    // One stream into another names no file.
+    let text = ["2>&1", ">&2", "1>&2"].iter().fold(text.to_owned(), |text, sign| text.replace(sign, " "));
+    let parts: Vec<String> = text.split([';', '\n', '&', '|']).map(|part| part.trim().to_owned()).collect();
+    parts.into_iter().map(|part| {
+        let mut rest = part.as_str();
+        while let Some(behind) = AROUND.iter().find_map(|word| rest.strip_prefix(word)?.strip_prefix(' ')) {
+            rest = behind.trim_start();
+        }
+        rest.to_owned()
     })
 }
 
 /// Whether a command says what it writes by its words, or writes nothing of the kernel: a program of which it is known,
-/// a line of sysctl with its key, a file that is named in full.
+/// a line of sysctl with its keys, a file that is named in full.
 fn is_plain(command: &str, is_function: &dyn Fn(&str) -> bool) -> bool {
-    let first = command.split_whitespace().next().unwrap_or_default();
-    let targets = command.split('>').skip(1).map(|target| target.trim().trim_start_matches(['"', '\'']));
-    let is_named = |target: &str| target.starts_with(['/', '&']) && !target.contains(['$', '`', '*', '?']);
-    if !targets.into_iter().all(|target| is_named(target.split_whitespace().next().unwrap_or_default())) {
+    if command.contains("$(") || command.contains('`') {
         return false;
     }
-    let sets_key = |word: &str| word.split_once('=').is_some_and(|(key, _)| !key.contains('$'));
-    let is_sysctl = ["sysctl", "/sbin/sysctl", "/usr/sbin/sysctl"].contains(&first);
-    let options = || command.split_whitespace().skip(1).filter(|word| !word.starts_with('-'));
+    let command = command.replace(">>", ">");
+    let first = command.split_whitespace().next().unwrap_or_default();
+    let targets =
+        command.split('>').skip(1).map(|target| target.split_whitespace().next().unwrap_or_default());
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let is_named = |target: &str| {
+        let target = target.trim_matches(['"', '\'']);
+        target.starts_with('/') && !target.contains("..") && target.chars().all(is_of_path)
+    };
+    if !targets.into_iter().all(is_named) {
+        return false;
+    }
+    let is_key = |key: &str| key.chars().all(is_of_path);
+    let sets_key = |word: &str| word.split_once('=').is_some_and(|(key, _)| is_key(key));
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let is_sysctl = ["sysctl", "/sbin/sysctl", "/usr/sbin/sysctl"].contains(&first)
+        && words.iter().any(|word| sets_key(word))
+        && words.iter().all(|word| sets_key(word) || OF_SYSCTL.contains(word));
     // A file of lines for the next boot, taken away, is none of these.
     let is_removal = first == "rm" && command.contains("/etc/");
-    let is_word =
-        ["", "if", "fi", "done", "esac"].contains(&first) || first.ends_with("()") || first.starts_with('#');
-    let is_known = HARMLESS.contains(&first) && !is_removal;
-    is_known || is_word || is_function(first) || is_sysctl && options().all(sets_key)
+    let is_word = ["", "fi", "done", "esac", "}"].contains(&first) || first.starts_with('#');
+    is_word || is_function(first) || is_sysctl || HARMLESS.contains(&first) && !is_removal
 }
 
-/// A text with the values of variables that are known in their place; of names that begin alike the longest is meant.
+/// A text with the values of variables that are known in their place.
 fn with_values(text: &str, variables: &Variables) -> String {
-    let mut whole = text.to_owned();
-    for (name, value) in variables.iter().rev().filter(|_| text.contains('$')) {
-        if let Value::Known { text: value, .. } = value {
-            whole = whole.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
+    let (mut whole, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once('$') {
+        whole += before;
+        let inner = behind.strip_prefix('{');
+        let from = inner.unwrap_or(behind);
+        let length = from.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(from.len());
+        let (name, after) = from.split_at(length);
+        let after = if inner.is_some() { after.strip_prefix('}') } else { Some(after) };
+        match (variables.get(name), after) {
+            (Some(Value::Known { text, .. }), Some(after)) => {
+                whole += text;
+                rest = after;
+            }
+            _ => {
+                whole.push('$');
+                rest = behind;
+            }
         }
     }
-    whole
+    whole + rest
 }
 
 /// The words of a text, without what puts several of them together.

@@ -707,6 +707,7 @@ fn what_a_trap_writes_when_the_script_ends_is_taken_of_no_line() {
         ("d=/proc/sys/kernel\n", "trap 'echo 1 > ${d}/watchdog' EXIT", false),
         ("f=/tmp/x\nf2=/proc/sys/kernel/watchdog\n", "trap 'echo 1 > $f' EXIT", true),
         ("", "trap 'rm -f /tmp/x' EXIT", true),
+        ("", "trap 'popd >/dev/null 2>&1; rm -rf \"${tmp:?}\"; echo done >> /var/log/x' EXIT", true),
         ("", "trap - EXIT", true),
         ("back() { sysctl -w kernel.watchdog=1; }\n", "trap 'rm -f /tmp/x' EXIT", true),
     ] {
@@ -726,6 +727,14 @@ fn what_a_trap_writes_when_the_script_ends_is_taken_of_no_line() {
         "back() {\n  local v=/proc/sys/vm\n  echo 60 > $v/swappiness\n}\ntrap back EXIT",
         "trap 'sysctl -w $key=1' EXIT",
         "trap 'rm /etc/sysctl.d/x.conf' EXIT",
+        "trap 'sysctl --system' EXIT",
+        "trap 'sysctl -qp/root/saved.conf' EXIT",
+        "trap 'sysctl -w vm.swapp*=60' EXIT",
+        "trap 'echo $(/usr/bin/restore)' EXIT",
+        "f=/tmp/x; f2=$(cat /root/t); trap 'echo 60 > $f2' EXIT",
+        "trap 'echo 60 > \"/proc/sys/vm/swapp\"iness' EXIT",
+        "trap 'echo 60 > /proc/sys/vm/../vm/swappiness' EXIT",
+        "trap cleanup EXIT",
     ] {
         let imported = read(&format!("{SET}{trap}\n"), ImportFormat::Script);
         assert!(imported.profile.want.is_empty(), "{trap} {:?}", told(&imported));
