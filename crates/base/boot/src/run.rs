@@ -134,8 +134,23 @@ pub fn refuse_rootless(text: &str, running: &str) -> Result<(), Odd> {
         (Some(own), Some(running)) if own != running && running.starts_with(&own) => {
             Err(Odd::CutOff { what: "its root= is the beginning of the one that runs" })
         }
+        _ if ends_within(text, running) => {
+            Err(Odd::CutOff { what: "its end is in the middle of an argument that runs" })
+        }
         _ => Ok(()),
     }
+}
+
+/// Whether a text without an end of its line is a part of a line, and ends within one of its arguments.
+fn ends_within(text: &str, line: &str) -> bool {
+    let own: Vec<&str> = cmdline(text).map(|own| words_of(&text[own]).collect()).unwrap_or_default();
+    let Some((last, before)) = own.split_last().filter(|_| !text.ends_with('\n')) else { return false };
+    let words: Vec<&str> = words_of(line).collect();
+    let is_cut = |window: &[&str]| {
+        let (end, start) = window.split_last().expect("as many as there are");
+        start == before && end != last && end.starts_with(last)
+    };
+    words.windows(own.len()).any(is_cut)
 }
 
 pub(crate) fn insert_in_cmdline(text: &str, arguments: &str) -> Result<String, Odd> {
@@ -159,6 +174,9 @@ mod tests {
             ("root=UUID=12-34 ro\n", true),
             ("ro root=/dev/sda1\n", true),
             ("# ours\nroot=UUID=12-34", true),
+            ("root=UUID=12-34 ro qu\n", true),
+            ("root=UUID=12-34 ro qu", false),
+            ("root=UUID=12-34 ro quiet", true),
             ("root=UUID=12-3", false),
             ("root=", false),
             ("roo", false),

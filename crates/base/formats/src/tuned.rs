@@ -226,6 +226,10 @@ impl Lines {
             return None;
         }
         let Some(text) = files.and_then(|files| files(Asked::Variables(value))) else {
+            // It may make any of those before it anew.
+            let untold =
+                format!("{value} is a file of variables that is not here, and may give it another value");
+            self.variables.values_mut().for_each(|made| *made = Err(untold.clone()));
             let why = "a file of variables that is not here, or not below a folder of tuned".to_owned();
             return Some((*number, format!("{from}[variables] include = {value}"), why));
         };
@@ -372,6 +376,15 @@ mod tests {
         assert_eq!(lines.expanded("${v4}").expect("short enough").len(), 4096);
         let text = text.replace("v0=x", "v0=");
         assert_eq!(Lines::read(&text, None).expanded("${v11}").as_deref(), Ok(""));
+    }
+
+    #[test]
+    fn a_file_of_variables_that_is_not_here_may_give_all_before_it() {
+        let text = "[variables]\nmode=madvise\ninclude=/etc/tuned/v.conf\nlate=1\n";
+        let lines = Lines::read(text, None);
+        let why = lines.expanded("${mode}").expect_err("nobody knows");
+        assert!(why.contains("/etc/tuned/v.conf is a file of variables that is not here"), "{why}");
+        assert_eq!(lines.expanded("${late}").as_deref(), Ok("1"));
     }
 
     /// The profiles of RHEL for isolated CPUs take a variable from a file, and then from itself.

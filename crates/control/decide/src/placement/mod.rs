@@ -251,7 +251,13 @@ fn whereabouts(service: &PlacedService) -> String {
 pub(crate) const BEGIN: [&str; 2] = ["irq.default_affinity", "boot.irqaffinity"];
 
 /// Knobs that isolate CPUs.
-pub(crate) const ISOLATES: [&str; 3] = ["boot.isolcpus", "boot.nohz_full", "cpuset.partition"];
+pub(crate) const ISOLATES: [&str; 5] = [
+    "boot.isolcpus",
+    "boot.nohz_full",
+    "boot.systemd_cpu_affinity",
+    "systemd.cpu_affinity",
+    "cpuset.partition",
+];
 
 /// Refuses a plan that moves interrupts and pins no service: half of a placement. Leave to set them makes no whole of
 /// it, so that nobody is sent to give it. Where all of them begin is part of an isolation at boot, too, be it another
@@ -269,8 +275,10 @@ pub(crate) fn refuse_unpinned(
     let isolates = written().chain(there).any(|(knob, _)| ISOLATES.contains(&knob.as_str()));
     let is_isolated = || {
         let readings = ISOLATES.iter().filter_map(|id| observation.knobs.get(&KnobId::new(*id))).flatten();
-        let mut values = readings.filter_map(|reading| reading.value.as_deref());
-        values.any(|value| !["", NOT_GIVEN, "member"].contains(&value.trim()))
+        // What the next boot brings, too.
+        let next = |place: &str| observation.persisted.get(place).map(|found| found.value.as_str());
+        let values = readings.flat_map(|reading| [reading.value.as_deref(), next(&reading.place)]);
+        values.flatten().any(|value| !["", NOT_GIVEN, "member"].contains(&value.trim()))
     };
     let isolates = isolates || is_isolated();
     let leaves_some = |knob: &KnobId, wanted: Option<&str>| {

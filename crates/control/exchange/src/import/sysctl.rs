@@ -36,7 +36,13 @@ fn with_patterns_spelled_out<'l>(said: Vec<Said<'l>>, collector: &Collector<'_>)
         said.iter().map(|line| line.path.clone()).filter(|path| !is_pattern(path)).collect();
     let mut all = Vec::new();
     for line in said {
-        let meant = |path: &&str| !path.contains(['{', '*']) && place::meet(&line.path, path);
+        let meant = |path: &&str| {
+            let mut parts = line.path.split('/').zip(path.split('/'));
+            let as_many = line.path.split('/').count() == path.split('/').count();
+            as_many
+                && !path.contains(['{', '*'])
+                && parts.all(|(pattern, part)| place::may_mean(pattern, part))
+        };
         let rows: Vec<String> = match is_pattern(&line.path) {
             true => {
                 collector.knobs().map(|knob| knob.path.as_str()).filter(meant).map(str::to_owned).collect()
