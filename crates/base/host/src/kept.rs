@@ -7,7 +7,7 @@ use planish_sys::hold;
 use planish_udev::{Command, DISK_KEYS, Operator, Part, Rule};
 
 /// Directives of units that an observation reads. Their values are numbers and words.
-const UNIT_DIRECTIVES: [&str; 17] = [
+const UNIT_DIRECTIVES: [&str; 18] = [
     "AllowedCPUs",
     "CPUAffinity",
     "CPUQuota",
@@ -25,6 +25,7 @@ const UNIT_DIRECTIVES: [&str; 17] = [
     "Slice",
     "TasksMax",
     "TimerSlackNSec",
+    "UnsetEnvironment",
 ];
 
 /// How names of directives begin that are amounts throughout: rows of users may name each of them.
@@ -205,16 +206,48 @@ fn of_unit_line(line: &str) -> Option<String> {
 
 /// Of a line of variables those whose values are known to be harmless. An empty one takes back what was said before.
 fn of_environment(name: &str, value: &str) -> Option<String> {
-    let words = value.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
-    let kept: Vec<&str> = words.filter(|word| is_known_variable(word)).collect();
+    let words = assignments(value)?;
+    let kept: Vec<&str> = words.into_iter().filter(|word| is_known_variable(word)).collect();
     (value.trim().is_empty() || !kept.is_empty()).then(|| format!("{name}={}", kept.join(" ")))
 }
 
-/// Whether a word gives one of the few variables that a record keeps, and nothing else.
+/// The assignments of a line, as far as they are quoted as a whole or not at all: what else a quote holds may be of a
+/// password.
+fn assignments(value: &str) -> Option<Vec<&str>> {
+    let quote = value.chars().find(|c| ['"', '\''].contains(c)).unwrap_or('"');
+    let parts: Vec<&str> = value.split(quote).collect();
+    let is_odd = |part: &&str| part.contains(['"', '\'', '\\']);
+    let is_parted = |part: &str| part.is_empty() || part.starts_with(' ') && part.ends_with(' ');
+    let last = parts.len() - 1;
+    let bare = parts.iter().enumerate().step_by(2);
+    let are_parted = bare.clone().all(|(at, part)| match at {
+        0 => last == 0 || part.is_empty() || part.ends_with(' '),
+        at if at == last => part.is_empty() || part.starts_with(' '),
+        _ => !part.is_empty() && is_parted(part),
+    });
+    if last % 2 == 1 || parts.iter().any(is_odd) || !are_parted {
+        return None;
+    }
+    let words = parts.iter().enumerate().flat_map(|(at, part)| match at % 2 {
+        0 => part.split_whitespace().collect::<Vec<_>>(),
+        _ => vec![*part],
+    });
+    Some(words.collect())
+}
+
+/// Whether a word gives one of the few variables that a record keeps, and nothing else: a number, or tunables of glibc.
 pub(crate) fn is_known_variable(word: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:=-".contains(c);
-    let pair = word.trim().split_once('=');
-    pair.is_some_and(|(name, value)| UNIT_VARIABLES.contains(&name) && value.chars().all(is_plain))
+    let is_number = |value: &str| !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    let is_tunable = |part: &str| {
+        let (name, value) = part.split_once('=').unwrap_or_default();
+        let is_name = name.bytes().all(|b| b.is_ascii_lowercase() || b"._".contains(&b));
+        name.starts_with("glibc.") && is_name && is_number(value)
+    };
+    match word.trim().split_once('=') {
+        Some(("MALLOC_ARENA_MAX", value)) => is_number(value),
+        Some(("GLIBC_TUNABLES", value)) => value.split(':').all(is_tunable),
+        _ => false,
+    }
 }
 
 /// Whether a word of a command line is a variable and nothing else: `$OPTIONS`, `${OPTIONS}`.
@@ -473,8 +506,8 @@ mod tests {
     #[test]
     fn of_a_unit_the_limits_stay_where_they_are_and_secrets_go() {
         let unit = "[Unit]\nDescription=of Ann\n\n[Service]\nEnvironment=TOKEN=hunter2\n\
-                    Environment=\nEnvironment=A=hunter2 \"MALLOC_ARENA_MAX=2\" 'B=hunter2 hunter2'\n\
-                    Environment=GLIBC_TUNABLES=hunter2!\n\
+                    Environment=\nEnvironment=A=hunter2 \"MALLOC_ARENA_MAX=2\" \"B=hunter2 hunter2\"\n\
+                    Environment=\"PW=x MALLOC_ARENA_MAX=2\"\n\
                     ExecStart=/usr/bin/db --key=hunter2 \\\n  # hunter2\n  LimitNOFILE=hunter2 \\\n  [hunter2]\n\
                     LimitNOFILE = 1024:524288\n#LimitNPROC=9\nTasksMax=15%\nMemoryLow=4G\nNice=-5\n\
                     CPUAffinity=\nCPUAffinity=0-3,8 9\nNUMAPolicy=bind\nSlice=planish.slice\n\
@@ -485,6 +518,28 @@ mod tests {
                     CPUAffinity=\nCPUAffinity=0-3,8 9\nNUMAPolicy=bind\nSlice=planish.slice\n\
                     \n\nOOMScoreAdjust=-900\n";
         assert_eq!(of_unit(unit), kept);
+    }
+
+    #[test]
+    fn of_variables_those_are_kept_that_can_be_no_password() {
+        for (line, kept) in [
+            ("MALLOC_ARENA_MAX=2", Some("MALLOC_ARENA_MAX=2")),
+            ("\"A=b c\" 'x' MALLOC_ARENA_MAX=2", None),
+            (
+                "A=hunter2 \"GLIBC_TUNABLES=glibc.pthread.rseq=0\" B=1",
+                Some("GLIBC_TUNABLES=glibc.pthread.rseq=0"),
+            ),
+            ("\"PW=x MALLOC_ARENA_MAX=hunter2\"", None),
+            ("MALLOC_ARENA_MAX=hunter2", None),
+            ("GLIBC_TUNABLES=hunter2", None),
+            ("GLIBC_TUNABLES=glibc.malloc.check=hunter2", None),
+            ("A=\"x y\"MALLOC_ARENA_MAX=2", None),
+            ("\"MALLOC_ARENA_MAX=2", None),
+            ("\"B=\\\"x\" MALLOC_ARENA_MAX=2", None),
+        ] {
+            let expected = kept.map(|kept| format!("Environment={kept}"));
+            assert_eq!(of_environment("Environment", line), expected, "{line}");
+        }
     }
 
     #[test]

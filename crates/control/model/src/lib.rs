@@ -107,8 +107,8 @@ pub use sizing::{SizeRow, Sizing};
 pub use unpersisted::{Unpersisted, gone_at_boot};
 pub use value::{
     BootCpus, CacheGroup, CpuForm, Form, LimitPair, NO_GROUP, Schemata, ShareOf, ValueError, ValueType,
-    assignments, is_cache, leaves_guards_out, listed, node_bytes, node_numbers, overridden, page_sizes,
-    parts_lost, said, tmpfs_bytes, variable,
+    assigned, assignments, is_cache, leaves_guards_out, listed, node_bytes, node_numbers, overridden,
+    page_sizes, parts_lost, said, tmpfs_bytes, variable,
 };
 pub use writer::{
     Again, Said, Says, SecondWriter, SeenWriter, Writer, WriterAgain, WriterArguments, WriterSays,

@@ -25,7 +25,7 @@ pub use cpus::CpuForm;
 pub use form::{Form, leaves_guards_out, node_bytes, node_numbers, page_sizes, tmpfs_bytes};
 pub use setting::LimitPair;
 pub use share::{CacheGroup, NO_GROUP, Schemata, is_cache};
-pub use variable::{assignments, parts_lost, said, variable};
+pub use variable::{assigned, assignments, parts_lost, said, variable};
 
 /// The type of a knob's value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

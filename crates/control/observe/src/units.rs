@@ -135,9 +135,11 @@ fn pulled_in(host: &Host) -> Vec<String> {
 /// Templates (`postgresql@`) and instances (`postgresql@16-main`) that patterns name in full: of an instance that is
 /// started by hand no file tells, and a drop-in of a template is for all of them.
 fn named(host: &Host, patterns: &[&str]) -> impl Iterator<Item = String> {
+    // As names of units are (`systemd.unit(5)`): no blanks, and nothing that is yet to be filled in.
+    let is_name = |only: &str| only.chars().all(|c| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c));
     let is_one = |only: &&&str| {
         let template = only.split_once('@').map(|(name, _)| format!("{name}@.service"));
-        !only.contains(['*', '?', '[', '/']) && template.is_some_and(|template| has_unit(host, &template))
+        is_name(only) && template.is_some_and(|template| has_unit(host, &template))
     };
     patterns.iter().filter(is_one).map(|only| (*only).to_owned()).collect::<Vec<_>>().into_iter()
 }
@@ -165,23 +167,53 @@ pub(crate) fn given(
     directive: &str,
     counts: impl Fn(&str) -> bool,
 ) -> Option<(String, String)> {
+    said_last(host, unit, directive, counts).filter(|(value, _)| !value.is_empty())
+}
+
+/// The same with an empty value where the last that is said takes back what was said before.
+fn said_last(
+    host: &Host,
+    unit: &str,
+    directive: &str,
+    counts: impl Fn(&str) -> bool,
+) -> Option<(String, String)> {
     let mut found = None;
     for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
         let text = host.read_lossy(&path).unwrap_or_default();
         if let Some((line, value)) = last(&text, section(unit), directive) {
-            // An empty value takes back what was said before.
-            found = (!value.is_empty()).then(|| (value, format!("{path}:{line}")));
+            found = Some((value, format!("{path}:{line}")));
         }
     }
-    by_file_of_variables(host, unit, directive).or(found)
+    let Some(variable) = variable(directive) else { return found };
+    taken_away(host, unit, variable).or_else(|| by_file_of_variables(host, unit, variable)).or(found)
 }
 
-/// What a file of variables gives one that is a setting of a unit, whatever its own files say (`EnvironmentFile=` of
-/// systemd.exec(5)).
-fn by_file_of_variables(host: &Host, unit: &str, directive: &str) -> Option<(String, String)> {
-    let variable = variable(directive)?;
-    all(host, unit, "EnvironmentFile").into_iter().rev().find_map(|(file, _)| {
-        let file = file.trim_start_matches('-');
+/// The line that takes a variable away, whoever gives it (`UnsetEnvironment=` of systemd.exec(5)).
+fn taken_away(host: &Host, unit: &str, variable: &str) -> Option<(String, String)> {
+    let is_it =
+        |(words, _): &(String, String)| planish_model::assignments(words).iter().any(|word| word == variable);
+    let (_, source) = all(host, unit, "UnsetEnvironment").into_iter().rfind(is_it)?;
+    Some((String::new(), source))
+}
+
+/// What a file of variables gives one, whatever the unit's own files say (`EnvironmentFile=` of systemd.exec(5)): of
+/// several the last, and of a pattern the last by its name.
+fn by_file_of_variables(host: &Host, unit: &str, variable: &str) -> Option<(String, String)> {
+    let named = all(host, unit, "EnvironmentFile").into_iter();
+    let files = named.flat_map(|(file, _)| {
+        let file = file.trim_start_matches('-').to_owned();
+        match file.rsplit_once('/') {
+            Some((folder, pattern)) if pattern.contains(['*', '?', '[']) => {
+                let mut names = host.list(folder);
+                names.retain(|name| place::may_mean(pattern, name));
+                names.sort();
+                names.into_iter().map(|name| format!("{folder}/{name}")).collect()
+            }
+            _ => vec![file],
+        }
+    });
+    let files: Vec<String> = files.collect();
+    files.iter().rev().find_map(|file| {
         let (line, value) = value_in(host, file, variable)?;
         Some((value, format!("{file}:{line}")))
     })
@@ -586,9 +618,11 @@ pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> O
     let (unit, _) = place.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
     let is_cpus = section(unit) == "[Slice]";
     let all = |_: &str| true;
-    let given =
-        if is_cpus { given_cpus(host, unit, directive, all) } else { given(host, unit, directive, all) };
-    let (value, source) = given?;
+    let said =
+        if is_cpus { given_cpus(host, unit, directive, all) } else { said_last(host, unit, directive, all) };
+    // An empty limit is none to systemd, and takes nothing back (`config_parse_rlimit`).
+    let (value, source) = said.filter(|(value, _)| !(value.is_empty() && directive.starts_with("Limit")))?;
+    let value = if value.is_empty() { NOT_GIVEN.to_owned() } else { value };
     if source.rsplit_once(':').is_some_and(|(path, _)| path == place) {
         return None;
     }

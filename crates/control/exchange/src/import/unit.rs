@@ -4,7 +4,7 @@
 //! `systemctl cat` prints one above each file.
 
 use planish_formats::unit::words;
-use planish_model::{LimitPair, ValueType, assignments, place, said};
+use planish_model::{LimitPair, ValueType, assigned, assignments, place, said, variable};
 
 use super::collect::Collector;
 use super::script;
@@ -51,6 +51,8 @@ struct Line<'a> {
     section: &'a str,
     key: &'a str,
     value: String,
+    /// Whether the value is one assignment of several in its line.
+    is_one_of_several: bool,
 }
 
 /// Lines with what they stand under. A backslash at an end joins the next line with a blank (`systemd.syntax(7)`).
@@ -74,7 +76,14 @@ fn lines<'a>(text: &'a str, path: Option<&'a str>) -> Vec<Line<'a>> {
         } else {
             let (key, value) =
                 line.split_once('=').map_or((line, ""), |(key, value)| (key.trim(), value.trim()));
-            found.push(Line { number: index + 1, unit, section, key, value: value.to_owned() });
+            found.push(Line {
+                number: index + 1,
+                unit,
+                section,
+                key,
+                value: value.to_owned(),
+                is_one_of_several: false,
+            });
         }
     }
     found
@@ -151,7 +160,7 @@ fn read_lines(all: &[Line<'_>], is_alone: bool, collector: &mut Collector<'_>) {
             (_, ENVIRONMENT) => {
                 for value in assignments(&line.value) {
                     let told = format!("{ENVIRONMENT}={value}");
-                    setting(&Line { value, ..*line }, &told, collector);
+                    setting(&Line { value, is_one_of_several: true, ..*line }, &told, collector);
                 }
             }
             _ => setting(line, &told, collector),
@@ -230,6 +239,9 @@ fn setting(line: &Line<'_>, told: &str, collector: &mut Collector<'_>) {
 fn meant(line: &Line<'_>, collector: &Collector<'_>) -> Vec<(String, ValueType, String, String)> {
     let Some(unit) = line.unit else { return Vec::new() };
     let value_of = |kind: &ValueType| match kind {
+        ValueType::Setting { directive, .. } if line.is_one_of_several => {
+            variable(directive).and_then(|variable| assigned(variable, &line.value)).map(str::to_owned)
+        }
         ValueType::Setting { directive, .. } => said(directive, line.key, &line.value),
         _ => None,
     };

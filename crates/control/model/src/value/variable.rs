@@ -24,23 +24,32 @@ pub fn said(setting: &str, directive: &str, value: &str) -> Option<String> {
     if value.is_empty() {
         return Some(String::new());
     }
-    assignments(value).into_iter().rev().find_map(|word| {
-        let (name, value) = word.split_once('=')?;
-        (name == variable).then(|| value.to_owned())
-    })
+    assignments(value).into_iter().rev().find_map(|word| Some(assigned(variable, &word)?.to_owned()))
 }
 
-/// The assignments of one line: blanks part them, but for those in quotes.
+/// What an assignment gives a variable.
+#[must_use]
+pub fn assigned<'w>(variable: &str, word: &'w str) -> Option<&'w str> {
+    word.split_once('=').filter(|(name, _)| *name == variable).map(|(_, value)| value)
+}
+
+/// The assignments of one line: blanks part them, but for those in quotes, and a backslash takes the next sign as it
+/// is. A line with a quote that has no end is passed over whole (`config_parse_environ`).
 #[must_use]
 pub fn assignments(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
-    for c in line.chars() {
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
         match quote {
+            _ if c == '\\' => word.extend(rest.next()),
             Some(open) if c == open => quote = None,
             None if ['"', '\''].contains(&c) => quote = Some(c),
             None if c.is_whitespace() => words.push(std::mem::take(&mut word)),
             _ => word.push(c),
         }
+    }
+    if quote.is_some() {
+        return Vec::new();
     }
     words.push(word);
     words.retain(|word| !word.is_empty());
@@ -101,6 +110,8 @@ mod tests {
             ("Environment", "MALLOC_ARENA_MAX=2 MALLOC_ARENA_MAX=\"4\"", Some("4")),
             ("Environment", "'A=MALLOC_ARENA_MAX=2 MALLOC_ARENA_MAX=3'", None),
             ("Environment", "MALLOC_ARENA_MAX_=2", None),
+            ("Environment", "\"B=a\\\"b MALLOC_ARENA_MAX=2\"", None),
+            ("Environment", "\"MALLOC_ARENA_MAX=2", None),
             ("Environment", "", Some("")),
             ("EnvironmentFile", "MALLOC_ARENA_MAX=2", None),
             ("DefaultEnvironment", "MALLOC_ARENA_MAX=2", None),

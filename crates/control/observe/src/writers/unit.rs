@@ -329,11 +329,26 @@ pub(crate) fn value_in(host: &Host, file: &str, variable: &str) -> Option<(usize
     value(&text?, variable)
 }
 
-/// What a text of variables sets one to, and its line; the last one counts.
+/// What a text of variables sets one to, and its line; the last one counts. A line that ends with a backslash goes on
+/// in the next one (`EnvironmentFile=` of systemd.exec(5)).
 fn value(text: &str, variable: &str) -> Option<(usize, String)> {
-    let value = |line: &str| line.trim().strip_prefix(variable)?.strip_prefix('=').map(str::to_owned);
-    let lines: Vec<_> = (1..).zip(text.lines()).filter_map(|(at, line)| Some((at, value(line)?))).collect();
-    lines.last().map(|(at, value)| (*at, value.trim().trim_matches(['"', '\'']).to_owned()))
+    let (mut found, mut begun) = (None, None);
+    for (at, line) in (1..).zip(text.lines()) {
+        let (at, line) = match begun.take() {
+            Some((at, before)) => (at, format!("{before}{line}")),
+            None => (at, line.to_owned()),
+        };
+        let is_comment = line.trim_start().starts_with(['#', ';']);
+        if let Some(before) = line.strip_suffix('\\').filter(|_| !is_comment) {
+            begun = Some((at, before.to_owned()));
+            continue;
+        }
+        let given = line.split_once('=').filter(|(name, _)| name.trim() == variable);
+        if let Some((_, value)) = given {
+            found = Some((at, value.trim().trim_matches(['"', '\'']).to_owned()));
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -396,5 +411,8 @@ mod tests {
         let text = "#ARGS=no\nARGS=\"--old\"\nARGS='--banirq=3'\nARGS2=x\n";
         assert_eq!(value(text, "ARGS"), Some((3, "--banirq=3".to_owned())));
         assert_eq!(value(text, "NONE"), None);
+        let text = "A=1 \\\nARGS=8\n  ARGS = 7\n# ARGS=1 \\\nB=2\n";
+        assert_eq!(value(text, "ARGS"), Some((3, "7".to_owned())));
+        assert_eq!(value(text, "B"), Some((5, "2".to_owned())));
     }
 }

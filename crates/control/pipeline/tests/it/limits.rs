@@ -391,11 +391,21 @@ fn a_variable_of_a_service_comes_and_goes_and_what_wins_over_it_is_named() {
         drift.knobs.into_iter().find(|row| row.place == TUNABLES).expect("it is looked at")
     };
     assert_eq!(row(&tree).state, DriftState::Ok);
-    tree.put(VARIABLES, "# of ours\nGLIBC_TUNABLES=glibc.malloc.hugetlb=2\n");
-    let seen = row(&tree);
-    assert_ne!(seen.state, DriftState::Ok, "{seen:?}");
-    assert!(seen.because.as_deref().is_some_and(|why| why.contains(&format!("{VARIABLES}:2"))), "{seen:?}");
-    tree.remove(VARIABLES);
+    let theirs = "/etc/systemd/system/redis-server.service.d/zzz-own.conf";
+    for (file, text) in [
+        (VARIABLES, "# of ours\n  GLIBC_TUNABLES = glibc.malloc.hugetlb=2\n"),
+        (theirs, "[Service]\nEnvironment=\n"),
+        (theirs, "[Service]\nUnsetEnvironment=A GLIBC_TUNABLES\n"),
+    ] {
+        tree.put(file, text);
+        let seen = row(&tree);
+        assert_ne!(seen.state, DriftState::Ok, "{text}: {seen:?}");
+        assert!(
+            seen.because.as_deref().is_some_and(|why| why.contains(&format!("{file}:2"))),
+            "{text}: {seen:?}"
+        );
+        tree.remove(file);
+    }
     assert_eq!(undo(&tree.session(), Target::All, false).expect("undone").exit, Exit::Done);
     assert_eq!(differences(&start, &tree.snapshot()), [""; 0]);
 }

@@ -84,6 +84,11 @@ fn run_record(args: &Record, context: &Context) -> Result<Answer, Failure> {
     // What shares of the caches are held against: some thousand small files, and so not a part of every look.
     let _ = planish_observe::caches(&host);
     planish_observe::look_at_programs(&host, &catalogue);
+    // Of units those that a shipped profile means by name: what else a host serves is told to nobody.
+    for name in catalogue.profile_names() {
+        let profile = catalogue.profile(name)?;
+        planish_observe::unit_settings(&host, &catalogue, &profile.want, &mut seen.clone());
+    }
     let name = args.folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let meta = Meta {
         name: name.unwrap_or_default(),
@@ -155,8 +160,12 @@ pub(crate) fn run_diff(args: &Diff, context: &Context) -> Result<Answer, Failure
     };
     let answer = context.answer(&report, &catalogue);
     if report.differences.is_empty() {
-        let none = "no fact, no knob, no setting of the next boot and none of a unit differs";
-        return Ok(answer.note(none));
+        // A recording has the units that were looked at.
+        let has_units = left_units.keys().any(|unit| right_units.contains_key(unit));
+        return Ok(answer.note(match has_units {
+            true => "no fact, no knob, no setting of the next boot and none of a unit that both have differs",
+            false => "no fact, no knob and no setting of the next boot differs",
+        }));
     }
     Ok(answer.exit(Exit::Findings))
 }

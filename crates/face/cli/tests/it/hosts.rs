@@ -324,6 +324,15 @@ fn what_files_give_a_unit_that_both_have_is_a_difference() {
     ];
     assert_eq!((rows.as_slice(), diff.exit), (&expected[..], 1), "{rows:#?}");
     assert!(planish::run(["diff", original, copy]).stdout.contains("given.LimitNOFILE mongod.service"));
+    // A record has the units of the shipped profiles.
+    let record = home.path().join("record");
+    let record = record.to_str().expect("a path");
+    assert_eq!(planish::run(["--root", copy, "host", "record", record]).exit, 0);
+    let kept = planish::run(["diff", copy, record]);
+    let differ = kept.stdout.lines().filter(|line| line.starts_with("given.")).count();
+    assert_eq!(differ, 0, "{}", kept.stdout);
+    let beside = planish::run(["diff", original, record]).stdout;
+    assert!(beside.contains("given.LimitNOFILE mongod.service"), "{beside}");
 }
 
 /// What a file gives is told under its name, and what an older menu has of it beside.

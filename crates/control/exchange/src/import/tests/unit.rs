@@ -104,7 +104,7 @@ fn each_variable_of_a_line_is_a_setting_of_its_own() {
     const PATH: &str = "/etc/systemd/system/mongod.service.d/own.conf";
     let both = "glibc.malloc.hugetlb=1:glibc.pthread.rseq=0";
     let text = format!(
-        "[Service]\nEnvironment=MALLOC_ARENA_MAX=2 \"TOKEN=a b\" 'GLIBC_TUNABLES={both}'\n\
+        "[Service]\nEnvironment=MALLOC_ARENA_MAX=2 \"TOKEN=a MALLOC_ARENA_MAX=9\" 'GLIBC_TUNABLES={both}'\n\
          Environment=GLIBC_TUNABLES=glibc.malloc.check=3\n"
     );
     let imported = import_with(&CATALOGUE, "mine", &text, ImportFormat::Unit, None, Some(PATH), None);
