@@ -1,8 +1,12 @@
 //! What else a write changes: twins, aliases and what the kernel derives.
 
-use planish_model::{Catalogue, Coupled, Coupling, Knob, Observation, Skipped, Step, Undo, place};
+use std::collections::BTreeSet;
 
-use crate::cards;
+use planish_model::{
+    Catalogue, Coupled, Coupling, Entry, EntryId, Knob, Observation, Plan, Skipped, Step, Undo, place,
+};
+
+use crate::{cards, held};
 
 /// Places that a write of this one changes too, with the values that must be kept. Pools have none: they are taken
 /// back by subtraction, and their aliases follow.
@@ -73,4 +77,42 @@ pub(crate) fn is_moved(catalogue: &Catalogue, row: &Skipped, step: &Step) -> boo
         pin.by == by.id && by.r#type.same(&step.wanted, &pin.at) && is_word
     });
     !is_held
+}
+
+/// What a plan does not set, and the kernel may make anew for one of its steps: what another entry has set, and what is
+/// as the profile wants it and needs leave that nobody gave.
+pub(crate) fn moved_away(
+    catalogue: &Catalogue,
+    observation: &Observation,
+    (profile, plan): (&str, &Plan),
+    (open, going): (&[Entry], Option<EntryId>),
+) -> Vec<String> {
+    let is_set = |place: &str| plan.steps.iter().any(|step| step.place == place);
+    let boot = &observation.host.boot_id;
+    let told = |step: &Step, other: &Coupled| {
+        let row = plan.skipped.iter().find(|row| row.not_allowed && row.knob == other.knob);
+        let kind = &catalogue.knob(&other.knob).ok()?.r#type;
+        let is_as_wanted =
+            row.and_then(|row| row.wanted.as_deref()).is_some_and(|word| kind.same(word, &other.now));
+        let (knob, by) = (&other.knob, &step.knob);
+        if is_as_wanted {
+            return Some(format!(
+                "the kernel may make {knob} anew for {by}, and it is as {profile} wants it: --allow-knob {knob} has it \
+                 written behind that"
+            ));
+        }
+        let id = held::newest(open, boot, &other.place).filter(|id| Some(*id) != going)?;
+        let entry = open.iter().find(|entry| entry.id == id && entry.profile != profile)?;
+        Some(format!(
+            "the kernel may make {knob} anew for {by}, and entry {id} ({}) has set it: apply that again behind this",
+            entry.profile
+        ))
+    };
+    let written = plan.steps.iter().filter(|step| step.is_written() && step.undo == Undo::Restore);
+    let beside = written.filter(|step| !cards::makes_queues(step)).flat_map(|step| {
+        let derived = step.coupled.iter().filter(|other| other.coupling == Coupling::Derived);
+        derived.filter(|other| !is_set(&other.place)).map(move |other| (step, other))
+    });
+    let told: BTreeSet<String> = beside.filter_map(|(step, other)| told(step, other)).collect();
+    told.into_iter().collect()
 }

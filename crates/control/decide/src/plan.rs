@@ -9,7 +9,7 @@ use planish_model::{
 };
 
 use crate::budget::{Budget, Budgets, ByNode};
-use crate::coupled::{coupled, is_moved, pinned_away};
+use crate::coupled::{coupled, is_moved, moved_away, pinned_away};
 use crate::error::DecideError;
 use crate::held::By;
 use crate::next_boot::beyond_next_boot;
@@ -107,6 +107,8 @@ pub fn plan(
     }
     remarks.extend(raised_beside_idle(&plan.steps));
     remarks.extend(scattered(&plan.steps, observation));
+    let entries = (open, options.instead_of);
+    remarks.extend(moved_away(catalogue, observation, (&profile.name, &plan), entries));
     remarks.extend(cpus::split_cores(observation, &plan));
     remarks.extend(against::doubtful_lists(observation, &plan));
     remarks.extend(units::read_later(catalogue, observation, &plan));

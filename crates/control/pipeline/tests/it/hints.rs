@@ -242,3 +242,28 @@ fn what_is_as_wanted_is_written_once_more_behind_what_has_it_made_anew() {
         assert_eq!(differences(&start, &tree.snapshot()), [""; 0], "{wants:?}");
     }
 }
+
+/// What another entry has set, or nobody gave leave for, is named where the kernel may make it anew for a step.
+#[test]
+fn a_value_that_a_step_has_the_kernel_make_anew_is_told_where_the_plan_does_not_set_it() {
+    let tree = Tree::copy_of("metal-2s");
+    let remarks = |wants: &[(&str, Want)]| {
+        plan(&tree.session(), &profile("own", wants), &PlanOptions::default()).expect("a plan").remarks
+    };
+    let never = ("thp.enabled", word("never"));
+    let told = remarks(&[never.clone(), ("vm.min_free_kbytes", Want::Int(112_640))]);
+    assert!(
+        told.iter().any(|told| told.contains("--allow-knob vm.min_free_kbytes has it written")),
+        "{told:?}"
+    );
+    assert_eq!(remarks(std::slice::from_ref(&never)), [""; 0]);
+    let allowed = PlanOptions { allow_classes: vec![Class::Availability], ..PlanOptions::default() };
+    let first = profile("first", &[("vm.min_free_kbytes", Want::Int(150_000))]);
+    let planned = plan(&tree.session(), &first, &allowed).expect("a plan");
+    apply(&tree.session(), &planned, &NOW).expect("applied");
+    let told = remarks(&[never]);
+    assert!(
+        told.iter().any(|told| told.contains("entry 1 (first) has set it: apply that again")),
+        "{told:?}"
+    );
+}
