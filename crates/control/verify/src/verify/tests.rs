@@ -870,7 +870,7 @@ fn a_program_that_sets_the_pools_of_all_nodes_overwrites_ours() {
     }];
     let open = [entry(3, "boot", vec![pool_step(8)])];
     let (state, why) = check(None, &open, &observation, POOL);
-    let told = "rc.local will set it at the next boot (/etc/rc.local)";
+    let told = "rc.local will set it at the next boot (/etc/rc.local) by `vm.nr_hugepages = 1024`";
     assert_eq!((state, why.as_str()), (DriftState::OverwrittenAtBoot, told));
     // Pages that none of ours are among are theirs.
     assert_eq!(check(None, &[], &observation, POOL).0, DriftState::Ok);
