@@ -44,9 +44,7 @@ pub(crate) fn pinned_away(
     (own, all): (&[Step], &[Step]),
 ) -> Option<String> {
     let knob = catalogue.knob(&step.knob).ok()?;
-    let pin = knob.pinned.as_ref()?;
-    let by = catalogue.knob(&pin.by).ok()?;
-    let place = place::fill(&by.path, &place::captures(&knob.path, &step.place)?);
+    let (pin, by, place) = catalogue.pinning(knob, &step.place)?;
     let planned = own.iter().find(|other| other.place == place).map(|other| other.wanted.as_str());
     if planned.is_none() && all.iter().any(|other| other.place == place) {
         return None;

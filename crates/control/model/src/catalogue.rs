@@ -12,7 +12,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::{
-    Enforces, FindingRule, Knob, KnobId, NameError, Profile, ValueError, Want, Writer, nearest,
+    Enforces, FindingRule, Knob, KnobId, NameError, Pin, Profile, ValueError, Want, Writer, nearest,
     nearest_listed,
 };
 
@@ -526,6 +526,16 @@ impl Catalogue {
             found.insert(id);
         }
         found
+    }
+
+    /// What holds a place of a knob at one word: the pin, the other knob, and its place there. `None` for a knob that
+    /// nothing holds, and for a place that is none of its own.
+    #[must_use]
+    pub fn pinning<'c>(&'c self, knob: &'c Knob, place: &str) -> Option<(&'c Pin, &'c Knob, String)> {
+        let pin = knob.pinned.as_ref()?;
+        let by = self.knobs.get(&pin.by)?;
+        let holes = crate::place::captures(&knob.path, place)?;
+        Some((pin, by, crate::place::fill(&by.path, &holes)))
     }
 
     /// All finding rules, in the order of the files.

@@ -116,11 +116,16 @@ pub(crate) fn of_older(
     staying(entries, back).filter_map(told).collect()
 }
 
+/// How the steps of an entry were taken back.
+fn outcomes_of<'b>(entry: &Entry, back: &'b [(EntryId, Vec<Outcome>)]) -> impl Iterator<Item = &'b Outcome> {
+    let id = entry.id;
+    back.iter().filter(move |(other, _)| *other == id).flat_map(|(_, outcomes)| outcomes)
+}
+
 /// Whether what a step of an entry had is gone with it.
 fn went(entry: &Entry, step: &EntryStep, back: &[(EntryId, Vec<Outcome>)]) -> bool {
-    let outcomes = back.iter().filter(|(id, _)| *id == entry.id).flat_map(|(_, outcomes)| outcomes);
     let is_gone = |kind| matches!(kind, OutcomeKind::Done | OutcomeKind::HandedOver);
-    let mut outcomes = outcomes.filter(|outcome| is_gone(outcome.outcome));
+    let mut outcomes = outcomes_of(entry, back).filter(|outcome| is_gone(outcome.outcome));
     outcomes.any(|outcome| outcome.place == step.place)
 }
 
@@ -175,10 +180,9 @@ pub(crate) fn overruled(
     read: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<String> {
     let written = |entry: &Entry, step: &EntryStep| {
-        let outcomes = back.iter().filter(|(id, _)| *id == entry.id).flat_map(|(_, outcomes)| outcomes);
         // Of a value that another entry has by now nothing went back.
         let stays = |kind| matches!(kind, OutcomeKind::TakenOver | OutcomeKind::HandedOver);
-        let mut outcomes = outcomes.filter(|outcome| !stays(outcome.outcome));
+        let mut outcomes = outcomes_of(entry, back).filter(|outcome| !stays(outcome.outcome));
         outcomes.any(|outcome| outcome.place == step.place)
     };
     let went = entries.iter().filter(|entry| is_back(entry, back));

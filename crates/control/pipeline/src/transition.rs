@@ -316,10 +316,7 @@ fn refuse_pinned(
     let planned = plan.steps.iter().filter(|step| step.part != Some(Part::Back)).map(|step| (step, true));
     for (step, is_planned) in planned.chain(after.iter().map(|step| (step, false))) {
         let knob = catalogue.knob(&step.knob)?;
-        let Some(pin) = &knob.pinned else { continue };
-        let by = catalogue.knob(&pin.by)?;
-        let Some(holes) = place::captures(&knob.path, &step.place) else { continue };
-        let place = place::fill(&by.path, &holes);
+        let Some((pin, by, place)) = catalogue.pinning(knob, &step.place) else { continue };
         let is_pinned = back.iter().any(|back| back.place == place && back.wanted.trim() == pin.at);
         if is_pinned && (is_planned || step.wanted.trim() != pin.to) {
             let theirs = format!(" and not at `{}`, which was set there since", step.wanted.trim());

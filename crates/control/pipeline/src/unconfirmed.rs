@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan, Step, place};
+use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan, Step};
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -134,9 +134,7 @@ fn pinned_without(session: &Session, known: &[Entry], gone: &[EntryId], steps: &
     };
     steps.iter().find_map(|step| {
         let knob = session.catalogue().knob(&step.knob).ok()?;
-        let pin = knob.pinned.as_ref()?;
-        let by = session.catalogue().knob(&pin.by).ok()?;
-        let place = place::fill(&by.path, &place::captures(&knob.path, &step.place)?);
+        let (pin, by, place) = session.catalogue().pinning(knob, &step.place)?;
         let is_pinned = back(&place).is_some_and(|value| by.r#type.same(value, &pin.at));
         (is_pinned && !knob.r#type.same(&step.wanted, &pin.to)).then(|| {
             format!(
