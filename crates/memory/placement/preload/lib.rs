@@ -9,8 +9,9 @@
 //! ```
 //!
 //! Invariants: what the kernel refuses is told, and the program gets its memory as if nobody had been here;
-//! nothing is allocated but the stacks of the threads, while they run; no handler of a signal begins while one runs
-//! (prefault.rs); no call ends the program. One that has put itself under a seccomp filter may be ended by any call
+//! nothing is allocated but the stacks of the threads, while they run; no handler of a signal begins within a call
+//! that is ours but between two rounds of filling (prefault.rs), when nothing is held that a handler which leaves would
+//! leave behind; no call ends the program. One that has put itself under a seccomp filter may be ended by any call
 //! that it does not make itself: its segments are left alone.
 //!
 //! What a libc does beyond the call is not needed here: musl's wait before MAP_FIXED guards private memory of its
@@ -29,7 +30,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use place::{Content, Segment, place};
-use raw::{call, call_inline, call6, errno, nr};
+use raw::{call, call_inline, call6, errno, nr, set_signals};
 use settings::Settings;
 
 const PROT_WRITE: i32 = 2;
@@ -166,19 +167,22 @@ unsafe extern "C" fn map(
     let wanted = [address, bytes, protection as usize, flags as usize, file as usize, offset];
     let is_ours = flags & MAP_SHARED != 0 && bytes > BYTES_BELOW.load(Ordering::Relaxed);
     if is_ours && protection & PROT_WRITE != 0 {
+        let signals = set_signals(u64::MAX);
         // SAFETY: the caller's.
-        return told(unsafe { shared(wanted, flags, settings()) });
+        let mapped = unsafe { shared(wanted, flags, signals, settings()) };
+        set_signals(signals);
+        return told(mapped);
     }
     // SAFETY: the caller's.
     told(unsafe { call_inline(nr::MMAP, wanted) })
 }
 
-/// A large writable shared mapping.
+/// A large writable shared mapping. All signals are blocked, of which `signals` were before.
 ///
 /// # Safety
 /// That of mmap(2).
 #[inline(never)]
-unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
+unsafe fn shared(wanted: [usize; 6], flags: i32, signals: u64, settings: &Settings) -> isize {
     let [address, bytes, protection, _, file, offset] = wanted;
     let is_anonymous = flags & MAP_ANONYMOUS != 0;
     let anonymous = Content::anonymous(bytes, flags & MAP_HUGETLB != 0);
@@ -204,6 +208,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
         is_pool,
         is_sparse: flags & MAP_NORESERVE != 0,
         is_wanted_now,
+        signals,
         huge_errno: 0,
         begun: raw::now(is_wanted_now || settings.threads > 0),
     };
@@ -224,9 +229,8 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, settings: &Settings) -> isize {
             (segment.is_pool, segment.bytes, segment.filled_bytes) = (true, rounded, rounded);
         }
     }
-    let again = [0, bytes, protection, bare as usize, file, offset];
     if errno(mapped) != 0 && is_free && !is_pool && settings.thp_bytes > 0 {
-        mapped = aligned(again, settings.thp_bytes, at_address);
+        mapped = aligned([0, bytes, protection, bare as usize, file, offset], settings.thp_bytes, at_address);
     }
     if errno(mapped) != 0 {
         // SAFETY: the caller's.
@@ -335,12 +339,23 @@ pub unsafe extern "C" fn shmget(key: i32, bytes: usize, flags: i32) -> i32 {
 /// That of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_void {
-    let settings = settings();
+    let signals = set_signals(u64::MAX);
+    // SAFETY: the caller's.
+    let attached = unsafe { attached(id, address, flags, signals, settings()) };
+    set_signals(signals);
+    told(attached)
+}
+
+/// The same as the kernel answers it. All signals are blocked, of which `signals` were before.
+///
+/// # Safety
+/// That of shmat(2).
+unsafe fn attached(id: i32, address: usize, flags: i32, signals: u64, settings: &Settings) -> isize {
     // SAFETY: the caller's.
     let attach = || unsafe { call(nr::SHMAT, id as usize, address, flags as usize) };
     let ours = (flags & SHM_RDONLY == 0).then(|| place::of_sysv(id)).flatten();
     let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| settings.takes(*bytes) && is_open()) else {
-        return told(attach());
+        return attach();
     };
     let begun = raw::now(settings.threads > 0);
     let mut attached = -1;
@@ -365,12 +380,13 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
             is_pool,
             is_sparse: false,
             is_wanted_now: false,
+            signals,
             huge_errno: if settings.pool_shift > 0 && !is_pool { 12 } else { 0 },
             begun,
         };
         place(&segment, settings);
     }
-    told(attached)
+    attached
 }
 
 /// Mappings that are longer than their program knows.

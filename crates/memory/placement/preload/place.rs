@@ -41,6 +41,8 @@ pub struct Segment {
     pub is_sparse: bool,
     /// The program asks for its pages itself.
     pub is_wanted_now: bool,
+    /// Signals that the program has blocked; now all are.
+    pub signals: u64,
     pub huge_errno: i32,
     pub begun: u64,
 }

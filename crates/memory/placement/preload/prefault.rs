@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crate::place::{MASK_BITS, PAGE, Segment};
-use crate::raw::{call, call6, errno, nr, thread};
+use crate::raw::{call, call6, errno, nr, set_signals, thread};
 use crate::settings::{NODES_MAX, Settings};
 use crate::wire::{self, Notice};
 
@@ -37,6 +37,8 @@ pub struct Job<'a> {
     moves: bool,
     /// Without the call that fills pages, they may be written: nothing can be missing behind them.
     may_touch: bool,
+    /// Signals that the program has blocked; while a thread runs all are.
+    signals: u64,
     next: AtomicUsize,
     /// A signal waits: each thread ends with its chunk.
     is_stopped: AtomicBool,
@@ -58,6 +60,7 @@ impl<'a> Job<'a> {
             spreads,
             moves,
             may_touch: segment.kind != wire::KIND_FILE,
+            signals: segment.signals,
             next: AtomicUsize::new(0),
             is_stopped: AtomicBool::new(false),
             pauses: AtomicU32::new(0),
@@ -121,7 +124,6 @@ impl<'a> Job<'a> {
     }
 
     /// Waits a millisecond before the next try, unless all threads have waited for long enough.
-    #[inline(never)]
     fn pause(&self) {
         if self.pauses.fetch_add(1, Ordering::Relaxed) < PAUSES_MAX {
             let millisecond = [0usize, 1_000_000];
@@ -130,10 +132,9 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Waits until the kernel has cleared the word, which it does when the stack is free. A signal that is not blocked
-    /// by `before` has the threads end early. What is blocked wakes nobody: it is asked for, now and then.
-    #[inline(never)]
-    fn wait(&self, ended: &AtomicU32, before: u64) {
+    /// Waits until the kernel has cleared the word, which it does when the stack is free. A signal that the
+    /// program has not blocked has the threads end early. What is blocked wakes nobody: it is asked for, now and then.
+    fn wait(&self, ended: &AtomicU32) {
         const FUTEX_WAIT: usize = 0;
         let often = [0usize, 10_000_000];
         loop {
@@ -144,7 +145,7 @@ impl<'a> Job<'a> {
             let (word, how_long) = (ended.as_ptr() as usize, often.as_ptr() as usize);
             // SAFETY: the word and a `timespec` of two words outlive the call.
             unsafe { call6(nr::FUTEX, word, FUTEX_WAIT, value as usize, how_long, 0, 0) };
-            if pending() & !before != 0 {
+            if pending() & !self.signals != 0 {
                 self.is_stopped.store(true, Ordering::Relaxed);
             }
         }
@@ -178,7 +179,7 @@ extern "C" fn work(job: usize) {
         let failed = job.fill(address, bytes);
         if failed != 0 {
             job.prefault_errno.store(failed, Ordering::Relaxed);
-            job.next.store(job.bytes / PAGE, Ordering::Relaxed);
+            job.next.store(job.bytes, Ordering::Relaxed);
             return;
         }
         if job.moves {
@@ -214,8 +215,14 @@ extern "C" fn work(job: usize) {
 /// job, which lies on the stack of the caller, and a handler may leave that stack (siglongjmp, an asynchronous
 /// pthread_cancel) or fork, whose child has no such thread to wait for. One that waits ends the round; it is
 /// delivered when no thread is left, and then the fill goes on where it was, if the handler comes back.
+#[inline(never)]
 pub fn prefault(job: &Job<'_>, threads: usize, notice: &mut Notice) {
-    while round(job, threads, notice) {}
+    while round(job, threads, notice) {
+        // The handlers of what waits run within this call: all that is theirs to leave behind is the mapping, as after
+        // mmap(2).
+        set_signals(job.signals);
+        set_signals(u64::MAX);
+    }
     notice.prefault_errno = job.prefault_errno.load(Ordering::Relaxed);
     notice.small_chunks = job.small_chunks.load(Ordering::Relaxed);
     if notice.small_chunks > 0 {
@@ -230,60 +237,46 @@ fn round(job: &Job<'_>, threads: usize, notice: &mut Notice) -> bool {
     // No division that could fail: what would tell of it has no room here.
     let chunks = job.bytes.wrapping_sub(1).checked_div(job.chunk).unwrap_or(0) + 1;
     let wanted = threads.min(THREADS_MAX).min(chunks);
-    let before = set_signals(u64::MAX);
     // SAFETY: a fresh mapping.
     let stacks = unsafe { call6(nr::MMAP, 0, wanted * STACK, READ_WRITE, PRIVATE, usize::MAX, 0) };
     let mut started = 0;
     if errno(stacks) == 0 {
         // The first word of each stack tells whether it is in use: far below what a thread takes of it.
-        let all = || (0..wanted).map(|number| stacks as usize + number * STACK);
+        let stack = |number: usize| stacks as usize + number * STACK;
         job.is_stopped.store(false, Ordering::Relaxed);
-        for stack in all() {
+        while started < wanted {
+            let stack = stack(started);
             // SAFETY: a stack of its own each, and a job that outlives the wait below; signals are blocked.
             let is_started = unsafe {
                 (stack as *mut u32).write(1);
                 thread(stack + STACK, work, &raw const *job as usize, stack as *mut u32)
             };
-            if is_started {
-                started += 1;
-            } else {
-                // SAFETY: no thread has it.
-                unsafe { (stack as *mut u32).write(0) };
+            // More would be refused as well.
+            if !is_started {
+                break;
             }
+            started += 1;
         }
-        // SAFETY: mapped above; written by the kernel only from here on.
-        all().for_each(|stack| job.wait(unsafe { &*(stack as *const AtomicU32) }, before));
+        for number in 0..started {
+            // SAFETY: mapped above; written by the kernel only from here on.
+            job.wait(unsafe { &*(stack(number) as *const AtomicU32) });
+        }
         // SAFETY: no thread runs on them any more.
         unsafe { call(nr::MUNMAP, stacks as usize, wanted * STACK, 0) };
     }
-    notice.threads = notice.threads.max(started);
+    notice.threads = notice.threads.max(started as u32);
     if started == 0 {
         notice.skipped = wire::SKIP_THREADS;
     }
-    // The handlers of what waits run within this call: all that is theirs to leave behind is as mmap(2) leaves it.
-    set_signals(before);
     let done = job.next.load(Ordering::Relaxed).saturating_mul(job.chunk);
     started > 0 && job.is_stopped.load(Ordering::Relaxed) && done < job.bytes
 }
 
 /// Signals that wait for being let through: of this thread, and of the process.
+#[inline(never)]
 fn pending() -> u64 {
     let mut mask = 0u64;
     // SAFETY: the kernel writes a mask of 8 bytes; where a filter refuses the call, none waits.
     unsafe { call(nr::SIGPENDING, &raw mut mask as usize, size_of::<u64>(), 0) };
     mask
-}
-
-/// Blocks these signals and no others; gives those that were blocked before. The threads have no storage of their own,
-/// so no handler of the program may run on them either.
-#[inline(never)]
-fn set_signals(blocked: u64) -> u64 {
-    const SIG_SETMASK: usize = 2;
-    let mut before = 0u64;
-    // SAFETY: two masks of 8 bytes.
-    unsafe {
-        let (new, old) = (&raw const blocked as usize, &raw mut before as usize);
-        call6(nr::SIGPROCMASK, SIG_SETMASK, new, old, size_of::<u64>(), 0, 0);
-    }
-    before
 }

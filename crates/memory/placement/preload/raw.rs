@@ -165,6 +165,20 @@ pub unsafe fn thread(top: usize, work: extern "C" fn(usize), argument: usize, en
     returned > 0
 }
 
+/// Blocks these signals of this thread and no others; gives those that were blocked before. A thread of ours inherits
+/// them: it has no storage of its own, so no handler of the program may run on it either.
+#[inline(never)]
+pub fn set_signals(blocked: u64) -> u64 {
+    const SIG_SETMASK: usize = 2;
+    let mut before = 0u64;
+    // SAFETY: two masks of 8 bytes.
+    unsafe {
+        let (new, old) = (&raw const blocked as usize, &raw mut before as usize);
+        call6(nr::SIGPROCMASK, SIG_SETMASK, new, old, size_of::<u64>(), 0, 0);
+    }
+    before
+}
+
 /// The moment, in nanoseconds, where somebody wants to know it: without vDSO it is a system call.
 #[inline(never)]
 pub fn now(is_wanted: bool) -> u64 {

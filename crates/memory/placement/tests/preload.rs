@@ -320,11 +320,25 @@ fn the_preload_is_small_and_needs_no_libc() {
     }
 }
 
+/// Whoever writes a filter for a program asks which calls the preload makes.
+#[test]
+fn every_call_of_the_preload_is_in_its_page() {
+    let (raw, page) = (include_str!("../preload/raw.rs"), include_str!("../../../../docs/run.md"));
+    let names = raw.lines().filter_map(|line| line.trim().strip_prefix("pub const ")?.split_once(": usize"));
+    let names: Vec<String> = names.map(|(name, _)| name.to_lowercase()).collect();
+    assert!(names.len() > 40, "those of two architectures: {names:?}");
+    for name in names {
+        let real = if name.starts_with("sig") { format!("rt_{name}") } else { name };
+        assert!(page.contains(&format!("`{real}`")), "{real}");
+    }
+}
+
 /// Programs whose handlers of signals are sound in front of mmap(2), since the kernel begins none within it.
 const HANDLERS: &str = r#"
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,7 +348,7 @@ const HANDLERS: &str = r#"
 #include <unistd.h>
 static sigjmp_buf out;
 static pid_t child;
-static const size_t bytes = 512UL << 20;
+static size_t bytes = 512UL << 20;
 static void jump(int signal) { siglongjmp(out, 1); }
 static void split(int signal) { child = fork(); }
 static void tick(int signal) {}
@@ -342,6 +356,28 @@ static char *map(void) { return mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARE
 static void every(int first, int then) {
     struct itimerval time = {{0, then}, {0, first}};
     setitimer(ITIMER_REAL, &time, 0);
+}
+static int files(void) {
+    int count = 0;
+    DIR *open = opendir("/proc/self/fd");
+    while (readdir(open))
+        count++;
+    closedir(open);
+    return count;
+}
+/* Leaves mmap at any place of it, and tells what was left behind. */
+static int leave(void) {
+    const int before = files();
+    bytes = 2UL << 20;
+    signal(SIGALRM, jump);
+    for (volatile int round = 0; round < 6000; round++)
+        if (!sigsetjmp(out, 1)) {
+            every(1 + round % 60, 0);
+            map();
+            pause();
+        }
+    const int more = files() - before;
+    return more ? printf("%d files are open\n", more), 1 : 0;
 }
 /* What a program does with its stack later on. */
 static int work(void) {
@@ -378,6 +414,8 @@ int main(int count, char **words) {
                 return WEXITSTATUS(status) != 7;
         kill(child, SIGKILL);
         return printf("the child hangs in mmap\n"), 1;
+    case 'l':
+        return leave();
     case 'e':
         every(20000, 0);
         map();
@@ -409,12 +447,15 @@ fn handlers_of_signals_jump_out_fork_and_come_back_while_a_segment_is_filled() {
     if !made.is_ok_and(|status| status.success()) {
         return planish_skip::skip("handlers_of_signals_jump_out", "no C compiler");
     }
-    for how in ["jump", "fork", "tick", "end"] {
+    for how in ["jump", "fork", "tick", "end", "leave"] {
+        // Outside of the fill: of what mmap itself opens nothing is left.
+        let threads = if how == "leave" { 0 } else { 2 };
+
         let mut command = Command::new(&program);
         command.args([how, &std::process::id().to_string()]).stdin(Stdio::null());
         command
             .env("LD_PRELOAD", preload(folder.path()))
-            .env("PLANISH_SHM", "bytes=1048576:threads=2:spare=0");
+            .env("PLANISH_SHM", format!("bytes=1048576:threads={threads}:spare=0:answer=/nobody"));
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         let ended = (output.status.code(), output.status.signal());
