@@ -11,6 +11,8 @@ pub struct Status {
     pub resident_bytes: u64,
     /// Bytes of page tables. Of the last level mainly: what 2 MB pages save.
     pub page_table_bytes: u64,
+    /// Resident bytes of shared memory that no disk keeps, without hugetlb pages.
+    pub shared_bytes: u64,
     /// Resident bytes on hugetlb pages.
     pub hugetlb_bytes: u64,
     /// Bytes in swap.
@@ -38,6 +40,7 @@ pub fn parse_status(text: &str) -> Status {
             "Name" => value.clone_into(&mut status.name),
             "Threads" => status.threads = value.parse().unwrap_or(0),
             "VmRSS" => status.resident_bytes = bytes(),
+            "RssShmem" => status.shared_bytes = bytes(),
             "VmPTE" => status.page_table_bytes = bytes(),
             "HugetlbPages" => status.hugetlb_bytes = bytes(),
             "VmLck" => status.locked_bytes = bytes(),
@@ -59,10 +62,11 @@ mod tests {
     #[test]
     fn the_cheap_facts() {
         let text = "Name:\tpostgres\nUid:\t100\t101\t102\t103\nVmRSS:\t    1784 kB\nVmPTE:\t      44 kB\n\
-                    Threads:\t3\nHugetlbPages:\t    2048 kB\n";
+                    RssShmem:\t     512 kB\nThreads:\t3\nHugetlbPages:\t    2048 kB\n";
         let status = parse_status(text);
         assert_eq!((status.name.as_str(), status.threads, status.user), ("postgres", 3, Some(101)));
         assert_eq!((status.page_table_bytes, status.hugetlb_bytes), (44 << 10, 2 << 20));
+        assert_eq!(status.shared_bytes, 512 << 10);
         assert_eq!(parse_status("Name:\tkthreadd\n").resident_bytes, 0);
     }
 }

@@ -80,7 +80,7 @@ impl Launch {
         if wish.wants_shared() {
             launch.program.may_be_preloaded()?;
             own.push(preload::put(around.folder)?.into_os_string());
-            launch.notes.extend(preload::others(around.folder));
+            launch.notes.extend(preload::others(around.folder, "the preload"));
             let settings = settings(wish, machine, launch.setup.cpus.as_ref(), around.answer);
             launch.variables.push(("PLANISH_SHM", settings.into()));
             launch.warn_of_one_node(machine);

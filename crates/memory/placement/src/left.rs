@@ -6,21 +6,32 @@ use planish_host::Host;
 use planish_residency::{Area, parse_maps};
 
 use crate::achieved::is_wanted;
+use crate::preload::NAME;
 use crate::running::ancestors;
 use crate::wish::Wish;
+
+/// A process that has left its start with a segment that was to be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its PID.
+    pub pid: u32,
+    /// Whether it has the preload: without, nobody has placed what it maps, unless another process did.
+    pub is_reached: bool,
+}
 
 /// The processes that map a segment to be placed, of the start whose preload answers to `answer`, and are not below one
 /// of `programs`. Of those that are below each other the uppermost. What we may not read is none.
 #[must_use]
-pub fn left(host: &Host, answer: &str, programs: &[u32], wish: &Wish) -> Vec<u32> {
+pub fn left(host: &Host, answer: &str, programs: &[u32], wish: &Wish) -> Vec<Left> {
     let answer = format!("answer={answer}");
-    let mut found: Vec<u32> = host.list("/proc").iter().filter_map(|name| name.parse().ok()).collect();
-    found.retain(|pid| {
+    let pids = host.list("/proc");
+    let pids = pids.iter().filter_map(|name| name.parse().ok()).filter(|pid| {
         let is_below = || ancestors(host, *pid).any(|above| programs.contains(&above));
-        is_of(host, *pid, answer.as_bytes()) && !is_below() && holds(host, *pid, wish)
+        is_of(host, *pid, answer.as_bytes()) && !is_below()
     });
-    let all = found.clone();
-    found.retain(|pid| !ancestors(host, *pid).skip(1).any(|above| all.contains(&above)));
+    let mut found: Vec<Left> = pids.filter_map(|pid| holding(host, pid, wish)).collect();
+    let all: Vec<u32> = found.iter().map(|left| left.pid).collect();
+    found.retain(|left| !ancestors(host, left.pid).skip(1).any(|above| all.contains(&above)));
     found
 }
 
@@ -31,11 +42,12 @@ fn is_of(host: &Host, pid: u32, answer: &[u8]) -> bool {
     rest.any(|(at, _)| matches!(environment.get(at + answer.len()), None | Some(0 | b':')))
 }
 
-/// Whether a process maps a segment that was to be placed.
-fn holds(host: &Host, pid: u32, wish: &Wish) -> bool {
+/// A process that maps a segment that was to be placed; `None` for one that does not.
+fn holding(host: &Host, pid: u32, wish: &Wish) -> Option<Left> {
     let maps = host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
     let areas: Vec<Area> = parse_maps(&maps).unwrap_or_default();
-    areas.iter().any(|area| is_wanted(area, wish))
+    let is_reached = areas.iter().any(|area| area.name.contains(NAME));
+    areas.iter().any(|area| is_wanted(area, wish)).then_some(Left { pid, is_reached })
 }
 
 #[cfg(test)]

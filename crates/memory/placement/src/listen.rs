@@ -5,10 +5,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
+use planish_host::Host;
 use planish_sys::{datagram, file};
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -83,6 +84,20 @@ impl Listener {
     /// Its name, for the settings of the preload.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether a preload in this process can tell something here: it is in our network namespace, or finds the socket
+    /// by its path.
+    pub fn is_reached_from(&self, host: &Host, pid: u32) -> bool {
+        let network = |pid: &str| host.read_link(&format!("/proc/{pid}/ns/net"));
+        let is_there = |path: &Path| {
+            let inode = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
+            let seen = std::path::absolute(path)
+                .map(|path| PathBuf::from(format!("/proc/{pid}/root{}", path.display())));
+            inode(path).is_some_and(|own| seen.is_ok_and(|seen| inode(&seen) == Some(own)))
+        };
+        network(&pid.to_string()) == network("self")
+            || self.by_path.as_ref().is_some_and(|(_, path)| is_there(path))
     }
 
     /// The next notice that waits here, whoever sent it; what is none is passed over, for some time.

@@ -1,5 +1,6 @@
 //! What the preload told of segments, as far as these are still mapped: a program may map and unmap for its whole life.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use planish_residency::Map;
@@ -14,13 +15,20 @@ const COUNT_MAX: usize = 4096;
 pub struct Notices {
     list: Vec<Notice>,
     filling: Vec<Notice>,
+    /// When the process of each PID began that has told something: the number may be another's later.
+    begun: BTreeMap<u32, Option<u64>>,
     since: u64,
     total: u64,
 }
 
 impl Notices {
-    /// Takes one more. What lay at its addresses before was unmapped.
-    pub fn add(&mut self, notice: Notice) {
+    /// Takes one more, of a process that began at this tick of the clock (`None`: it has ended). What lay at its
+    /// addresses before was unmapped.
+    pub fn add(&mut self, notice: Notice, begun: Option<u64>) {
+        if self.begun.insert(notice.pid, begun).is_some_and(|known| known != begun) {
+            self.forget(notice.pid);
+            self.begun.insert(notice.pid, begun);
+        }
         let range = range(&notice);
         let is_elsewhere = |known: &Notice| {
             let known = (known.pid, self::range(known));
@@ -80,8 +88,27 @@ impl Notices {
         });
     }
 
-    /// Forgets the segments of a process that is gone.
-    pub fn forget(&mut self, pid: u32) {
+    /// Whether the process that has this PID now has told something.
+    #[must_use]
+    pub fn has_told(&self, pid: u32) -> bool {
+        self.begun.contains_key(&pid)
+    }
+
+    /// Forgets the processes that have ended, also where their numbers are others' now: `begun` gives the tick of the
+    /// clock at which the process of a PID began.
+    pub fn forget_ended(&mut self, begun: impl Fn(u32) -> Option<u64>) {
+        let is_it = |(pid, known): &(&u32, &Option<u64>)| known.is_some() && begun(**pid) == **known;
+        let gone: Vec<u32> = self.begun.iter().filter(|known| !is_it(known)).map(|(pid, _)| *pid).collect();
+        gone.into_iter().for_each(|pid| self.forget(pid));
+    }
+
+    /// Takes segments that are being filled for ones that nobody fills any more.
+    pub fn give_up(&mut self, pid: u32) {
+        self.filling.retain(|notice| notice.pid != pid);
+    }
+
+    fn forget(&mut self, pid: u32) {
+        self.begun.remove(&pid);
         self.list.retain(|notice| notice.pid != pid);
         self.filling.retain(|notice| notice.pid != pid);
     }
@@ -104,8 +131,8 @@ mod tests {
     fn a_segment_that_lies_where_another_lay_takes_its_place() {
         let mut notices = Notices::default();
         let first = [notice(7, 0x1000, 0x4000), notice(7, 0x9000, 0x1000), notice(8, 0x1000, 0x4000)];
-        first.into_iter().for_each(|notice| notices.add(notice));
-        notices.add(notice(7, 0x3000, 0x4000));
+        first.into_iter().for_each(|notice| notices.add(notice, Some(1)));
+        notices.add(notice(7, 0x3000, 0x4000), Some(1));
         assert_eq!(notices.list(), [first[1], first[2], notice(7, 0x3000, 0x4000)]);
         assert_eq!(notices.since(), 4);
         notices.looked();
@@ -117,9 +144,11 @@ mod tests {
     fn a_segment_is_being_filled_until_it_is_placed_or_its_process_gone() {
         let mut notices = Notices::default();
         let yet = |pid, address| Notice { skipped: SKIP_YET, ..notice(pid, address, 0x1000) };
-        [yet(7, 0x1000), yet(7, 0x2000), yet(8, 0x1000)].into_iter().for_each(|notice| notices.add(notice));
+        [yet(7, 0x1000), yet(7, 0x2000), yet(8, 0x1000)]
+            .into_iter()
+            .for_each(|notice| notices.add(notice, Some(1)));
         assert_eq!((notices.filling().len(), notices.list().len(), notices.since()), (3, 0, 0));
-        notices.add(notice(7, 0x1000, 0x1000));
+        notices.add(notice(7, 0x1000, 0x1000), Some(1));
         assert_eq!(notices.filling(), [yet(7, 0x2000), yet(8, 0x1000)]);
         assert_eq!((notices.list().len(), notices.since()), (1, 1));
         notices.forget(8);
@@ -129,7 +158,24 @@ mod tests {
     #[test]
     fn a_program_that_maps_for_long_is_counted_and_not_listed() {
         let mut notices = Notices::default();
-        (0..5000u64).for_each(|number| notices.add(notice(7, number << 24, 1 << 24)));
+        (0..5000u64).for_each(|number| notices.add(notice(7, number << 24, 1 << 24), Some(1)));
         assert_eq!((notices.list().len(), notices.since()), (COUNT_MAX, 5000));
+    }
+
+    #[test]
+    fn who_has_the_number_of_a_process_that_has_ended_is_another() {
+        let mut notices = Notices::default();
+        for pid in [7, 8] {
+            notices.add(notice(pid, 0x1000, 0x1000), Some(1));
+        }
+        // Its process has ended before anybody could ask when it began.
+        notices.add(notice(9, 0x1000, 0x1000), None);
+        notices.forget_ended(|pid| Some(if pid == 8 { 1 } else { 2 }));
+        assert_eq!(notices.list(), [notice(8, 0x1000, 0x1000)]);
+        assert!(notices.has_told(8) && !notices.has_told(7));
+        notices.add(notice(8, 0x9000, 0x1000), Some(3));
+        assert_eq!(notices.list(), [notice(8, 0x9000, 0x1000)], "the first 8 was another");
+        notices.forget_ended(|_| None);
+        assert!(notices.list().is_empty());
     }
 }

@@ -38,10 +38,11 @@ pub(crate) fn put(folder: &Path) -> Result<PathBuf, PlacementError> {
     Ok(path)
 }
 
-/// Who besides us and root may change what is executed here, as a sentence: of a folder that others may write to, or of
-/// one above it, they may replace what lies there between our look and the loader's. Groups are left out: homes are
+/// Who besides us and root may change `what` is executed here, as a sentence: of a folder that others may write to, or
+/// of one above it, they may replace what lies there between our look and the loader's. Groups are left out: homes are
 /// often their owner's own group's.
-pub(crate) fn others(folder: &Path) -> Option<String> {
+#[must_use]
+pub fn others(folder: &Path, what: &str) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
     folder.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
         let facts = path.metadata().ok()?;
@@ -52,7 +53,7 @@ pub(crate) fn others(folder: &Path) -> Option<String> {
             _ => return None,
         };
         Some(format!(
-            "{who} may replace the preload that this program executes, by {}: name a --state folder that is yours",
+            "{who} may replace {what} that this program executes, by {}: name a --state folder that is yours",
             path.display()
         ))
     })
@@ -95,12 +96,12 @@ mod tests {
         let set = |mode| std::fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
         for (mode, is_told) in [(0o755, false), (0o777, true), (0o1777, false), (0o775, false)] {
             set(mode);
-            let told = others(&below);
+            let told = others(&below, "the preload");
             assert_eq!(told.is_some(), is_told, "{mode:o} {told:?}");
             assert!(told.is_none_or(|told| told.starts_with("everybody may replace")));
         }
         if std::os::unix::fs::chown(&below, Some(65534), None).is_ok() {
-            assert!(others(&below).is_some_and(|told| told.starts_with("user 65534 may")));
+            assert!(others(&below, "the preload").is_some_and(|told| told.starts_with("user 65534 may")));
         }
     }
 

@@ -180,6 +180,20 @@ fn a_segment_that_is_being_filled_is_waited_for() {
     assert!(instance["looked_after_s"].as_f64().expect("seconds") > 4.0, "{instance}");
 }
 
+/// A handler that leaves mmap leaves a fill that nobody ends: other segments are looked at all the same.
+#[test]
+fn a_fill_that_was_left_is_told_and_holds_up_no_look() {
+    if !python_or_skip("a_fill_that_was_left_is_told_and_holds_up_no_look") {
+        return;
+    }
+    let left = FILLS.replace("((6, 4), (0, 2))", "((6, 9),)");
+    assert_ne!(left, FILLS);
+    let (ended, report) = reported(&["--numa", "interleave", "--no-prefault"], &["python3", "-c", &left]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("has got no page of it for").count(), 1, "{}", ended.stderr);
+    assert_eq!(report["result"]["instances"][0]["seen"], true, "{}", ended.stderr);
+}
+
 /// A library that calls the kernel for each mapping, so that nothing behind it sees one.
 const HIDES: &str = r#"
 #define _GNU_SOURCE
@@ -244,20 +258,25 @@ fn what_a_program_in_another_network_namespace_got_is_told() {
         format!(
             "import ctypes, mmap, os, sys, time\nlibc = ctypes.CDLL(None, use_errno=True)\n\
              if libc.unshare(0x40000000): sys.exit('unshared: ' + os.strerror(ctypes.get_errno()))\n{root}\n\
-             kept = mmap.mmap(-1, 4 << 20)\ntime.sleep(5)"
+             time.sleep(5)"
         )
     };
     let options = ["--numa", "interleave", "--min", "1M", "--verify-after", "2"];
-    for (root, segments) in [("", 1), ("os.chroot('/proc/self')", 0)] {
+    let maps = "kept = mmap.mmap(-1, 4 << 20)";
+    let hides = "import platform\ncall = 9 if platform.machine() == 'x86_64' else 222\n\
+                 libc.syscall(ctypes.c_long(call), None, ctypes.c_long(4 << 20), 3, 0x21, -1, ctypes.c_long(0))";
+    let elsewhere = format!("os.chroot('/proc/self')\n{maps}");
+    // Who could have told of its segments and did not has a preload that did not see them.
+    for (root, segments, is_hidden) in [(maps, 1, false), (&*elsewhere, 0, false), (hides, 0, true)] {
         let (ended, report) = reported(&options, &["python3", "-c", &program(root)]);
         if ended.stderr.contains("unshared: ") {
             return planish_skip::skip(TEST, ended.stderr);
         }
         let found = &report["result"]["instances"][0]["segments"];
         assert_eq!(found.as_array().expect("segments").len(), segments, "{}", ended.stderr);
-        assert!(!ended.stderr.contains("did not see"), "{}", ended.stderr);
-        let is_told = ended.stderr.contains("is in another network namespace, out of which");
-        assert_eq!(is_told, segments == 0, "{}", ended.stderr);
+        assert_eq!(ended.stderr.contains("did not see"), is_hidden, "{}", ended.stderr);
+        let is_told = ended.stderr.contains("is in another network namespace and sees other files");
+        assert_eq!(is_told, segments == 0 && !is_hidden, "{}", ended.stderr);
     }
 }
 
@@ -288,6 +307,28 @@ fn a_daemon_whose_first_process_has_ended_is_named() {
     assert_eq!(ended.stderr.matches("is no child of the program any more").count(), 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("planish map "), "{}", ended.stderr);
     assert!(report["messages"].to_string().contains("is no child of the program any more"), "{report}");
+}
+
+/// A daemon that was started without the preload has placed nothing.
+#[test]
+fn a_daemon_without_the_preload_is_not_said_to_have_placed_segments() {
+    const TEST: &str = "a_daemon_without_the_preload_is_not_said_to_have_placed_segments";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let daemon = "import mmap, os, time\nkept = mmap.mmap(-1, 4 << 20)\n\
+                  for stream in range(3): os.close(stream)\ntime.sleep(7)";
+    let program = format!(
+        "import mmap, os, subprocess, time\nkept = mmap.mmap(-1, 4 << 20)\n\
+         if not os.fork():\n  os.setsid()\n  if os.fork(): os._exit(0)\n  del os.environ['LD_PRELOAD']\n  \
+         os.execvp('python3', ['python3', '-c', {daemon:?}])\nos.wait()\ntime.sleep(3)"
+    );
+    let options = ["--numa", "interleave", "--no-prefault", "--min", "1M"];
+    let (ended, _) = reported(&options, &["python3", "-c", &program]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    let told = |words: &str| ended.stderr.matches(words).count();
+    assert_eq!(told("has shared segments and not the preload (placed only"), 1, "{}", ended.stderr);
+    assert_eq!(told("has segments that were placed, and is no child"), 0, "{}", ended.stderr);
 }
 
 /// The process that placed a segment may have ended, and others hold it: of it nothing was said, or that it is gone.
@@ -334,7 +375,7 @@ fn a_program_under_a_filter_of_its_own_is_left_alone() {
     let options = ["--numa", "interleave", "--min", "1M", "--prefault-threads", "1"];
     let (ended, _) = reported(&options, &["python3", "-c", &lines.join("\n")]);
     assert_eq!(ended.exit, 0, "{}", ended.stderr);
-    assert!(ended.stderr.contains("has put itself under a seccomp filter"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("is under a seccomp filter that was put upon it"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("has mapped no shared segment"), "{}", ended.stderr);
 }
 

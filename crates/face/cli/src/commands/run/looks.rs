@@ -1,6 +1,7 @@
 //! When the memory of a program is looked at: soon after its start, a little later, and then no more. A look walks all
 //! of it, so that no number of segments may bring more of them, nor put the first one off.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Once a segment is placed, others often follow at once.
@@ -14,6 +15,37 @@ const LATER: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(30)];
 const FILL: Duration = Duration::from_secs(900);
 /// When it is asked for the next time whether they are filled.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// A fill that gets no page for so long is none any more: a page takes some tenths of a second at most.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// How far processes are with the segments that they fill.
+#[derive(Debug, Default)]
+pub(super) struct Fills {
+    known: BTreeMap<u32, (u64, Instant)>,
+}
+
+impl Fills {
+    /// Forgets all processes but these, which fill something now.
+    pub fn keep(&mut self, pids: &[u32]) {
+        self.known.retain(|pid, _| pids.contains(pid));
+    }
+
+    /// Takes note that a process has so many shared bytes now; for how long it has had them, where that is too long.
+    pub fn is_stalled(&mut self, pid: u32, bytes: u64, now: Instant) -> Option<Duration> {
+        let (known, since) = self.known.entry(pid).or_insert((bytes, now));
+        if *known != bytes {
+            (*known, *since) = (bytes, now);
+        }
+        let waited = now.duration_since(*since);
+        if waited < STALLED {
+            return None;
+        }
+        // The next segment of this process begins anew.
+        self.known.remove(&pid);
+        Some(waited)
+    }
+}
 
 /// The looks that are still to come.
 #[derive(Debug)]
@@ -116,6 +148,24 @@ mod tests {
         let each_half: Vec<u64> = (1..1000).step_by(5).collect();
         assert_eq!(looks(None, &each_half), [4, 34, 334]);
         assert_eq!(looks(Some(70), &each_half), [70], "who said when");
+    }
+
+    #[test]
+    fn a_fill_that_gets_no_page_is_none_any_more() {
+        let mut fills = Fills::default();
+        let begun = Instant::now();
+        let mut is_stalled = |bytes, second| {
+            fills.is_stalled(7, bytes, begun + Duration::from_secs(second)).map(|it| it.as_secs())
+        };
+        assert_eq!([is_stalled(1, 0), is_stalled(1, 4), is_stalled(2, 5), is_stalled(2, 9)], [None; 4]);
+        assert_eq!(is_stalled(2, 10), Some(5));
+        assert_eq!(is_stalled(2, 11), None, "another segment");
+        fills.keep(&[8]);
+        assert_eq!(
+            fills.is_stalled(7, 2, begun + Duration::from_secs(60)),
+            None,
+            "it filled nothing meanwhile"
+        );
     }
 
     #[test]

@@ -144,6 +144,7 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
         let told = |why| warning(format!("its code stays on base pages: {why}"));
         prepared.map_err(|why| Output { json: false, quiet: context.globals.quiet }.talk(&told(why))).ok()
     });
+    let others = text.as_ref().and_then(|text| text.others(&folder));
     let around = Surroundings {
         host: &host,
         machine: &machine,
@@ -157,7 +158,9 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
         .map(|node| {
             let nodes = node.map(|node| [node].into_iter().collect()).or(wish.nodes.clone());
             let wish = Wish { nodes, ..wish.clone() };
-            Ok((node, Launch::plan(program.clone(), &wish, around)?))
+            let mut launch = Launch::plan(program.clone(), &wish, around)?;
+            launch.notes.extend(others.clone());
+            Ok((node, launch))
         })
         .collect::<Result<_, PlacementError>>()
         .map_err(refused)?;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use planish_host::Host;
 use planish_hugify::{Cached, HugifyError, Image, Probe, Remake, coverage, runners, try_program};
-use planish_placement::{Program, TextRoute};
+use planish_placement::{Program, TextRoute, others};
 use planish_report::RunText;
 use planish_sys::{file, pages};
 
@@ -25,6 +25,9 @@ use crate::failure::chain;
 
 /// Of what can lie on huge pages so much must, in percent.
 const LEAST: f64 = 90.0;
+
+/// The route of a program that is executed in the place of the one that was named.
+const COPY: &str = "copy";
 
 /// The text of a program that is about to be started.
 pub(super) struct OwnText {
@@ -61,7 +64,12 @@ impl OwnText {
         verify(&copy, &image, huge_bytes)?;
         program.path.clone_from(&copy);
         program.loaded = copy;
-        Ok(Self { route: "copy", image, huge_bytes })
+        Ok(Self { route: COPY, image, huge_bytes })
+    }
+
+    /// Who else may change the copy that is executed in its place, where it is one.
+    pub fn others(&self, folder: &Path) -> Option<String> {
+        others(folder, "the copy").filter(|_| self.route == COPY)
     }
 
     /// What of it lies on huge pages in a process.

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{
-    Achieved, Event, Launch, Listener, Machine, Notice, Notices, Running, left, next_event,
+    Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, left, next_event,
 };
 use planish_report::{Message, RunReport, RunText};
-use planish_residency::{Map, Who, members};
+use planish_residency::{Map, Who, members, parse_status};
 
-use super::looks::Looks;
+use super::looks::{Fills, Looks};
 use super::text::OwnText;
 use super::{Args, OWN_FAILURE, report, warning, write_envelope};
 use crate::answer::Answer;
@@ -50,8 +50,10 @@ struct Watch<'a> {
     launches: Vec<Launch>,
     running: Vec<Running>,
     notices: Notices,
+    /// Segments that are being filled, by how far they are.
+    progress: Fills,
     /// What the preload answers to.
-    answer: Option<String>,
+    listener: Option<Listener>,
     /// The last look at each, and how long after the start it was.
     achieved: Vec<Option<(Duration, Achieved)>>,
     begun: Instant,
@@ -87,7 +89,8 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
         untold: BTreeMap::new(),
         messages: Vec::new(),
         notices: Notices::default(),
-        answer: listener.as_ref().map(|listener| listener.name().to_owned()),
+        progress: Fills::default(),
+        listener,
         launches: Vec::new(),
         running: Vec::new(),
     };
@@ -99,7 +102,7 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
         watch.running.push(running);
     }
     // After this point a program runs: what fails here is told, and changes nothing of how it ends.
-    if let Err(error) = watch.until_ended(listener.as_ref()) {
+    if let Err(error) = watch.until_ended() {
         watch.only_wait(&error);
     }
     watch.tell_drop_in();
@@ -111,7 +114,7 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
 }
 
 impl Watch<'_> {
-    fn until_ended(&mut self, listener: Option<&Listener>) -> io::Result<()> {
+    fn until_ended(&mut self) -> io::Result<()> {
         let fixed = self.args.verify_after.map(Duration::from_secs);
         let mut looks = Looks::new(self.begun, fixed);
         loop {
@@ -125,9 +128,9 @@ impl Watch<'_> {
                 looks.looked(Instant::now(), self.waits_for_another());
                 continue;
             }
-            match next_event(&self.host, listener, &mut self.running, left)? {
+            match next_event(&self.host, self.listener.as_ref(), &mut self.running, left)? {
                 Event::Placed(notice) => {
-                    self.notices.add(notice);
+                    self.notices.add(notice, begun(&self.host, notice.pid));
                     looks.placed(Instant::now());
                 }
                 Event::Ended(index, status) => {
@@ -156,11 +159,25 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether some process that lives is filling a segment.
+    /// Whether some process that lives is filling a segment. One that gets no page more has been left by a handler of a
+    /// signal, which is told: nothing else waits for it.
     fn fills(&mut self) -> bool {
-        let pids: Vec<u32> = self.notices.filling().iter().map(|notice| notice.pid).collect();
-        for pid in pids.into_iter().filter(|pid| members(&self.host, &Who::Pid(*pid), false).is_err()) {
-            self.notices.forget(pid);
+        self.notices.forget_ended(|pid| begun(&self.host, pid));
+        let mut pids: Vec<u32> = self.notices.filling().iter().map(|notice| notice.pid).collect();
+        pids.dedup();
+        self.progress.keep(&pids);
+        for pid in pids {
+            let status = self.host.read_lossy(&format!("/proc/{pid}/status")).unwrap_or_default();
+            let status = parse_status(&status);
+            let there = status.shared_bytes + status.hugetlb_bytes;
+            if let Some(waited) = self.progress.is_stalled(pid, there, Instant::now()) {
+                self.notices.give_up(pid);
+                self.tell(warning(format!(
+                    "pid {pid} was to fill a shared segment, and has got no page of it for {} s: a handler of a signal \
+                     has left it (siglongjmp), or memory is short; what is missing lies where first use will put it",
+                    waited.as_secs()
+                )));
+            }
         }
         !self.notices.filling().is_empty()
     }
@@ -253,33 +270,36 @@ impl Watch<'_> {
             let looks = self.achieved.iter().flatten();
             looks.flat_map(|(_, achieved)| achieved.pids()).any(|known| known == pid)
         };
+        self.notices.forget_ended(|pid| begun(&self.host, pid));
         let mut pids: Vec<u32> = self.notices.list().iter().map(|notice| notice.pid).collect();
-        pids.sort_unstable();
-        pids.dedup();
         // A program that ends at this moment has no memory to look at, and is nobody who left.
         let is_program = |pid: u32| self.running.iter().any(|running| running.pid == pid);
         pids.retain(|pid| !is_below(*pid) && !is_program(*pid));
-        let (mut alive, gone): (Vec<u32>, Vec<u32>) =
-            pids.into_iter().partition(|pid| members(&self.host, &Who::Pid(*pid), false).is_ok());
-        gone.into_iter().for_each(|pid| self.notices.forget(pid));
-        alive.extend(self.left());
-        alive.sort_unstable();
-        alive.dedup();
-        for pid in alive {
+        let left = self.left();
+        let is_unreached = |pid: u32| left.iter().any(|left| left.pid == pid && !left.is_reached);
+        pids.extend(left.iter().map(|left| left.pid));
+        pids.sort_unstable();
+        pids.dedup();
+        for pid in pids {
+            let has = match is_unreached(pid) {
+                true => {
+                    "shared segments and not the preload (placed only where another process has placed them)"
+                }
+                false => "segments that were placed",
+            };
             let text = format!(
-                "pid {pid} has segments that were placed, and is no child of the program any more: its memory is not \
-                 in what is told here"
+                "pid {pid} has {has}, and is no child of the program any more: its memory is not in what is told here"
             );
             self.tell(warning(text).hint(format!("planish map {pid} --tree")));
         }
     }
 
     /// Processes that have left the program with segments: also those of one that has ended since it placed them.
-    fn left(&self) -> Vec<u32> {
+    fn left(&self) -> Vec<Left> {
         let programs: Vec<u32> = self.running.iter().map(|running| running.pid).collect();
-        match &self.answer {
-            Some(answer) if self.notices.total() > 0 || !self.notices.filling().is_empty() => {
-                left(&self.host, answer, &programs, &self.launches[0].wish)
+        match &self.listener {
+            Some(listener) if self.notices.total() > 0 || !self.notices.filling().is_empty() => {
+                left(&self.host, listener.name(), &programs, &self.launches[0].wish)
             }
             _ => Vec::new(),
         }
@@ -302,10 +322,11 @@ impl Watch<'_> {
         let closed = achieved.untold.iter().filter(|pid| self.filters(&pid.to_string()) > own);
         let closed = closed.map(|pid| {
             let text = format!(
-                "pid {pid} has put itself under a seccomp filter, which may end it at a call that it does not make \
-                 itself: its shared segments are left alone"
+                "pid {pid} is under a seccomp filter that was put upon it after the start: where it did so itself, its \
+                 shared segments are left alone, since the filter may end it at a call that is not its own; where what \
+                 started it did, the filter may refuse what the preload needs"
             );
-            warning(text).hint("--numa heap=..., --node and --huge heap are set before")
+            warning(text).hint("--numa heap=..., --node and --huge heap are set before; docs/run.md has the calls")
         });
         told.extend(closed);
         let is_filling = !self.notices.filling().is_empty();
@@ -364,11 +385,12 @@ impl Watch<'_> {
 
     /// What is told of a process whose preload told nothing of its segments.
     fn without_answer(&self, pid: u32) -> Message {
-        let network = |pid: &str| self.host.read_link(&format!("/proc/{pid}/ns/net"));
-        if network(&pid.to_string()) != network("self") {
+        let is_reached =
+            |listener: &Listener| self.notices.has_told(pid) || listener.is_reached_from(&self.host, pid);
+        if !self.listener.as_ref().is_some_and(is_reached) {
             let text = format!(
-                "pid {pid} is in another network namespace, out of which its preload could tell nothing here: what its \
-                 shared segments got is not known"
+                "pid {pid} is in another network namespace and sees other files, so that its preload could tell \
+                 nothing here: what its shared segments got is not known"
             );
             return warning(text).hint(format!("planish map {pid} --tree"));
         }
@@ -457,4 +479,10 @@ impl Watch<'_> {
         let Some(path) = &self.args.report else { return Ok(()) };
         write_envelope(path, Some(&self.report()), code, self.messages.clone())
     }
+}
+
+/// When the process of this PID began, in ticks of the clock; `None` where there is none any more.
+fn begun(host: &Host, pid: u32) -> Option<u64> {
+    let found = members(host, &Who::Pid(pid), false).ok()?;
+    found.first().map(|(_, stat)| stat.start_ticks)
 }
