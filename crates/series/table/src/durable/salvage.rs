@@ -106,6 +106,7 @@ pub fn salvage(from: &dyn Storage, to: &dyn Storage) -> Result<Salvage, TableErr
         manifest: &manifest,
         schema: &schema,
         next: manifest.replay_from,
+        known: manifest.applied + 1,
         bad: None,
         last: BTreeMap::new(),
         has_lost: false,
@@ -191,6 +192,8 @@ struct Log<'s> {
     schema: &'s Schema,
     /// Number of the next batch.
     next: u64,
+    /// All batches below this number were in the log once: what a cut has taken leaves no other trace.
+    known: u64,
     /// What was met since the last batch that was kept.
     bad: Option<Place>,
     /// Number of the last batch of each producer that was kept, and whether any was lost since.
@@ -219,12 +222,9 @@ impl Log<'_> {
             self.put(begin)?;
         }
         let begin = self.next;
-        let known = self.manifest.applied + 1;
-        let place = self.bad.take();
-        if self.next < known {
-            self.bad = place;
-            self.fill(known, &path);
-        } else if let Some(Place { path, offset, bytes }) = place {
+        if self.next < self.known {
+            self.fill(self.known, &path);
+        } else if let Some(Place { path, offset, bytes }) = self.bad.take() {
             self.salvage.lost.push(LostBatches { from: self.next, through: None, path, offset, bytes });
         }
         self.put(begin)?;
@@ -245,6 +245,7 @@ impl Log<'_> {
         let head = Head::parse(bytes).map_err(newer)?;
         let frames = search(bytes, self.manifest.table, HEAD_BYTES);
         let version = head.map_or_else(|| version_of(bytes, &frames), |head| head.version);
+        self.learn(head.filter(|head| head.table == self.manifest.table).map_or(0, |head| head.first));
         let mut end = HEAD_BYTES.min(bytes.len());
         for frame in frames {
             let start = frame.payload.start - HEAD_BYTES;
@@ -253,6 +254,7 @@ impl Log<'_> {
             }
             end = frame.payload.end;
             let first = frame.first;
+            self.learn(first.saturating_add(frame.count.into()).max(frame.synced));
             let is_needed = first >= self.next && frame.count > 0;
             // What spans the place where files take over is cut there.
             let is_cut = first < self.next && first.saturating_add(frame.count.into()) > self.next;
@@ -260,8 +262,7 @@ impl Log<'_> {
                 continue;
             }
             let batches = batches_of(bytes, &frame, version, self.schema);
-            let is_far = first.saturating_sub(self.next) > MISSED_MAX;
-            if frame.is_lost(version) || is_far || batches.is_none() {
+            if frame.is_lost(version) || self.is_far(first) || batches.is_none() {
                 self.note(path, start, end);
                 continue;
             }
@@ -272,6 +273,17 @@ impl Log<'_> {
             self.note(path, end, bytes.len());
         }
         Ok(())
+    }
+
+    /// Takes note that the log has had all batches below a number.
+    fn learn(&mut self, next: u64) {
+        if !self.is_far(next) {
+            self.known = self.known.max(next);
+        }
+    }
+
+    fn is_far(&self, number: u64) -> bool {
+        number.saturating_sub(self.next) > MISSED_MAX
     }
 
     /// Notes bytes that are of no use; the first of them count until a batch is kept again.

@@ -117,8 +117,28 @@ fn missing_files_torn_ends_and_damaged_heads_are_named() {
     // The last with a batch; behind it the mark that closes the log has a file of its own.
     let last = names.iter().rfind(|name| whole.read(name).unwrap().len() > 100).unwrap();
     let (salvaged, missing, _) = damaged(&|disk| disk.damage(last, |bytes| bytes.truncate(bytes.len() - 50)));
-    let [LostBatches { through: None, path, .. }] = &salvaged.lost[..] else { panic!("{salvaged:?}") };
+    let [LostBatches { through: Some(BATCHES), path, .. }] = &salvaged.lost[..] else {
+        panic!("{salvaged:?}")
+    };
     assert!(path.ends_with(last) && missing == BTreeSet::from([BATCHES]), "{missing:?}");
+    // Without the mark nothing tells how many there were.
+    let mark = names.last().unwrap();
+    let (salvaged, missing, _) = damaged(&|disk| {
+        disk.remove(mark).unwrap();
+        disk.damage(last, |bytes| bytes.truncate(bytes.len() - 50));
+    });
+    let [LostBatches { from: BATCHES, through: None, .. }] = &salvaged.lost[..] else {
+        panic!("{salvaged:?}")
+    };
+    assert_eq!(missing, BTreeSet::from([BATCHES]));
+    // A cut that leaves whole frames, or nothing, leaves nothing behind that is odd: the mark alone tells.
+    let first: u64 = last.strip_suffix(".log").unwrap().parse().unwrap();
+    // Nothing, and the head of the file alone.
+    for bytes in [0, 40] {
+        let (salvaged, missing, _) = damaged(&|disk| disk.damage(last, |file| file.truncate(bytes)));
+        assert_eq!(lost(&salvaged), (first..=BATCHES).collect::<BTreeSet<u64>>(), "{bytes}: {salvaged:?}");
+        assert_eq!(missing, lost(&salvaged), "{bytes}");
+    }
     let newer = whole.after_kill();
     newer.damage(&names[0], |bytes| {
         bytes[8] = 9;
