@@ -14,7 +14,8 @@ use std::process::Command;
 /// Instruction sets that the preload is written for.
 const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 
-/// Nothing but our own objects; no padding between segments; base pages of 64 KB at most.
+/// Nothing but our own objects; no padding between segments; base pages of 64 KB at most. What is bound is data, so
+/// that nothing is to be bound at once.
 const LINKER: [&str; 12] = [
     "-nostdlib",
     "-nostartfiles",
@@ -25,7 +26,7 @@ const LINKER: [&str; 12] = [
     "-Wl,-z,noseparate-code",
     "-Wl,-z,max-page-size=65536",
     "-Wl,-z,common-page-size=65536",
-    "-Wl,-soname,planish-preload.so",
+    "-Wl,-z,lazy",
     "-Wl,--no-eh-frame-hdr",
     "-Wl,-Tpreload/discard.ld",
 ];

@@ -12,7 +12,7 @@
 //! nothing is allocated but the stacks of the threads, while they run; no handler of a signal begins within a call
 //! that is ours but between two rounds of filling (prefault.rs), when nothing is held that a handler which leaves would
 //! leave behind; no call ends the program. One that has put itself under a seccomp filter may be ended by any call
-//! that it does not make itself: its segments are left alone.
+//! that it does not make itself: its segments are left alone, after one prctl(2) that asks.
 //!
 //! What a libc does beyond the call is not needed here: musl's wait before MAP_FIXED guards private memory of its
 //! own, and cancellation does not begin in any of these calls.
@@ -25,12 +25,12 @@ mod raw;
 mod settings;
 mod wire;
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use place::{Content, Segment, place};
-use raw::{call, call_inline, call6, errno, nr, set_signals};
+use raw::{FROM_OTHERS, block, call, call_inline, call6, errno, let_through_but, nr};
 use settings::Settings;
 
 const PROT_WRITE: i32 = 2;
@@ -42,6 +42,7 @@ const MAP_ANONYMOUS: i32 = 0x20;
 const MAP_LOCKED: i32 = 0x2000;
 const MAP_NORESERVE: i32 = 0x4000;
 const MAP_POPULATE: i32 = 0x8000;
+const MAP_NONBLOCK: i32 = 0x1_0000;
 const MAP_HUGETLB: i32 = 0x4_0000;
 const MAP_FIXED_NOREPLACE: i32 = 0x10_0000;
 /// Where log2 of the page size stands in the flags of mmap and shmget.
@@ -66,12 +67,25 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// Shared mappings up to this length are not ours; 0 until the settings are read.
 static BYTES_BELOW: AtomicUsize = AtomicUsize::new(0);
 
-/// Seccomp filters that the program was started with.
+/// Seccomp filters that the program was started with; 0 also where nobody tells.
 static FILTERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the program lets calls be made that are not its own. Asked for large segments only, since it takes some.
+/// Whether the program lets calls be made that are not its own, as far as one call tells: where it was started under no
+/// filter, whether it is under one now. Asked for large segments only, and before any other call of ours.
 fn is_open() -> bool {
-    place::filters() <= FILTERS.load(Ordering::Relaxed)
+    FILTERS.load(Ordering::Relaxed) > 0 || !place::is_filtered()
+}
+
+/// The same where it was started under filters: whether it has put itself under more.
+fn is_still_open() -> bool {
+    let known = FILTERS.load(Ordering::Relaxed);
+    known == 0 || (1..=known).contains(&place::filters())
+}
+
+/// Keeps signals away from here on, where calls of ours may be made at all; `signals` gets those that were blocked.
+#[inline(never)]
+fn enter(signals: &Cell<u64>) -> bool {
+    is_open() && block(FROM_OTHERS, signals)
 }
 
 /// The settings; read by the first caller that finds an environment.
@@ -85,6 +99,9 @@ fn settings() -> &'static Settings {
                 if let Some(text) = settings::find(variables) {
                     (*SETTINGS.0.get()).read(text);
                 }
+                if place::is_filtered() {
+                    FILTERS.store(place::filters(), Ordering::Relaxed);
+                }
                 BYTES_BELOW.store((*SETTINGS.0.get()).bytes_min.wrapping_sub(1), Ordering::Relaxed);
                 IS_READ.store(true, Ordering::Release);
             }
@@ -96,7 +113,6 @@ fn settings() -> &'static Settings {
 
 extern "C" fn begin() {
     let _ = settings();
-    FILTERS.store(place::filters(), Ordering::Relaxed);
 }
 
 #[used]
@@ -167,34 +183,47 @@ unsafe extern "C" fn map(
     let wanted = [address, bytes, protection as usize, flags as usize, file as usize, offset];
     let is_ours = flags & MAP_SHARED != 0 && bytes > BYTES_BELOW.load(Ordering::Relaxed);
     if is_ours && protection & PROT_WRITE != 0 {
-        let signals = set_signals(u64::MAX);
         // SAFETY: the caller's.
-        let mapped = unsafe { shared(wanted, flags, signals, settings()) };
-        set_signals(signals);
-        return told(mapped);
+        return told(unsafe { large(wanted, flags) });
     }
     // SAFETY: the caller's.
     told(unsafe { call_inline(nr::MMAP, wanted) })
 }
 
-/// A large writable shared mapping. All signals are blocked, of which `signals` were before.
+/// A large writable shared mapping: no handler begins meanwhile.
 ///
 /// # Safety
 /// That of mmap(2).
 #[inline(never)]
-unsafe fn shared(wanted: [usize; 6], flags: i32, signals: u64, settings: &Settings) -> isize {
+unsafe fn large(wanted: [usize; 6], flags: i32) -> isize {
+    let (settings, signals) = (settings(), Cell::new(0));
+    if settings.takes(wanted[1]) && enter(&signals) {
+        // SAFETY: the caller's.
+        let mapped = unsafe { shared(wanted, flags, &signals, settings) };
+        let_through_but(signals.get());
+        if let Some(mapped) = mapped {
+            return mapped;
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe { call_inline(nr::MMAP, wanted) }
+}
+
+/// The same; `None` of one that is none of ours. `signals` are those that the program has blocked.
+///
+/// # Safety
+/// That of mmap(2).
+unsafe fn shared(wanted: [usize; 6], flags: i32, signals: &Cell<u64>, settings: &Settings) -> Option<isize> {
     let [address, bytes, protection, _, file, offset] = wanted;
     let is_anonymous = flags & MAP_ANONYMOUS != 0;
-    let anonymous = Content::anonymous(bytes, flags & MAP_HUGETLB != 0);
-    let content = if is_anonymous { Some(anonymous) } else { place::of_memory(file) };
-    let (Some(Content { length, had_bytes, room_bytes, is_pool }), true) =
-        (content, settings.takes(bytes) && is_open())
-    else {
-        // SAFETY: the caller's.
-        return unsafe { call_inline(nr::MMAP, wanted) };
-    };
+    let anonymous = Some(Content::anonymous(bytes, flags & MAP_HUGETLB != 0));
+    let content = if is_anonymous { anonymous } else { place::of_memory(file) };
+    let is_locked = flags & MAP_LOCKED != 0;
+    // Where more is locked than may be, what lay at a fixed address stays: the kernel alone can see to that.
+    let content = content.filter(|_| !(is_locked && flags & MAP_FIXED != 0) && is_still_open());
+    let Content { length, had_bytes, room_bytes, is_pool } = content?;
     // Pages come after the policy, also where the program wants them at once.
-    let is_wanted_now = flags & (MAP_POPULATE | MAP_LOCKED) != 0;
+    let is_wanted_now = is_locked || flags & (MAP_POPULATE | MAP_NONBLOCK) == MAP_POPULATE;
     let bare = flags & !(MAP_POPULATE | MAP_LOCKED);
     let is_free = address == 0 && flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT) == 0;
     let mut segment = Segment {
@@ -237,20 +266,32 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, signals: u64, settings: &Settin
         mapped = unsafe { call6(nr::MMAP, address, bytes, protection, bare as usize, file, offset) };
     }
     if errno(mapped) != 0 {
-        return mapped;
+        return Some(mapped);
     }
     segment.address = mapped as usize;
-    place(&segment, settings);
-    if flags & MAP_LOCKED != 0 {
-        // SAFETY: locks what was just mapped.
-        let locked = unsafe { call(nr::MLOCK, segment.address, bytes, 0) };
-        if errno(locked) != 0 {
-            // SAFETY: just mapped, and nobody knows of it. EAGAIN is what mmap says then.
-            unsafe { unmap(segment.address, bytes) };
-            return -11;
-        }
+    let refused = if is_locked { may_be_locked(segment.address, bytes) } else { 0 };
+    if refused != 0 {
+        // SAFETY: just mapped, and nobody knows of it.
+        unsafe { unmap(segment.address, bytes) };
+        return Some(refused);
     }
-    mapped
+    place(&segment, settings);
+    if is_locked {
+        // SAFETY: see above. That there is nothing behind a page is no failure of mmap.
+        unsafe { call(nr::MLOCK, segment.address, bytes, 0) };
+    }
+    Some(mapped)
+}
+
+/// Has what comes to a fresh mapping locked; gives what mmap(2) says where that may not be, EPERM or EAGAIN.
+fn may_be_locked(address: usize, bytes: usize) -> isize {
+    const ON_FAULT: usize = 1;
+    // SAFETY: changes no content.
+    match errno(unsafe { call(nr::MLOCK2, address, bytes, ON_FAULT) }) {
+        0 => 0,
+        1 => -1,
+        _ => -11,
+    }
 }
 
 /// Maps what is wanted at an address that was reserved for it.
@@ -339,31 +380,42 @@ pub unsafe extern "C" fn shmget(key: i32, bytes: usize, flags: i32) -> i32 {
 /// That of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_void {
-    let signals = set_signals(u64::MAX);
+    let signals = Cell::new(0);
+    if flags & SHM_RDONLY == 0 && enter(&signals) {
+        // SAFETY: the caller's.
+        let attached = unsafe { attached(id, address, flags, &signals, settings()) };
+        let_through_but(signals.get());
+        if let Some(attached) = attached {
+            return told(attached);
+        }
+    }
     // SAFETY: the caller's.
-    let attached = unsafe { attached(id, address, flags, signals, settings()) };
-    set_signals(signals);
-    told(attached)
+    told(unsafe { call(nr::SHMAT, id as usize, address, flags as usize) })
 }
 
-/// The same as the kernel answers it. All signals are blocked, of which `signals` were before.
+/// The same as the kernel answers it; `None` of a segment that is none of ours. See [`shared`].
 ///
 /// # Safety
 /// That of shmat(2).
-unsafe fn attached(id: i32, address: usize, flags: i32, signals: u64, settings: &Settings) -> isize {
-    // SAFETY: the caller's.
-    let attach = || unsafe { call(nr::SHMAT, id as usize, address, flags as usize) };
-    let ours = (flags & SHM_RDONLY == 0).then(|| place::of_sysv(id)).flatten();
-    let Some((bytes, is_filled)) = ours.filter(|(bytes, _)| settings.takes(*bytes) && is_open()) else {
-        return attach();
-    };
+unsafe fn attached(
+    id: i32,
+    address: usize,
+    flags: i32,
+    signals: &Cell<u64>,
+    settings: &Settings,
+) -> Option<isize> {
+    let (bytes, is_filled) = place::of_sysv(id)?;
+    if !settings.takes(bytes) || !is_still_open() {
+        return None;
+    }
     let begun = raw::now(settings.threads > 0);
     let mut attached = -1;
     if address == 0 && settings.thp_bytes > 0 {
         attached = aligned([id as usize, bytes, 0, flags as usize, 0, 0], settings.thp_bytes, attach_at);
     }
     if errno(attached) != 0 {
-        attached = attach();
+        // SAFETY: the caller's.
+        attached = unsafe { call(nr::SHMAT, id as usize, address, flags as usize) };
     }
     if errno(attached) == 0 {
         let page = place::sysv_page(attached as usize, settings);
@@ -386,7 +438,7 @@ unsafe fn attached(id: i32, address: usize, flags: i32, signals: u64, settings: 
         };
         place(&segment, settings);
     }
-    attached
+    Some(attached)
 }
 
 /// Mappings that are longer than their program knows.

@@ -1,9 +1,10 @@
 //! One segment: its policy, its pages, and what became of them.
 
 use crate::prefault::{Job, prefault};
-use crate::raw::{call, call6, errno, now, nr};
+use crate::raw::{call, call6, errno, now, nr, pause};
 use crate::settings::{NODES_MAX, Settings, Text};
 use crate::wire::{self, MAGIC, Notice};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Mappings are whole pages of at most this size: kernels of aarch64 come with three.
@@ -22,7 +23,7 @@ pub const MASK_BITS: usize = NODES_MAX + 1;
 const LONG: usize = 64 << 20;
 
 /// What was mapped.
-pub struct Segment {
+pub struct Segment<'a> {
     pub address: usize,
     /// Whole pages.
     pub bytes: usize,
@@ -41,8 +42,8 @@ pub struct Segment {
     pub is_sparse: bool,
     /// The program asks for its pages itself.
     pub is_wanted_now: bool,
-    /// Signals that the program has blocked; now all are.
-    pub signals: u64,
+    /// Signals that the program has blocked.
+    pub signals: &'a Cell<u64>,
     pub huge_errno: i32,
     pub begun: u64,
 }
@@ -115,7 +116,7 @@ pub fn sysv_page(address: usize, settings: &Settings) -> usize {
 }
 
 /// Places a segment, prefaults it, and tells the launcher.
-pub fn place(segment: &Segment, settings: &Settings) {
+pub fn place(segment: &Segment<'_>, settings: &Settings) {
     let mut notice = Notice {
         magic: MAGIC,
         address: segment.address as u64,
@@ -170,7 +171,7 @@ pub fn place(segment: &Segment, settings: &Settings) {
 }
 
 /// Sets the policy of a segment; gives the error number.
-fn bind(segment: &Segment, settings: &Settings, flags: usize) -> i32 {
+fn bind(segment: &Segment<'_>, settings: &Settings, flags: usize) -> i32 {
     let mask = settings.mask.as_ptr() as usize;
     // Nodes of a policy without any must be none at all.
     let bits = if settings.mask.iter().all(|word| *word == 0) { 0 } else { MASK_BITS };
@@ -178,7 +179,7 @@ fn bind(segment: &Segment, settings: &Settings, flags: usize) -> i32 {
     errno(unsafe { call6(nr::MBIND, segment.address, segment.bytes, settings.mode, mask, bits, flags) })
 }
 
-fn advise(segment: &Segment, advice: usize) -> i32 {
+fn advise(segment: &Segment<'_>, advice: usize) -> i32 {
     // SAFETY: advice on the size of pages changes no content.
     errno(unsafe { call(nr::MADVISE, segment.address, segment.bytes, advice) })
 }
@@ -195,7 +196,7 @@ fn policy_of(address: usize) -> Option<usize> {
 static FILLED: AtomicUsize = AtomicUsize::new(0);
 
 /// What keeps a segment from being filled, so that no other has to give way: one of the `SKIP_*`.
-fn room(segment: &Segment, settings: &Settings) -> u32 {
+fn room(segment: &Segment<'_>, settings: &Settings) -> u32 {
     let mut text = [0u8; 256];
     let is_told = read(c"/proc/meminfo".as_ptr().cast(), &mut text);
     // Where /proc is not mounted, the limit of the launcher must do.
@@ -223,16 +224,17 @@ fn room(segment: &Segment, settings: &Settings) -> u32 {
     wire::SKIP_NOT
 }
 
+/// Whether this thread is under a seccomp filter: most are under none, which costs a hundredth of reading how many.
+pub fn is_filtered() -> bool {
+    const GET_SECCOMP: usize = 21;
+    // SAFETY: tells, and changes nothing.
+    unsafe { call(nr::PRCTL, GET_SECCOMP, 0, 0) != 0 }
+}
+
 /// How many seccomp filters this thread is under: those that it was started with, and those that it has put itself
 /// under. 0 where nobody tells.
 #[inline(never)]
 pub fn filters() -> usize {
-    const GET_SECCOMP: usize = 21;
-    // Most are under none, which costs a hundredth of reading how many.
-    // SAFETY: tells, and changes nothing.
-    if unsafe { call(nr::PRCTL, GET_SECCOMP, 0, 0) } == 0 {
-        return 0;
-    }
     let mut text = [0u8; 2048];
     read(c"/proc/thread-self/status".as_ptr().cast(), &mut text);
     // SAFETY: the last byte was not read into and is zero.
@@ -252,12 +254,13 @@ fn read(path: *const u8, text: &mut [u8]) -> bool {
     const AT_FDCWD: usize = -100isize as usize;
     const CLOEXEC: usize = 0o2000000;
     // SAFETY: a path that ends with a zero byte, and a buffer of the length that is told.
-    unsafe {
+    let length = unsafe {
         let file = call(nr::OPENAT, AT_FDCWD, path as usize, CLOEXEC);
         let length = call(nr::READ, file as usize, text.as_mut_ptr() as usize, text.len() - 1);
         call(nr::CLOSE, file as usize, 0, 0);
-        length > 0
-    }
+        length
+    };
+    length > 0
 }
 
 /// `MemAvailable:   12345 kB`: the first line with an `A`.
@@ -275,6 +278,7 @@ fn tell(notice: *const Notice, settings: &Settings) {
     const DATAGRAM: usize = 2 | 0o2000000 | 0o4000;
     const NO_SIGNAL: usize = 0x4000;
     const UNIX: u8 = 1;
+    const TRIES: u32 = 5;
     if settings.name_bytes == 0 {
         return;
     }
@@ -288,8 +292,15 @@ fn tell(notice: *const Notice, settings: &Settings) {
             let what = notice as usize;
             call6(nr::SENDTO, socket as usize, what, size_of::<Notice>(), NO_SIGNAL, to, length)
         };
-        let sent = send(to as usize, length);
-        // Where the queue is full (EAGAIN), answers by two ways would come in another order.
+        let mut sent = send(to as usize, length);
+        // A queue is short. Where it stays full (EAGAIN), answers by two ways would come in another order.
+        for _ in 0..TRIES {
+            if sent != -11 {
+                break;
+            }
+            pause();
+            sent = send(to as usize, length);
+        }
         if sent < 0 && sent != -11 {
             (*to).skip = [UNIX, 0];
             send(to as usize + 1, length - 1);

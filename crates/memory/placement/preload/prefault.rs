@@ -1,9 +1,10 @@
 //! Pages before their first use, by several threads that live for this only.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crate::place::{MASK_BITS, PAGE, Segment};
-use crate::raw::{call, call6, errno, nr, set_signals, thread};
+use crate::raw::{FROM_OTHERS, block, call, call6, errno, let_through_but, nr, pause, thread};
 use crate::settings::{NODES_MAX, Settings};
 use crate::wire::{self, Notice};
 
@@ -37,8 +38,8 @@ pub struct Job<'a> {
     moves: bool,
     /// Without the call that fills pages, they may be written: nothing can be missing behind them.
     may_touch: bool,
-    /// Signals that the program has blocked; while a thread runs all are.
-    signals: u64,
+    /// Signals that the program has blocked; who waits for the threads looks at them.
+    signals: &'a Cell<u64>,
     next: AtomicUsize,
     /// A signal waits: each thread ends with its chunk.
     is_stopped: AtomicBool,
@@ -50,7 +51,13 @@ pub struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// `thp`: the size of a transparent huge page, where such are wanted, or 0.
-    pub fn new(segment: &Segment, settings: &'a Settings, thp: usize, spreads: bool, moves: bool) -> Self {
+    pub fn new(
+        segment: &Segment<'a>,
+        settings: &'a Settings,
+        thp: usize,
+        spreads: bool,
+        moves: bool,
+    ) -> Self {
         Self {
             settings,
             address: segment.address,
@@ -126,9 +133,7 @@ impl<'a> Job<'a> {
     /// Waits a millisecond before the next try, unless all threads have waited for long enough.
     fn pause(&self) {
         if self.pauses.fetch_add(1, Ordering::Relaxed) < PAUSES_MAX {
-            let millisecond = [0usize, 1_000_000];
-            // SAFETY: the kernel reads a `timespec` of two words.
-            unsafe { call(nr::NANOSLEEP, millisecond.as_ptr() as usize, 0, 0) };
+            pause();
         }
     }
 
@@ -145,7 +150,7 @@ impl<'a> Job<'a> {
             let (word, how_long) = (ended.as_ptr() as usize, often.as_ptr() as usize);
             // SAFETY: the word and a `timespec` of two words outlive the call.
             unsafe { call6(nr::FUTEX, word, FUTEX_WAIT, value as usize, how_long, 0, 0) };
-            if pending() & !self.signals != 0 {
+            if pending() & !self.signals.get() != 0 {
                 self.is_stopped.store(true, Ordering::Relaxed);
             }
         }
@@ -164,6 +169,8 @@ impl<'a> Job<'a> {
 
 /// A thread: chunk after chunk, until there is none.
 extern "C" fn work(job: usize) {
+    // No handler may run here, where there is no storage of a thread.
+    block(u64::MAX, &Cell::new(0));
     // SAFETY: `prefault` keeps the job until every thread has ended.
     let job = unsafe { &*(job as *const Job<'_>) };
     loop {
@@ -219,9 +226,9 @@ extern "C" fn work(job: usize) {
 pub fn prefault(job: &Job<'_>, threads: usize, notice: &mut Notice) {
     while round(job, threads, notice) {
         // The handlers of what waits run within this call: all that is theirs to leave behind is the mapping, as after
-        // mmap(2).
-        set_signals(job.signals);
-        set_signals(u64::MAX);
+        // mmap(2). They may change what is blocked.
+        let_through_but(job.signals.get());
+        block(FROM_OTHERS, job.signals);
     }
     notice.prefault_errno = job.prefault_errno.load(Ordering::Relaxed);
     notice.small_chunks = job.small_chunks.load(Ordering::Relaxed);

@@ -3,6 +3,7 @@
 //! Sources: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h (aarch64), clone(2).
 
 use core::arch::asm;
+use core::cell::Cell;
 
 #[cfg(target_arch = "x86_64")]
 pub mod nr {
@@ -23,6 +24,7 @@ pub mod nr {
     pub const SIGPENDING: usize = 127;
     pub const FSTATFS: usize = 138;
     pub const MLOCK: usize = 149;
+    pub const MLOCK2: usize = 325;
     pub const PRCTL: usize = 157;
     pub const FUTEX: usize = 202;
     pub const CLOCK_GETTIME: usize = 228;
@@ -55,6 +57,7 @@ pub mod nr {
     pub const CLONE: usize = 220;
     pub const MMAP: usize = 222;
     pub const MLOCK: usize = 228;
+    pub const MLOCK2: usize = 284;
     pub const MADVISE: usize = 233;
     pub const MBIND: usize = 235;
     pub const GET_MEMPOLICY: usize = 236;
@@ -165,18 +168,32 @@ pub unsafe fn thread(top: usize, work: extern "C" fn(usize), argument: usize, en
     returned > 0
 }
 
-/// Blocks these signals of this thread and no others; gives those that were blocked before. A thread of ours inherits
-/// them: it has no storage of its own, so no handler of the program may run on it either.
+/// All signals but those that a fault, or a filter, sends to who causes it: blocked, these end the program.
+pub const FROM_OTHERS: u64 = !(1 << 3 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 30);
+
+/// Blocks these signals of this thread, too; `before` gets those that were blocked. False where a filter refuses that.
 #[inline(never)]
-pub fn set_signals(blocked: u64) -> u64 {
-    const SIG_SETMASK: usize = 2;
-    let mut before = 0u64;
-    // SAFETY: two masks of 8 bytes.
-    unsafe {
-        let (new, old) = (&raw const blocked as usize, &raw mut before as usize);
-        call6(nr::SIGPROCMASK, SIG_SETMASK, new, old, size_of::<u64>(), 0, 0);
-    }
-    before
+pub fn block(signals: u64, before: &Cell<u64>) -> bool {
+    mask(0, &raw const signals, before.as_ptr())
+}
+
+/// Blocks these signals of this thread and no others.
+#[inline(never)]
+pub fn let_through_but(signals: u64) {
+    mask(2, &raw const signals, core::ptr::null_mut());
+}
+
+fn mask(how: usize, signals: *const u64, before: *mut u64) -> bool {
+    // SAFETY: two masks of 8 bytes, or none.
+    unsafe { call6(nr::SIGPROCMASK, how, signals as usize, before as usize, size_of::<u64>(), 0, 0) == 0 }
+}
+
+/// Waits for a millisecond.
+#[inline(never)]
+pub fn pause() {
+    let millisecond = [0usize, 1_000_000];
+    // SAFETY: the kernel reads a `timespec` of two words.
+    unsafe { call(nr::NANOSLEEP, millisecond.as_ptr() as usize, 0, 0) };
 }
 
 /// The moment, in nanoseconds, where somebody wants to know it: without vDSO it is a system call.

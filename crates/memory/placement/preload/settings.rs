@@ -134,19 +134,15 @@ impl Settings {
 
     fn take_name(&mut self, name: Text) {
         // Of several the last counts: all of them together may be longer than there is room for.
-        self.name_bytes = 0;
-        for (place, byte) in self.answer.name.iter_mut().zip(name) {
-            *place = byte;
-            self.name_bytes += 1;
-        }
+        self.name_bytes = name.copy(&mut self.answer.name);
     }
 
     /// `12345+/sys/fs/cgroup/db/memory.current`
     fn take_group(&mut self, mut group: Text) {
         self.group_bytes = group.until(b'+').number();
         // The last byte stays the zero that ends it: a path that is too long is that of no file.
-        for (place, byte) in self.group.iter_mut().take(PATH_MAX - 1).zip(group) {
-            *place = byte;
+        if let Some((_, path)) = self.group.split_last_mut() {
+            group.copy(path);
         }
     }
 
@@ -212,6 +208,17 @@ impl Text {
             }
         }
         number
+    }
+
+    /// Copies as much of it as there is room for; gives how much that is.
+    #[inline(never)]
+    fn copy(self, to: &mut [u8]) -> usize {
+        let mut count = 0;
+        for (place, byte) in to.iter_mut().zip(self) {
+            *place = byte;
+            count += 1;
+        }
+        count
     }
 
     /// Whether it is `name` and nothing else.

@@ -345,6 +345,7 @@ const HANDLERS: &str = r#"
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 static sigjmp_buf out;
 static pid_t child;
@@ -378,6 +379,20 @@ static int leave(void) {
         }
     const int more = files() - before;
     return more ? printf("%d files are open\n", more), 1 : 0;
+}
+/* A handler that changes what is blocked when it has come back. */
+static void blocks(int signal, siginfo_t *from, void *context) {
+    sigaddset(&((ucontext_t *)context)->uc_sigmask, SIGUSR2);
+}
+static int mask(void) {
+    struct sigaction action = {.sa_sigaction = blocks, .sa_flags = SA_SIGINFO};
+    sigset_t blocked;
+    sigaction(SIGALRM, &action, 0);
+    every(20000, 0);
+    map();
+    usleep(50000);
+    sigprocmask(SIG_SETMASK, 0, &blocked);
+    return sigismember(&blocked, SIGUSR2) && !sigismember(&blocked, SIGALRM) ? 0 : (printf("the mask is lost\n"), 1);
 }
 /* What a program does with its stack later on. */
 static int work(void) {
@@ -416,6 +431,8 @@ int main(int count, char **words) {
         return printf("the child hangs in mmap\n"), 1;
     case 'l':
         return leave();
+    case 'm':
+        return mask();
     case 'e':
         every(20000, 0);
         map();
@@ -447,7 +464,7 @@ fn handlers_of_signals_jump_out_fork_and_come_back_while_a_segment_is_filled() {
     if !made.is_ok_and(|status| status.success()) {
         return planish_skip::skip("handlers_of_signals_jump_out", "no C compiler");
     }
-    for how in ["jump", "fork", "tick", "end", "leave"] {
+    for how in ["jump", "fork", "tick", "end", "leave", "mask"] {
         // Outside of the fill: of what mmap itself opens nothing is left.
         let threads = if how == "leave" { 0 } else { 2 };
 
@@ -460,6 +477,121 @@ fn handlers_of_signals_jump_out_fork_and_come_back_while_a_segment_is_filled() {
         let said = String::from_utf8_lossy(&output.stdout);
         let ended = (output.status.code(), output.status.signal());
         assert_eq!(ended, if how == "end" { (None, Some(14)) } else { (Some(0), None) }, "{how}: {said}");
+    }
+}
+
+/// Programs that the kernel answers as they expect, which a preload must not change.
+const PARTICULAR: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+#define MIB (1UL << 20)
+static void tick(int signal) {}
+static void answers(int signal, siginfo_t *from, void *context) {}
+static char *map(void *at, size_t bytes, int flags, int file) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags | (file < 0 ? MAP_ANONYMOUS : 0), file, 0);
+}
+/* One call of the program has this end from here on. */
+static void filter(unsigned call, unsigned end) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, end),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, rules};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+int main(int count, char **words) {
+    const int calls[] = {SYS_openat, SYS_rt_sigprocmask, SYS_fstatfs, SYS_socket, SYS_clone};
+    struct rlimit none = {MIB, MIB};
+    struct itimerval often = {{0, 500}, {0, 500}};
+    unsigned char there[1024];
+    char *old;
+    switch (words[1][0]) {
+    case 'k': /* A filter that ends it at a call that it does not make itself. */
+    case 't': /* One by which it answers such a call itself. */
+        if (words[1][0] == 't') {
+            struct sigaction action = {.sa_sigaction = answers, .sa_flags = SA_SIGINFO};
+            sigaction(SIGSYS, &action, 0);
+        }
+        for (int at = 0; at < 5; at++)
+            filter(calls[at], words[1][0] == 't' ? SECCOMP_RET_TRAP : SECCOMP_RET_KILL_PROCESS);
+        return map(0, 4 * MIB, 0, -1) == MAP_FAILED;
+    case 'e': /* One that it is started under, and that refuses to block signals. */
+        filter(SYS_rt_sigprocmask, SECCOMP_RET_ERRNO | EPERM);
+        execl(words[0], words[0], "often", (char *)0);
+        return 9;
+    case 'o':
+        signal(SIGALRM, tick);
+        setitimer(ITIMER_REAL, &often, 0);
+        return map(0, 256 * MIB, 0, -1) == MAP_FAILED;
+    case 's': { /* Locked, and longer than its file. */
+        const int file = memfd_create("short", 0);
+        ftruncate(file, MIB);
+        return map(0, 4 * MIB, MAP_LOCKED, file) == MAP_FAILED;
+    }
+    case 'f': /* Locked where something lies, and more than it may lock. */
+        old = map(0, 4 * MIB, 0, -1);
+        old[0] = 7;
+        setuid(65534);
+        setrlimit(RLIMIT_MEMLOCK, &none);
+        if (map(old, 4 * MIB, MAP_FIXED | MAP_LOCKED, -1) != MAP_FAILED || errno != EAGAIN)
+            return printf("locked, or %s\n", strerror(errno)), 1;
+        return old[0] != 7;
+    case 'z': /* It may lock nothing. */
+        setuid(65534);
+        none.rlim_cur = none.rlim_max = 0;
+        setrlimit(RLIMIT_MEMLOCK, &none);
+        return map(0, 4 * MIB, MAP_LOCKED, -1) != MAP_FAILED || errno != EPERM;
+    case 'n': /* The kernel fills nothing that must not block. */
+        old = map(0, 4 * MIB, MAP_POPULATE | MAP_NONBLOCK, -1);
+        mincore(old, 4 * MIB, there);
+        return memchr(there, 1, sizeof there) != 0;
+    }
+    return 8;
+}
+"#;
+
+/// What the kernel does of itself, the preload does: nobody is ended, and no error is another.
+#[test]
+fn programs_under_filters_and_with_locks_see_what_the_kernel_would_answer() {
+    const TEST: &str = "programs_under_filters_and_with_locks_see_what_the_kernel_would_answer";
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("particular.c"), folder.path().join("particular"));
+    fs::write(&source, PARTICULAR).unwrap();
+    let made = Command::new("cc").args(["-O1", "-w", "-o"]).args([&program, &source]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return planish_skip::skip(TEST, "no C compiler");
+    }
+    for (how, threads) in
+        [("kill", 2), ("trap", 2), ("eperm", 2), ("short", 2), ("fixed", 2), ("zero", 2), ("nonblock", 0)]
+    {
+        let run = |is_preloaded: bool| {
+            let mut command = Command::new(&program);
+            command.arg(how).stdin(Stdio::null());
+            if is_preloaded {
+                let settings = format!("bytes=1048576:threads={threads}:spare=0:answer=/nobody");
+                command.env("LD_PRELOAD", preload(folder.path())).env("PLANISH_SHM", settings);
+            }
+            let output = command.output().unwrap();
+            (output.status, String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let (plain, preloaded) = (run(false), run(true));
+        assert!(plain.0.success(), "{how}: {plain:?}");
+        assert_eq!(preloaded, plain, "{how}");
     }
 }
 
