@@ -82,7 +82,7 @@ pub struct Achieved {
     /// Processes that have a segment to be placed and not the preload: their loader ignored it, or somebody took it out
     /// of their environment.
     pub unreached: Vec<u32>,
-    /// Processes that have a segment to be placed and the preload, which told nothing of it.
+    /// Processes that have a segment to be placed and the preload, which has told nothing of it.
     pub untold: Vec<u32>,
     /// What could not be seen, with what would help.
     pub unseen: Vec<String>,
@@ -137,7 +137,7 @@ fn is_reached(member: &Member) -> bool {
 
 /// Tells whether an area is of a segment that a notice is of, in whichever process.
 fn noted(map: &Map, notices: &Notices) -> impl Fn(&Area) -> bool {
-    let all: Vec<&Notice> = notices.list().iter().chain(notices.filling()).collect();
+    let all: Vec<&Notice> = notices.seen().collect();
     let mut files = Vec::new();
     for member in &map.members {
         let of: Vec<_> =

@@ -35,6 +35,13 @@ pub fn left(host: &Host, answer: &str, programs: &[u32], wish: &Wish) -> Vec<Lef
     found
 }
 
+/// Whether a process maps a segment to be placed, as far as we may know.
+#[must_use]
+pub fn may_hold(host: &Host, pid: u32, wish: &Wish) -> bool {
+    let maps = host.read_lossy(&format!("/proc/{pid}/maps"));
+    maps.is_err() || holding(host, pid, wish).is_some()
+}
+
 /// Whether a process has inherited this answer: in the settings of the preload it is ended by a colon or by the end.
 fn is_of(host: &Host, pid: u32, answer: &[u8]) -> bool {
     let environment = host.read_bytes(&format!("/proc/{pid}/environ")).unwrap_or_default();

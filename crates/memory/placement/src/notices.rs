@@ -15,6 +15,7 @@ const COUNT_MAX: usize = 4096;
 pub struct Notices {
     list: Vec<Notice>,
     filling: Vec<Notice>,
+    given_up: Vec<Notice>,
     /// When the process of each PID began that has told something: the number may be another's later.
     begun: BTreeMap<u32, Option<u64>>,
     since: u64,
@@ -36,6 +37,7 @@ impl Notices {
         };
         self.list.retain(is_elsewhere);
         self.filling.retain(is_elsewhere);
+        self.given_up.retain(is_elsewhere);
         let list = if notice.skipped == SKIP_YET {
             &mut self.filling
         } else {
@@ -52,6 +54,11 @@ impl Notices {
     #[must_use]
     pub fn filling(&self) -> &[Notice] {
         &self.filling
+    }
+
+    /// All of segments that the preload saw.
+    pub(crate) fn seen(&self) -> impl Iterator<Item = &Notice> {
+        self.list.iter().chain(&self.filling).chain(&self.given_up)
     }
 
     /// Those of segments that were placed, and may be mapped still.
@@ -102,15 +109,20 @@ impl Notices {
         gone.into_iter().for_each(|pid| self.forget(pid));
     }
 
-    /// Takes segments that are being filled for ones that nobody fills any more.
-    pub fn give_up(&mut self, pid: u32) {
-        self.filling.retain(|notice| notice.pid != pid);
+    /// Takes a segment that is being filled for one that is waited for no more; its second notice may come all the
+    /// same.
+    pub fn give_up(&mut self, notice: &Notice) {
+        self.filling.retain(|filling| filling != notice);
+        if self.given_up.len() < COUNT_MAX {
+            self.given_up.push(*notice);
+        }
     }
 
     fn forget(&mut self, pid: u32) {
         self.begun.remove(&pid);
-        self.list.retain(|notice| notice.pid != pid);
-        self.filling.retain(|notice| notice.pid != pid);
+        for list in [&mut self.list, &mut self.filling, &mut self.given_up] {
+            list.retain(|notice| notice.pid != pid);
+        }
     }
 }
 
@@ -153,6 +165,18 @@ mod tests {
         assert_eq!((notices.list().len(), notices.since()), (1, 1));
         notices.forget(8);
         assert_eq!(notices.filling(), [yet(7, 0x2000)]);
+    }
+
+    #[test]
+    fn who_is_waited_for_no_more_was_seen_all_the_same() {
+        let mut notices = Notices::default();
+        let yet = Notice { skipped: SKIP_YET, ..notice(7, 0x1000, 0x1000) };
+        notices.add(yet, Some(1));
+        notices.give_up(&yet);
+        assert!(notices.filling().is_empty());
+        assert_eq!(notices.seen().copied().collect::<Vec<Notice>>(), [yet]);
+        notices.add(notice(7, 0x1000, 0x1000), Some(1));
+        assert_eq!(notices.seen().count(), 1, "it was filled in the end");
     }
 
     #[test]

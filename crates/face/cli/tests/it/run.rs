@@ -190,7 +190,7 @@ fn a_fill_that_was_left_is_told_and_holds_up_no_look() {
     assert_ne!(left, FILLS);
     let (ended, report) = reported(&["--numa", "interleave", "--no-prefault"], &["python3", "-c", &left]);
     assert_eq!(ended.exit, 0, "{}", ended.stderr);
-    assert_eq!(ended.stderr.matches("has got no page of it for").count(), 1, "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("which has got no page for").count(), 1, "{}", ended.stderr);
     assert_eq!(report["result"]["instances"][0]["seen"], true, "{}", ended.stderr);
 }
 
@@ -239,10 +239,15 @@ fn a_library_that_hides_segments_from_the_preload_is_told() {
         assert_eq!(ran.exit, 0, "{}", ran.stderr);
         let first = format!("{}:", library.display());
         assert!(ran.stdout.starts_with(&first) && ran.stdout.contains("planish-preload-"), "{}", ran.stdout);
-        assert_eq!(ran.stderr.matches("that the preload did not see").count(), 1, "{mib}: {}", ran.stderr);
+        assert_eq!(
+            ran.stderr.matches("of which its preload has told nothing").count(),
+            1,
+            "{mib}: {}",
+            ran.stderr
+        );
         assert!(!ran.stderr.contains("has mapped no shared segment"), "{}", ran.stderr);
         let written = std::fs::read_to_string(report).expect("the report was written");
-        assert!(written.contains("that the preload did not see"), "{mib}: {written}");
+        assert!(written.contains("of which its preload has told nothing"), "{mib}: {written}");
     }
 }
 
@@ -274,7 +279,12 @@ fn what_a_program_in_another_network_namespace_got_is_told() {
         }
         let found = &report["result"]["instances"][0]["segments"];
         assert_eq!(found.as_array().expect("segments").len(), segments, "{}", ended.stderr);
-        assert_eq!(ended.stderr.contains("did not see"), is_hidden, "{}", ended.stderr);
+        assert_eq!(
+            ended.stderr.contains("of which its preload has told nothing"),
+            is_hidden,
+            "{}",
+            ended.stderr
+        );
         let is_told = ended.stderr.contains("is in another network namespace and sees other files");
         assert_eq!(is_told, segments == 0 && !is_hidden, "{}", ended.stderr);
     }

@@ -22,28 +22,31 @@ const STALLED: Duration = Duration::from_secs(5);
 /// How far processes are with the segments that they fill.
 #[derive(Debug, Default)]
 pub(super) struct Fills {
-    known: BTreeMap<u32, (u64, Instant)>,
+    /// By process and address.
+    known: BTreeMap<(u32, u64), (Option<u64>, Instant)>,
 }
 
 impl Fills {
-    /// Forgets all processes but these, which fill something now.
-    pub fn keep(&mut self, pids: &[u32]) {
-        self.known.retain(|pid, _| pids.contains(pid));
-    }
-
-    /// Takes note that a process has so many shared bytes now; for how long it has had them, where that is too long.
-    pub fn is_stalled(&mut self, pid: u32, bytes: u64, now: Instant) -> Option<Duration> {
-        let (known, since) = self.known.entry(pid).or_insert((bytes, now));
-        if *known != bytes {
-            (*known, *since) = (bytes, now);
+    /// Takes note of how many bytes each segment has that is being filled now (`None`: nobody tells, or nothing goes on
+    /// in its process). Gives those that have had as many for too long, by their place in `now_filling`.
+    pub fn stalled(
+        &mut self,
+        now_filling: &[((u32, u64), Option<u64>)],
+        now: Instant,
+    ) -> Vec<(usize, Duration)> {
+        self.known.retain(|place, _| now_filling.iter().any(|(filling, _)| filling == place));
+        let mut stalled = Vec::new();
+        for (index, (place, bytes)) in now_filling.iter().enumerate() {
+            let (known, since) = self.known.entry(*place).or_insert((*bytes, now));
+            if *known != *bytes || bytes.is_none() {
+                (*known, *since) = (*bytes, now);
+            }
+            let waited = now.duration_since(*since);
+            if waited >= STALLED {
+                stalled.push((index, waited));
+            }
         }
-        let waited = now.duration_since(*since);
-        if waited < STALLED {
-            return None;
-        }
-        // The next segment of this process begins anew.
-        self.known.remove(&pid);
-        Some(waited)
+        stalled
     }
 }
 
@@ -154,18 +157,21 @@ mod tests {
     fn a_fill_that_gets_no_page_is_none_any_more() {
         let mut fills = Fills::default();
         let begun = Instant::now();
-        let mut is_stalled = |bytes, second| {
-            fills.is_stalled(7, bytes, begun + Duration::from_secs(second)).map(|it| it.as_secs())
+        let mut stalled = |filling: &[((u32, u64), Option<u64>)], second| {
+            let stalled = fills.stalled(filling, begun + Duration::from_secs(second));
+            stalled.into_iter().map(|(index, waited)| (index, waited.as_secs())).collect::<Vec<_>>()
         };
-        assert_eq!([is_stalled(1, 0), is_stalled(1, 4), is_stalled(2, 5), is_stalled(2, 9)], [None; 4]);
-        assert_eq!(is_stalled(2, 10), Some(5));
-        assert_eq!(is_stalled(2, 11), None, "another segment");
-        fills.keep(&[8]);
-        assert_eq!(
-            fills.is_stalled(7, 2, begun + Duration::from_secs(60)),
-            None,
-            "it filled nothing meanwhile"
-        );
+        let (one, other) = ((7, 0x1000), (7, 0x9000));
+        for (bytes, second) in [(1, 0), (1, 4), (2, 5), (2, 9)] {
+            assert_eq!(stalled(&[(other, Some(second)), (one, Some(bytes))], second), []);
+        }
+        assert_eq!(stalled(&[(other, Some(10)), (one, Some(2))], 10), [(1, 5)]);
+        assert_eq!(stalled(&[], 11), []);
+        assert_eq!(stalled(&[(one, Some(2))], 60), [], "it filled nothing meanwhile");
+        assert_eq!(stalled(&[(one, None)], 64), [], "it was stopped");
+        assert_eq!(stalled(&[(one, None)], 70), []);
+        assert_eq!(stalled(&[(one, Some(2))], 71), []);
+        assert_eq!(stalled(&[(one, Some(2))], 76), [(0, 5)]);
     }
 
     #[test]

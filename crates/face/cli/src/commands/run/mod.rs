@@ -144,7 +144,7 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
         let told = |why| warning(format!("its code stays on base pages: {why}"));
         prepared.map_err(|why| Output { json: false, quiet: context.globals.quiet }.talk(&told(why))).ok()
     });
-    let others = text.as_ref().and_then(|text| text.others(&folder));
+    let others = text.as_ref().and_then(|text| text.others(&program));
     let around = Surroundings {
         host: &host,
         machine: &machine,

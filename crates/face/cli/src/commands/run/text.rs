@@ -68,8 +68,8 @@ impl OwnText {
     }
 
     /// Who else may change the copy that is executed in its place, where it is one.
-    pub fn others(&self, folder: &Path) -> Option<String> {
-        others(folder, "the copy").filter(|_| self.route == COPY)
+    pub fn others(&self, program: &Program) -> Option<String> {
+        others(program.path.parent()?, "the copy").filter(|_| self.route == COPY)
     }
 
     /// What of it lies on huge pages in a process.

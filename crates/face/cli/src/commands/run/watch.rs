@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{
-    Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, left, next_event,
+    Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, filled_bytes, left, may_hold,
+    next_event,
 };
 use planish_report::{Message, RunReport, RunText};
-use planish_residency::{Map, Who, members, parse_status};
+use planish_residency::{Map, Who, members, stat_of};
 
 use super::looks::{Fills, Looks};
 use super::text::OwnText;
@@ -120,7 +121,7 @@ impl Watch<'_> {
         loop {
             let left = looks.left(Instant::now());
             if left == Some(Duration::ZERO) {
-                if self.fills() && looks.put_off(Instant::now()) {
+                if self.waits_for_fills() && looks.put_off(Instant::now()) {
                     self.tell_filling("it is looked at then");
                     continue;
                 }
@@ -130,7 +131,9 @@ impl Watch<'_> {
             }
             match next_event(&self.host, self.listener.as_ref(), &mut self.running, left)? {
                 Event::Placed(notice) => {
-                    self.notices.add(notice, begun(&self.host, notice.pid));
+                    // Asked at once, and by the one file that tells: others wait in a short queue.
+                    let stat = stat_of(&self.host, notice.pid);
+                    self.notices.add(notice, stat.ok().map(|stat| stat.start_ticks));
                     looks.placed(Instant::now());
                 }
                 Event::Ended(index, status) => {
@@ -159,25 +162,24 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether some process that lives is filling a segment. One that gets no page more has been left by a handler of a
-    /// signal, which is told: nothing else waits for it.
-    fn fills(&mut self) -> bool {
+    /// Takes note of how far segments are that processes fill; true where a look waits for one. One that gets no page
+    /// more is told, and waited for no longer.
+    fn waits_for_fills(&mut self) -> bool {
         self.notices.forget_ended(|pid| begun(&self.host, pid));
-        let mut pids: Vec<u32> = self.notices.filling().iter().map(|notice| notice.pid).collect();
-        pids.dedup();
-        self.progress.keep(&pids);
-        for pid in pids {
-            let status = self.host.read_lossy(&format!("/proc/{pid}/status")).unwrap_or_default();
-            let status = parse_status(&status);
-            let there = status.shared_bytes + status.hugetlb_bytes;
-            if let Some(waited) = self.progress.is_stalled(pid, there, Instant::now()) {
-                self.notices.give_up(pid);
-                self.tell(warning(format!(
-                    "pid {pid} was to fill a shared segment, and has got no page of it for {} s: a handler of a signal \
-                     has left it (siglongjmp), or memory is short; what is missing lies where first use will put it",
-                    waited.as_secs()
-                )));
-            }
+        let filling: Vec<Notice> = self.notices.filling().to_vec();
+        let far = |notice: &Notice| ((notice.pid, notice.address), filled_bytes(&self.host, notice));
+        let far: Vec<_> = filling.iter().map(far).collect();
+        for (index, waited) in self.progress.stalled(&far, Instant::now()) {
+            let notice = &filling[index];
+            self.notices.give_up(notice);
+            let bytes = planish_report::units::bytes(notice.bytes);
+            self.tell(warning(format!(
+                "pid {} was to fill a shared segment of {bytes}, which has got no page for {} s: a handler of a signal \
+                 runs or has left it for good (siglongjmp), or memory is short; what is missing then lies where first \
+                 use puts it",
+                notice.pid,
+                waited.as_secs()
+            )));
         }
         !self.notices.filling().is_empty()
     }
@@ -274,10 +276,12 @@ impl Watch<'_> {
         let mut pids: Vec<u32> = self.notices.list().iter().map(|notice| notice.pid).collect();
         // A program that ends at this moment has no memory to look at, and is nobody who left.
         let is_program = |pid: u32| self.running.iter().any(|running| running.pid == pid);
-        pids.retain(|pid| !is_below(*pid) && !is_program(*pid));
+        let wish = &self.launches[0].wish;
+        pids.retain(|pid| !is_program(*pid) && may_hold(&self.host, *pid, wish));
         let left = self.left();
         let is_unreached = |pid: u32| left.iter().any(|left| left.pid == pid && !left.is_reached);
         pids.extend(left.iter().map(|left| left.pid));
+        pids.retain(|pid| !is_below(*pid));
         pids.sort_unstable();
         pids.dedup();
         for pid in pids {
@@ -395,12 +399,15 @@ impl Watch<'_> {
             return warning(text).hint(format!("planish map {pid} --tree"));
         }
         let text = format!(
-            "pid {pid} has shared segments that the preload did not see, so that they lie where first use has put \
-             them: it calls the kernel itself, or a library of LD_PRELOAD does so for it, or they grew or became \
-             writable after they were mapped (mremap, mprotect)"
+            "pid {pid} has shared segments of which its preload has told nothing: it did not see them, so that they \
+             lie where first use has put them (the program calls the kernel itself, or a library of LD_PRELOAD does so \
+             for it, or they grew or became writable after they were mapped), or it could not tell of them (no file \
+             descriptor was left, or too many came at once)"
         );
-        warning(text)
-            .hint("leave that library out, or map them whole and writable; --numa heap=... is inherited")
+        warning(text).hint(format!(
+            "planish map {pid} shows where they lie; leave that library out, or map them whole and writable; --numa \
+             heap=... is inherited"
+        ))
     }
 
     /// How many seccomp filters a process is under; 0 where nobody tells.
