@@ -223,7 +223,7 @@ fn classify_text_in_memory(areas: &mut [&mut Area]) {
 
 /// Names of memory that has no file of its own: shared anonymous, anonymous hugetlb, SysV, memfd, POSIX
 /// shared.
-fn is_segment(name: &str) -> bool {
+pub(crate) fn is_segment(name: &str) -> bool {
     ["/dev/zero (deleted)", "/anon_hugepage", SYSTEM_V, "/memfd:", "/dev/shm/"]
         .iter()
         .any(|start| name.starts_with(start))

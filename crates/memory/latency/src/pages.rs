@@ -123,12 +123,21 @@ fn pool_has(page_bytes: u64, bytes: u64, node: u32, topology: &Topology) -> Resu
     if free >= needed {
         return Ok(());
     }
-    let why =
-        format!("{free} of {needed} pages are free in the pool of node {node}, and none is added to it here");
-    let (bytes, page) = (needed.saturating_mul(page_bytes), page_bytes / 1024);
+    let has = pool.map_or(0, |pool| pool.total);
+    let why = format!(
+        "it needs {needed} pages of the pool of node {node}, which has {has} and {free} of them free; none is added to \
+         it here"
+    );
+    let bytes = needed.saturating_mul(page_bytes);
+    let page = match page_bytes {
+        1_073_741_824.. => format!("{}G", page_bytes >> 30),
+        1_048_576.. => format!("{}M", page_bytes >> 20),
+        _ => format!("{}K", page_bytes >> 10),
+    };
+    let file = format!("./pool-{}.toml", page.to_lowercase());
     let cure = format!(
-        "planish size --bytes {bytes} --page-size {page}K --output ./pool-{page}k.toml writes a profile with the pool \
-         that it takes; planish apply ./pool-{page}k.toml sets it"
+        "planish size --bytes {bytes} --page-size {page} --output {file} writes a profile with the pool that it takes; \
+         planish apply {file} sets it"
     );
     Err((why, cure))
 }
@@ -205,7 +214,7 @@ mod tests {
         }
         for row in rows.iter().filter(|row| row.backing.starts_with("hugetlb")) {
             let (why, cure) = row.figures.as_ref().expect_err("none is free");
-            assert!(why.starts_with("0 of ") && cure.contains("planish size"), "{why}");
+            assert!(why.contains(" and 0 of them free") && cure.contains("planish size"), "{why}");
             assert!(
                 cure.contains(" --output ") && cure.contains("planish apply ./"),
                 "no plan takes bytes: {cure}"

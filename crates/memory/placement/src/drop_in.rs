@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use planish_sys::Policy;
+use planish_sys::{NodeSet, Policy};
 
 use crate::launch::Launch;
 use crate::wish::Spread;
@@ -18,15 +18,18 @@ pub(crate) fn text(launch: &Launch) -> String {
         let _ = writeln!(text, "{line}");
     };
     let setup = &launch.setup;
+    // What a launcher alone gives, and why.
+    let mut rest: Vec<(&str, String)> = Vec::new();
     if let Some(cpus) = &setup.cpus {
         line(format!("CPUAffinity={}", cpus.to_string().replace(',', " ")));
     }
     match &setup.policy {
         Some(Policy::WeightedInterleave(_)) => {
-            line(
-                "# NUMAPolicy= has no weighted interleave: start it by planish run --numa heap=weighted"
-                    .to_owned(),
-            );
+            rest.push(("NUMAPolicy= has no weighted interleave", heap_of(launch)));
+        }
+        // numa_policy_is_valid of systemd takes no more.
+        Some(Policy::PreferredMany(nodes)) if nodes.count() > 1 => {
+            rest.push(("NUMAPolicy=preferred has one node", heap_of(launch)));
         }
         Some(policy) => {
             let word = match policy {
@@ -62,26 +65,36 @@ pub(crate) fn text(launch: &Launch) -> String {
         ));
     }
     if setup.without_thp {
-        line(
-            "# for PR_SET_THP_DISABLE there is no directive: ExecStart=planish run --thp never -- ..."
-                .to_owned(),
-        );
+        line("MemoryTHP=disable".to_owned());
+        rest.push(("MemoryTHP= is of systemd 260 and newer", "--thp never".to_owned()));
     }
     if let Some(route) = launch.wish.text {
-        let word = route.word();
-        line(format!(
-            "# for code on huge pages there is no directive: ExecStart=planish run --huge {word} -- ..."
-        ));
+        rest.push(("for code on huge pages there is no directive", format!("--huge {}", route.word())));
+    }
+    rest.iter().for_each(|(why, _)| line(format!("# {why}")));
+    if !rest.is_empty() {
+        let options: Vec<&str> = rest.iter().map(|(_, option)| option.as_str()).collect();
+        line(format!("# so: ExecStart= alone, then ExecStart=planish run {} -- ...", options.join(" ")));
     }
     text
+}
+
+/// The option that has its heap lie as it is wanted.
+fn heap_of(launch: &Launch) -> String {
+    let nodes = |nodes: &Option<NodeSet>| nodes.as_ref().map_or(String::new(), |nodes| format!(":{nodes}"));
+    match &launch.wish.heap {
+        Some(Spread::Weighted(set)) => format!("--numa heap=weighted{}", nodes(set)),
+        Some(Spread::Prefer(set)) => format!("--numa heap=prefer:{set}"),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
 
+    use planish_sys::CpuSet;
     use planish_sys::child::ChildSetup;
-    use planish_sys::{CpuSet, NodeSet};
 
     use super::*;
     use crate::program::Program;
@@ -98,6 +111,7 @@ mod tests {
                 is_native: true,
                 malloc: None,
                 sanitizer: None,
+                has_own_tunables: false,
                 is_text: false,
             },
             variables,
@@ -133,11 +147,14 @@ NUMAMask=0 2
 LimitMEMLOCK=infinity
 Environment=\"PLANISH_SHM=bytes=1:mode=3\"
 Environment=\"LD_PRELOAD=/x/planish-preload.so:/y/lib%%2.so\"
-# for PR_SET_THP_DISABLE there is no directive: ExecStart=planish run --thp never -- ...
+MemoryTHP=disable
+# MemoryTHP= is of systemd 260 and newer
+# so: ExecStart= alone, then ExecStart=planish run --thp never -- ...
 ";
         let text = text(&launch);
         assert_eq!(text.split_once('\n').unwrap().1, expected);
     }
+
     #[test]
     fn what_a_unit_cannot_have_is_said() {
         let of = |numa: &str, huge: &str| {
@@ -147,8 +164,25 @@ Environment=\"LD_PRELOAD=/x/planish-preload.so:/y/lib%%2.so\"
             let text = text(&launch(Vec::new(), ChildSetup::default(), wish));
             text.split_once("[Service]\n").unwrap().1.to_owned()
         };
-        let code = "# for code on huge pages there is no directive: ExecStart=planish run --huge text";
+        let code = "# for code on huge pages there is no directive\n\
+                    # so: ExecStart= alone, then ExecStart=planish run --huge text";
         assert_eq!(of("shm=local", "text"), format!("{code} -- ...\n"));
         assert_eq!(of("heap=local", "text=warm"), format!("NUMAPolicy=local\n{code}=warm -- ...\n"));
+    }
+
+    /// systemd refuses a unit that prefers several nodes, and starts nothing.
+    #[test]
+    fn several_nodes_are_preferred_by_a_launcher_alone() {
+        let of = |nodes: &str| {
+            let nodes = NodeSet::parse_list(nodes).unwrap();
+            let wish = Wish { heap: Some(Spread::Prefer(nodes.clone())), ..Wish::default() };
+            let policy = Some(wish.heap.as_ref().unwrap().policy(&nodes));
+            text(&launch(Vec::new(), ChildSetup { policy, ..ChildSetup::default() }, wish))
+        };
+        assert!(of("1").ends_with("NUMAPolicy=preferred\nNUMAMask=1\n"));
+        let several = of("0-1");
+        assert!(
+            !several.contains("NUMAMask") && several.contains("planish run --numa heap=prefer:0-1 -- ...")
+        );
     }
 }

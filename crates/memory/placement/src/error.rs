@@ -92,7 +92,12 @@ pub enum PlacementError {
     Socket(#[source] io::Error),
     /// The program could not be started.
     #[error("cannot start {}", path.display())]
-    NotStarted { path: PathBuf, source: io::Error },
+    NotStarted {
+        path: PathBuf,
+        source: io::Error,
+        /// The options of what was set between fork and exec, which may have been refused as well.
+        set: Vec<&'static str>,
+    },
 }
 
 impl PlacementError {
@@ -114,12 +119,8 @@ impl PlacementError {
                 "install the libc that it is linked with (musl, where the loader is ld-musl), or link it anew here"
             }
             Self::NoProgram { .. } => "name a program in PATH, or its path",
-            Self::NotRunnable { source, .. } | Self::NotStarted { source, .. }
-                if source.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) =>
-            {
-                "a script names what runs it in its first line, such as #!/bin/sh; or put that in front: sh SCRIPT"
-            }
-            Self::NotRunnable { .. } | Self::NotStarted { .. } => "name a program that may be executed",
+            Self::NotRunnable { source, .. } => return start_cure(source, &[]),
+            Self::NotStarted { source, set, .. } => return start_cure(source, set),
             Self::Static { .. } => {
                 "what is inherited still works: --numa heap=interleave (all of its memory, shared segments too), \
                  --node, --cpus, --thp, --memlock; or link it dynamically, or use planish-arena in its source"
@@ -174,6 +175,23 @@ impl PlacementError {
     }
 }
 
+/// What to do where a program is not started; `set` are the options of what is set before.
+fn start_cure(source: &io::Error, set: &[&str]) -> String {
+    let is = |errno: Errno| source.raw_os_error() == Some(errno.raw_os_error());
+    match () {
+        () if is(Errno::NOEXEC) => {
+            "a script names what runs it in its first line, such as #!/bin/sh; or put that in front: sh SCRIPT"
+                .to_owned()
+        }
+        () if is(Errno::PERM) && !set.is_empty() => format!(
+            "a filter or a container may forbid what is set before it starts: leave {} out, or allow that (of a \
+             container: --cap-add SYS_NICE)",
+            set.join(", ")
+        ),
+        () => "name a program that may be executed".to_owned(),
+    }
+}
+
 /// `CPU 99 does not exist here, CPU 5 is offline; it may run on 0-1`
 fn unusable(absent: &CpuSet, offline: &CpuSet, forbidden: &CpuSet, allowed: &CpuSet) -> String {
     let reasons = [
@@ -196,5 +214,21 @@ fn policy_cure(source: &planish_sys::Error) -> &'static str {
             "this kernel is without NUMA; --huge, --cpus and --thp still work"
         }
         _ => "weighted needs Linux 6.9, prefer with several nodes 5.15: interleave works everywhere",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_that_is_forbidden_names_what_was_set_before() {
+        let cure = |errno: Errno, set: &[&'static str]| {
+            let source = io::Error::from_raw_os_error(errno.raw_os_error());
+            PlacementError::NotStarted { path: "/x".into(), source, set: set.to_vec() }.cure()
+        };
+        assert!(cure(Errno::PERM, &["--cpus", "--memlock"]).contains("leave --cpus, --memlock out"));
+        assert_eq!(cure(Errno::PERM, &[]), "name a program that may be executed");
+        assert!(cure(Errno::NOEXEC, &["--cpus"]).contains("sh SCRIPT"));
     }
 }

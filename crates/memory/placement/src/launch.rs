@@ -16,6 +16,7 @@ use crate::error::PlacementError;
 use crate::machine::Machine;
 use crate::preload;
 use crate::program::{Libc, Program};
+use crate::runtime::Runtime;
 use crate::wire;
 use crate::wish::{HeapPages, Prefault, SharedPages, Spread, Wish};
 
@@ -94,11 +95,14 @@ impl Launch {
             if pages == HeapPages::Pool {
                 launch.notes.push(POOL_NOTE.to_owned());
             }
-            launch.notes.extend(runtime_note(&launch.program.path).map(str::to_owned));
             for (name, value, joint) in launch.heap_variables(pages)? {
                 launch.variables.push((name, joined((around.variable)(name), value, joint)));
             }
         }
+        let places = wish.shared.is_some() || wish.heap.is_some() || wish.nodes.is_some();
+        let note =
+            Runtime::of(&launch.program.path).and_then(|it| it.note(wish.heap_pages.is_some(), places));
+        launch.notes.extend(note);
         if !own.is_empty() {
             let known = (around.variable)("LD_PRELOAD").unwrap_or_default();
             launch.program.may_be_second(&known, (around.variable)("ASAN_OPTIONS").as_deref())?;
@@ -118,7 +122,20 @@ impl Launch {
         &self,
         pages: HeapPages,
     ) -> Result<Vec<(&'static str, &'static str, &'static str)>, PlacementError> {
-        let libc = self.program.may_be_preloaded()?;
+        let tunable = match pages {
+            HeapPages::Thp => "glibc.malloc.hugetlb=1",
+            HeapPages::Pool => "glibc.malloc.hugetlb=2",
+        };
+        let libc = match self.program.may_be_preloaded() {
+            Err(PlacementError::Static { .. })
+                if self.program.has_own_tunables
+                    && self.wish.malloc.is_none()
+                    && self.program.secure.is_none() =>
+            {
+                return Ok(vec![("GLIBC_TUNABLES", tunable, ":")]);
+            }
+            libc => libc?,
+        };
         if let Some(malloc) = self.malloc() {
             return Ok(malloc.variables(pages)?.iter().map(|(name, value)| (*name, *value, ",")).collect());
         }
@@ -126,13 +143,7 @@ impl Launch {
             Libc::Glibc { minor: Some(minor) } if minor < GLIBC_HUGETLB => {
                 format!("the malloc of glibc 2.{minor}")
             }
-            Libc::Glibc { .. } => {
-                let value = match pages {
-                    HeapPages::Thp => "glibc.malloc.hugetlb=1",
-                    HeapPages::Pool => "glibc.malloc.hugetlb=2",
-                };
-                return Ok(vec![("GLIBC_TUNABLES", value, ":")]);
-            }
+            Libc::Glibc { .. } => return Ok(vec![("GLIBC_TUNABLES", tunable, ":")]),
             Libc::Musl => "the malloc of musl".to_owned(),
             Libc::Other => "a libc that is neither glibc nor musl".to_owned(),
         };
@@ -144,6 +155,20 @@ impl Launch {
         if spreads && machine.nodes.count() == 1 {
             self.notes.push("there is one node only: nothing to spread over".to_owned());
         }
+    }
+
+    /// The options of what its child sets for itself before the program is executed.
+    pub(crate) fn set_before(&self) -> Vec<&'static str> {
+        let setup = &self.setup;
+        let by_node = self.wish.nodes.is_some();
+        let all = [
+            (setup.cpus.is_some() && !by_node, "--cpus"),
+            (by_node, "--node"),
+            (setup.policy.is_some() && !by_node, "--numa heap="),
+            (setup.without_thp, "--thp never"),
+            (setup.memlock_bytes.is_some(), "--memlock"),
+        ];
+        all.into_iter().filter_map(|(is_set, option)| is_set.then_some(option)).collect()
     }
 
     /// The command, ready to be started.
@@ -251,24 +276,6 @@ fn joined_by_plus(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join("+")
 }
 
-/// What a runtime that maps its heap itself is to be told besides: no malloc's variable reaches that heap.
-fn runtime_note(program: &Path) -> Option<&'static str> {
-    match program.file_name()?.to_str()? {
-        "java" => Some(
-            "a JVM maps its heap itself, where --huge heap does not reach it: java -XX:+UseTransparentHugePages does",
-        ),
-        "node" | "nodejs" => Some(
-            "V8 maps its heap itself, where --huge heap does not reach it, and has no flag for huge pages; \
-             node --use-largepages=on puts its own code on them",
-        ),
-        "dotnet" => Some(
-            ".NET maps its heap itself, where --huge heap does not reach it: DOTNET_GCLargePages=1 with \
-             DOTNET_GCHeapHardLimit does, from a pool and with --memlock unlimited",
-        ),
-        _ => None,
-    }
-}
-
 /// The list of preloads, in which each comes before what it calls. Hooks of the user's call on to what is behind them
 /// (`dlsym(RTLD_NEXT)`), and ours calls the kernel: what is behind it sees no call, and so hooks go first. Allocators
 /// call the kernel too, some from an mmap of their own (tcmalloc), and the one that was asked for is to come first of
@@ -356,6 +363,7 @@ mod tests {
             is_native: true,
             malloc,
             sanitizer: None,
+            has_own_tunables: false,
             is_text: false,
         }
     }
@@ -428,6 +436,20 @@ mod tests {
         assert_eq!(preloaded, Ok("MIMALLOC_ALLOW_LARGE_OS_PAGES"));
         let refused = first(Some(Allocator::Tcmalloc), None).unwrap_err();
         assert!(refused.contains("tcmalloc"), "{refused}");
+    }
+
+    #[test]
+    fn a_static_glibc_reads_its_tunables_itself() {
+        let launch = |has_own_tunables, malloc| {
+            let program = Program { libc: None, has_own_tunables, ..program(None) };
+            let wish = Wish { malloc, ..Wish::default() };
+            let (variables, notes) = (Vec::new(), Vec::new());
+            let launch = Launch { program, variables, setup: ChildSetup::default(), notes, wish };
+            launch.heap_variables(HeapPages::Thp).map(|variables| variables[0].1)
+        };
+        assert_eq!(launch(true, None).unwrap(), "glibc.malloc.hugetlb=1");
+        assert!(matches!(launch(false, None), Err(PlacementError::Static { .. })));
+        assert!(matches!(launch(true, Some(Allocator::Jemalloc)), Err(PlacementError::Static { .. })));
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod notices;
 mod preload;
 mod program;
 mod running;
+mod runtime;
 #[path = "../preload/wire.rs"]
 mod wire;
 mod wish;

@@ -54,23 +54,17 @@ impl Running {
     ///
     /// # Errors
     /// The kernel refuses the program, or what was to be set for it.
-    pub fn start(
-        launch: &Launch,
-        name: &OsStr,
-        arguments: &[OsString],
-        variables: &[(&str, String)],
-    ) -> Result<Self, PlacementError> {
+    pub fn start(launch: &Launch, name: &OsStr, arguments: &[OsString]) -> Result<Self, PlacementError> {
         let failed = |source: io::Error| {
             let path = launch.program.path.clone();
             match missing_loader(&launch.program.loaded) {
                 Some(loader) if source.kind() == io::ErrorKind::NotFound => {
                     PlacementError::NoLoader { path, loader }
                 }
-                _ => PlacementError::NotStarted { path, source },
+                _ => PlacementError::NotStarted { path, source, set: launch.set_before() },
             }
         };
         let mut command = launch.command(name, arguments);
-        command.envs(variables.iter().map(|(name, value)| (name, value)));
         let mut child = command.spawn().map_err(failed)?;
         match pidfd(Pid::from_child(&child)) {
             Ok(end) => Ok(Self { pid: child.id(), child, end: Arc::new(end), ended: None }),

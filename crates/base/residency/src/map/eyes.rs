@@ -163,7 +163,8 @@ impl Eyes {
         }
     }
 
-    fn blind_folios(&mut self, why: &str, cure: &str) {
+    /// Notes that frames are told by nobody: large pages behind base-page entries, and pages that processes share.
+    pub(crate) fn blind_folios(&mut self, why: &str, cure: &str) {
         self.folios = None;
         self.blind("large pages that are mapped by base-page entries: they count as base pages", why, cure);
         if self.seen.take().is_some() {

@@ -28,7 +28,7 @@ use serde::Serialize;
 
 use self::eyes::Eyes;
 use self::shared::Objects;
-use crate::maps::{Area, Kind};
+use crate::maps::{Area, Kind, is_segment};
 use crate::process::{ResidencyError, shown_as, status};
 use crate::rows::{self, Part, Row, add_part};
 use crate::stat::Stat;
@@ -101,6 +101,25 @@ impl AreaPages {
             keeper,
             cells: Vec::new(),
         }
+    }
+
+    /// What lies in it, by what it is for. A private mapping of a file has pages that are the file's, and such that the
+    /// process has written and that no file keeps. Of code and data both count as such.
+    fn by_kind(&self) -> impl Iterator<Item = (Kind, &str, Vec<Part>)> {
+        let kind = match self.area.kind {
+            kind if self.area.is_shared() => kind,
+            Kind::Anon if is_segment(&self.area.name) => Kind::Shared,
+            kind => kind,
+        };
+        let splits = !self.area.is_shared() && matches!(kind, Kind::File | Kind::Shared);
+        let own = if splits { self.own.as_slice() } else { &[] };
+        let kept = self.parts.iter().map(|part| {
+            let own = own.iter().find(|own| Part { bytes: part.bytes, ..**own } == *part);
+            Part { bytes: part.bytes.saturating_sub(own.map_or(0, |own| own.bytes)), ..*part }
+        });
+        let kept = kept.filter(|part| part.bytes > 0).collect();
+        let name = self.area.name.as_str();
+        [(kind, name, kept), (Kind::Anon, name, own.to_vec())].into_iter()
     }
 
     /// Adds a page of a private mapping, from `start` on; where it has cells, to those that it reaches over, too.
@@ -209,9 +228,9 @@ impl Map {
         let shared: Vec<(Kind, &str, Vec<Part>)> =
             self.objects.iter().map(|object| (object.kind, object.name.as_str(), object.parts())).collect();
         let private = self.members.iter().flat_map(|member| &member.areas);
-        let private =
-            private.map(|pages| (pages.area.kind, pages.area.name.as_str(), pages.parts.as_slice()));
-        rows::rows(private.chain(shared.iter().map(|(kind, name, parts)| (*kind, *name, parts.as_slice()))))
+        let private: Vec<(Kind, &str, Vec<Part>)> = private.flat_map(AreaPages::by_kind).collect();
+        let all = private.iter().chain(&shared);
+        rows::rows(all.map(|(kind, name, parts)| (*kind, *name, parts.as_slice())))
     }
 
     /// The share of resident bytes on nodes that is local to the threads that may use them, by where they ran last:

@@ -108,11 +108,11 @@ fn in_proportion(region: &Region, parts: &[Part], bytes: u64) -> Vec<Part> {
 }
 
 fn blind(eyes: &mut Eyes, error: &planish_sys::Error) {
-    eyes.blind(
-        "the node of each page: nodes and page sizes are told apart in proportion",
-        &told(error),
-        "Linux 6.7 or newer, and CAP_SYS_NICE in a container",
-    );
+    const CURE: &str = "Linux 6.7 or newer, and CAP_SYS_NICE in a container";
+    let why = told(error);
+    eyes.blind("the node of each page: nodes and page sizes are told apart in proportion", &why, CURE);
+    // smaps knows no frames, so that what one process counts the next one counts again.
+    eyes.blind_folios(&why, CURE);
 }
 
 /// Why a walk ended.

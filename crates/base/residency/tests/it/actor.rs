@@ -122,18 +122,7 @@ fn plays_a_role() {
             held.push(mapping);
             address(&held[0])
         }
-        "sparse" => {
-            let (bytes, base) = (number(), pages::base_bytes());
-            let flags = MapFlags::SHARED | MapFlags::NORESERVE;
-            let access = ProtFlags::READ | ProtFlags::WRITE;
-            // SAFETY: a fresh mapping at an address of the kernel's choice.
-            let start = unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, access, flags) }.unwrap();
-            for at in [0, bytes / 2, bytes - base] {
-                // SAFETY: inside the mapping, which lives as long as this process.
-                unsafe { start.cast::<u8>().add(at).write_volatile(1) };
-            }
-            format!("{:x}", start.addr())
-        }
+        "sparse" => sparse(number()),
         "headless" => headless(number()),
         "code" => code(),
         "odd" => oddly_named(),
@@ -145,6 +134,7 @@ fn plays_a_role() {
             rustix::fs::fallocate(file, all, 0, bytes as u64).expect("there is memory");
         }),
         "both" => both(number()),
+        "written" => written(number()),
         "leased" => named_segment(number(), |file, _| {
             // SAFETY: it takes a descriptor of ours and a number.
             let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
@@ -156,6 +146,20 @@ fn plays_a_role() {
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read(&mut [0]);
     std::process::exit(0);
+}
+
+/// Maps memory that is shared and not promised, and writes its first page, its last and one in between; says where.
+fn sparse(bytes: usize) -> String {
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let start =
+        unsafe { rustix::mm::mmap_anonymous(null_mut(), bytes, access, flags) }.expect("addresses enough");
+    for at in [0, bytes / 2, bytes - pages::base_bytes()] {
+        // SAFETY: inside the mapping, which lives as long as this process.
+        unsafe { start.cast::<u8>().add(at).write_volatile(1) };
+    }
+    format!("{:x}", start.addr())
 }
 
 /// Fills `bytes` of private memory and forks a child whose first thread ends, as `pthread_exit` in `main` has it, while
@@ -295,6 +299,21 @@ fn named_segment(bytes: usize, prepare: impl FnOnce(&std::fs::File, usize)) -> S
     // A lease is its file's; it lives as long as this process.
     std::mem::forget(file);
     format!("{:x} {name}", start.addr())
+}
+
+/// Maps a file of a disk privately, reads all of it and writes the first half; says where. It is gone from its folder
+/// at once.
+fn written(bytes: usize) -> String {
+    let file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary file");
+    (&file).write_all(&vec![1; bytes]).expect("there is room");
+    let start = whole_of(&file, bytes, MapFlags::PRIVATE);
+    for at in (0..bytes).step_by(pages::base_bytes()) {
+        // SAFETY: inside the mapping, which lives as long as this process.
+        unsafe { start.add(at).read_volatile() };
+    }
+    // SAFETY: the same.
+    unsafe { start.write_bytes(2, bytes / 2) };
+    format!("{:x}", start.addr())
 }
 
 /// Maps a segment privately, and in a child shared, which writes the first half of it. Then reads that half, and writes

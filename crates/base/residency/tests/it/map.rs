@@ -1,5 +1,6 @@
 //! The map against what the kernel says, and that making one disturbs nobody.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use planish_host::Host;
@@ -29,6 +30,15 @@ fn area_at(map: &Map, start: &str) -> AreaPages {
     let start = u64::from_str_radix(start, 16).expect("an address");
     let mut areas = map.members.iter().flat_map(|member| &member.areas);
     areas.find(|pages| pages.area.range.contains(&start)).expect("it was mapped").clone()
+}
+
+/// Resident bytes of one name, by kind.
+fn kinds_of(map: &Map, name: &str) -> BTreeMap<Kind, u64> {
+    let mut kinds = BTreeMap::new();
+    for row in map.rows().iter().filter(|row| row.name == name) {
+        *kinds.entry(row.kind).or_default() += row.resident_bytes;
+    }
+    kinds
 }
 
 fn sum(map: &Map, kind: Kind) -> u64 {
@@ -263,12 +273,25 @@ fn a_file_that_is_mapped_shared_and_privately_counts_once() {
     };
     check(&Map::read(&Host::live(), &Who::Pid(actor.pid()), true).expect("our own child"));
     // By itself, nobody in sight maps it shared: all that it has is told with it.
-    let alone = area_at(&map_of(actor.pid()), private);
-    assert_eq!(alone.parts.iter().map(|part| part.bytes).sum::<u64>(), bytes / 2, "{alone:?}");
+    let alone = map_of(actor.pid());
+    let pages = area_at(&alone, private);
+    assert_eq!(pages.parts.iter().map(|part| part.bytes).sum::<u64>(), bytes / 2, "{pages:?}");
+    let kinds = kinds_of(&alone, name);
+    assert_eq!(kinds, BTreeMap::from([(Kind::Anon, base), (Kind::Shared, bytes / 2 - base)]));
     match without_rights(actor.pid()) {
         Ok(map) => check(&map),
         Err(errno) => planish_skip::skip(test, errno),
     }
+}
+
+/// What a process has written of a file that it maps privately is its own, and no file keeps it.
+#[test]
+fn what_was_written_of_a_private_file_is_anonymous() {
+    let bytes = 8u64 << 20;
+    let actor = Actor::start(&format!("written {bytes}"));
+    let map = map_of(actor.pid());
+    let name = area_at(&map, &actor.line).area.name;
+    assert_eq!(kinds_of(&map, &name), BTreeMap::from([(Kind::Anon, bytes / 2), (Kind::File, bytes / 2)]));
 }
 
 /// Pages that go while they are looked at hide no frames: private pages that a fork left shared count once.

@@ -160,6 +160,7 @@ fn start(args: &Args, context: &Context) -> Result<Answer, Stopped> {
             let wish = Wish { nodes, ..wish.clone() };
             let mut launch = Launch::plan(program.clone(), &wish, around)?;
             launch.notes.extend(others.clone());
+            launch.variables.extend(node.map(|node| ("PLANISH_NODE", node.to_string().into())));
             Ok((node, launch))
         })
         .collect::<Result<_, PlacementError>>()
@@ -188,9 +189,7 @@ fn start_all(
             _ => argument.clone(),
         };
         let arguments: Vec<OsString> = arguments.iter().map(filled).collect();
-        let variables: Vec<(&str, String)> =
-            node.map(|_| ("PLANISH_NODE", number.clone())).into_iter().collect();
-        match Running::start(&launch, name, &arguments, &variables) {
+        match Running::start(&launch, name, &arguments) {
             Ok(running) => started.push(Started { node, launch, running }),
             Err(error) => {
                 started.iter().for_each(|one| one.running.ask_to_end());
