@@ -51,6 +51,7 @@ fn full() -> MapReport {
 /// Holds every figure and quote of a page against the report inside it; how many there were.
 pub fn check(page: &str) -> Result<usize, String> {
     let report: Value = embedded(page);
+    assert_eq!(crate::page::typed_out(page), report);
     for found in data(page) {
         let told = report.pointer(&found.at).and_then(Value::as_f64).ok_or(found.at.clone())?;
         if (told - found.value).abs() > 1e-9 {

@@ -32,6 +32,20 @@ pub fn embedded(page: &str) -> Value {
     serde_json::from_str(json).expect("it is JSON")
 }
 
+/// The outcome by the line that the page itself tells its reader to type.
+#[expect(clippy::disallowed_methods, reason = "a page of the test's own")]
+pub fn typed_out(page: &str) -> Value {
+    let (line, _) = between(page, "<pre>sed ", "</pre>").expect("the page tells the line");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let name = line.rsplit(' ').next().expect("the line ends with the name of the page");
+    std::fs::write(folder.path().join(name), page).expect("there is room");
+    let shell = std::process::Command::new("sh")
+        .args(["-c", &format!("sed {}", unescaped(line))])
+        .current_dir(folder.path())
+        .output();
+    serde_json::from_slice(&shell.expect("a shell").stdout).expect("nothing but the JSON")
+}
+
 /// All `data` elements.
 pub fn data(page: &str) -> Vec<Data> {
     let mut found = Vec::new();
@@ -182,6 +196,7 @@ fn fixed_pages_tell_what_their_outcome_says() {
         let figures = check(&page).expect("page and outcome agree");
         assert!(figures >= 15, "{figures} figures");
         assert_eq!(embedded(&page), serde_json::to_value(&outcome).expect("plain data"));
+        assert_eq!(typed_out(&page), embedded(&page));
     }
 }
 
