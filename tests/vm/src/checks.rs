@@ -3,8 +3,8 @@
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
 use crate::{
-    cards, control, held, moved, partition, placed, planish, record, refused, scanned, servers, settings,
-    threads, zeroes,
+    cards, control, held, mapped, moved, partition, placed, planish, record, refused, scanned, servers,
+    settings, threads, zeroes,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -32,6 +32,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         }
         if planish::knows("map") {
             report.check("map.zeroes", zeroes::map);
+            report.check("map.kernel", || mapped::equals(shape));
         }
         placed::run_all(shape, report);
         scanned::run_all(shape, report);

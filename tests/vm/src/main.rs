@@ -29,6 +29,7 @@ mod control;
 mod disk;
 mod held;
 mod machine;
+mod mapped;
 mod moved;
 mod partition;
 mod placed;
@@ -52,6 +53,9 @@ const EXIT_FAILED: u32 = 0x11;
 fn main() {
     if std::env::args().nth(1).as_deref() == Some(zeroes::WORD) {
         return zeroes::stand();
+    }
+    if std::env::args().nth(1).as_deref() == Some(mapped::WORD) {
+        return mapped::stand();
     }
     if std::process::id() != 1 {
         let Some(stage) = disk::stage() else {

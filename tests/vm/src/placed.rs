@@ -204,7 +204,7 @@ fn reported(report: &Value, backing: &str) -> Result<()> {
 }
 
 /// With so many pages in the pool of each of both nodes.
-fn pooled(pages: &str, check: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
+pub fn pooled(pages: &str, check: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
     let pool =
         |node: u32| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
     let before = [settings::read(&pool(0))?, settings::read(&pool(1))?];
