@@ -9,6 +9,7 @@ use crate::{
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
 /// Runs every check that this guest can have.
@@ -16,7 +17,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
     report.check("guest.shape", || guest_shape(shape));
     // As it was booted: checks leave traces of what they did.
     if shape.record {
-        return report.check("guest.record", guest_record);
+        return report.check("guest.record", || guest_record(shape));
     }
     if shape.servers {
         return servers::run_all(shape, report);
@@ -179,12 +180,13 @@ fn map(shape: &Shape) -> Result<Outcome> {
     )))
 }
 
-/// The guest as a recorded host, sent out by the second serial port: in planish's own form where it
-/// can record, else as raw trees.
-fn guest_record() -> Result<Outcome> {
+/// The guest as a recorded host, sent out by the second serial port: in planish's own form where it can record, with
+/// what the kernel tells of a process beside it (`writer/`), else as raw trees.
+fn guest_record(shape: &Shape) -> Result<Outcome> {
     const FOLDER: &str = "/tmp/host";
     let file_count = if planish::present() && planish::knows("host") {
         planish::json(&["host", "record", FOLDER], &[0])?;
+        mapped::record(shape, &Path::new(FOLDER).join("writer"))?;
         record::send_folder(FOLDER.as_ref())?
     } else {
         record::send_kernel_trees()?

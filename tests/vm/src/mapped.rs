@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -116,19 +117,11 @@ pub fn equals(shape: &Shape) -> Result<Outcome> {
     }
     pooled("16", || {
         let before = Kernel::read()?;
-        let mut child = Command::new("/proc/self/exe");
-        let mut child = child.arg(WORD).stdout(Stdio::piped()).spawn().context("start the writer")?;
-        let mut ready = String::new();
-        let read = BufReader::new(child.stdout.take().context("its output")?).read_line(&mut ready);
-        let looked = read.context("wait for the writer").and_then(|_| {
-            ensure!(ready.contains("ready"), "the writer said {ready:?}");
+        let (there, map, after) = beside_writer(|pid| {
             let there = Kernel::read()?;
-            let map = planish::json(&["map", &child.id().to_string()], &[0])?;
+            let map = planish::json(&["map", &pid.to_string()], &[0])?;
             Ok((there, map, Kernel::read()?))
-        });
-        child.kill().context("end the writer")?;
-        child.wait().context("end the writer")?;
-        let (there, map, after) = looked?;
+        })?;
         ensure!(
             (there.pool_free, there.pool_reserved) == (after.pool_free, after.pool_reserved),
             "the look changed the pool: {there:?}, then {after:?}"
@@ -139,12 +132,44 @@ pub fn equals(shape: &Shape) -> Result<Outcome> {
     })
 }
 
+/// Looks at the writer once it stands still, and ends it.
+fn beside_writer<T>(look: impl FnOnce(u32) -> Result<T>) -> Result<T> {
+    let mut child = Command::new("/proc/self/exe");
+    let mut child = child.arg(WORD).stdout(Stdio::piped()).spawn().context("start the writer")?;
+    let mut ready = String::new();
+    let read = BufReader::new(child.stdout.take().context("its output")?).read_line(&mut ready);
+    let looked = read.context("wait for the writer").and_then(|_| {
+        ensure!(ready.contains("ready"), "the writer said {ready:?}");
+        look(child.id())
+    });
+    child.kill().context("end the writer")?;
+    child.wait().context("end the writer")?;
+    looked
+}
+
+/// Copies what this kernel tells of the writer into a folder, for those who read such files elsewhere.
+pub fn record(shape: &Shape, folder: &Path) -> Result<()> {
+    if shape.node_count - shape.node_cpuless_count < 2 {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+    let copy = |pid: u32| {
+        for file in ["maps", "numa_maps", "smaps", "stat", "status"] {
+            let text = fs::read(format!("/proc/{pid}/{file}")).with_context(|| format!("read {file}"))?;
+            fs::write(folder.join(file), text).with_context(|| format!("write {file}"))?;
+        }
+        Ok(Outcome::Ok(String::new()))
+    };
+    pooled("16", || beside_writer(copy)).map(drop)
+}
+
 fn compare(map: &Value, before: &Kernel, there: &Kernel) -> Result<Outcome> {
     let rows = map["result"]["rows"].as_array().context("no result.rows")?;
     let mut told: BTreeMap<(&str, u64), u64> = BTreeMap::new();
     for row in rows {
         let of = if row["backing"] == "hugetlb" { "pool" } else { row["kind"].as_str().unwrap_or_default() };
-        let node = row["node"].as_u64().with_context(|| format!("a row without a node: {row}"))?;
+        // What lies nowhere is missed in the sums, if it should be in one of them.
+        let Some(node) = row["node"].as_u64() else { continue };
         *told.entry((of, node)).or_default() += row["resident_bytes"].as_u64().unwrap_or(0);
     }
     let of = |what, node: usize| told.get(&(what, node as u64)).copied().unwrap_or(0);

@@ -2,7 +2,7 @@
 //! they are right all agree; where they are wrong it is shown.
 
 use planish_host::Host;
-use planish_residency::{Area, Map, Region, Who, parse_maps, parse_smaps};
+use planish_residency::{Area, Map, Region, Who, parse_maps, parse_numa_maps, parse_smaps};
 use procfs_core::FromRead;
 use procfs_core::process::{MMapPath, MemoryMap, MemoryMaps};
 
@@ -77,9 +77,47 @@ fn procfs_reads_the_same_of_processes_of_this_kernel() {
     }
 }
 
+/// Files of a process with memory on two nodes, as other kernels tell it: `./x vm --record` makes them (`writer/`).
+#[expect(clippy::disallowed_methods, reason = "a test reads recorded files")]
+fn recorded(kernel: &str, file: &str) -> String {
+    let path =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded").join(kernel).join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test reads the recorded hosts as files")]
 fn procfs_reads_the_same_of_processes_of_other_kernels() {
+    const MIB: u64 = 1 << 20;
+    for kernel in ["linux-6.1", "linux-6.12"] {
+        let (maps, smaps) = (recorded(kernel, "maps"), recorded(kernel, "smaps"));
+        let (areas, regions) = (parse_maps(&maps).expect("ours"), parse_smaps(&smaps).expect("ours"));
+        assert_same_areas(kernel, &areas, &theirs(&with_blanks(&maps)));
+        assert_same_regions(kernel, &regions, &theirs(&with_blanks(&smaps)));
+        // What the writer has written, by the sums of smaps and by the nodes of numa_maps.
+        let placements = parse_numa_maps(&recorded(kernel, "numa_maps")).expect("ours");
+        let of = |start: u64| placements.iter().find(|placement| placement.start == start);
+        let mut seen = Vec::new();
+        for region in &regions {
+            let nodes = of(region.area.range.start).map_or(&[][..], |placement| &placement.nodes);
+            let on_nodes: u64 = nodes.iter().map(|(_, bytes)| *bytes).sum();
+            let resident = region.resident_bytes;
+            // The vDSO and its data are nobody's memory there.
+            let is_kernels = region.area.name.starts_with("[v");
+            assert!(on_nodes == resident || is_kernels, "{kernel}: {on_nodes} of {resident}: {region:?}");
+            seen.extend(nodes.iter().map(|(node, bytes)| (*node, bytes / MIB)));
+        }
+        for (node, written) in [(0, [12, 20, 8]), (1, [8, 12, 16])] {
+            for mib in written {
+                assert!(seen.contains(&(node, mib)), "{kernel}: no {mib} MiB on node {node}: {seen:?}");
+            }
+        }
+    }
+}
+
+/// Hosts that were laid out by hand have what real ones are not at hand for.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test reads the hosts as files")]
+fn procfs_reads_the_same_of_processes_laid_out_by_hand() {
     let hosts = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../hosts");
     let mut seen = 0;
     for host in std::fs::read_dir(&hosts).expect("recorded hosts").flatten() {
@@ -91,7 +129,7 @@ fn procfs_reads_the_same_of_processes_of_other_kernels() {
             seen += 1;
         }
     }
-    assert!(seen >= 2, "{seen} recorded processes in {}", hosts.display());
+    assert!(seen >= 2, "{seen} processes in {}", hosts.display());
 }
 
 /// One name that is no UTF-8 hides the whole process from them. Names are bytes, and anybody may map such a file.
@@ -115,8 +153,8 @@ fn procfs_panics_at_a_short_name_that_begins_like_a_segment() {
     assert!(theirs.is_err(), "procfs-core survives it now: say so above");
 }
 
-/// numastat(8) adds up numa_maps, so that it is right of what a process has mapped. What it misses of a segment that
-/// others filled is shown on a real server, in the guests of `./x vm`.
+/// numastat(8) adds up numa_maps, so that it is right of what a process has mapped, and knows nothing of what others
+/// have filled of a segment.
 #[test]
 fn numastat_adds_up_what_a_process_has_mapped() {
     let test = "numastat_adds_up_what_a_process_has_mapped";
