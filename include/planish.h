@@ -324,6 +324,10 @@ planish_result planish_growing_trim(planish_growing *growing, size_t *handed_byt
  * freed. */
 planish_result planish_growing_achieved(const planish_growing *growing, planish_achieved **achieved);
 
+/* Puts what wanted transparent huge pages and lies on others onto huge pages now, and reads back, as
+ * planish_arena_collapse does. To be freed. */
+planish_result planish_growing_collapse(planish_growing *growing, planish_achieved **achieved);
+
 /* ---- Nodes ------------------------------------------------------------------------------------------------------ */
 
 /* The nodes that this process can have memory from, by number: those with memory, within its cpuset. */

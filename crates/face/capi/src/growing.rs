@@ -110,6 +110,24 @@ pub unsafe extern "C" fn planish_growing_trim(
     })
 }
 
+/// Puts what fell apart onto huge pages again, and tells what it has.
+///
+/// # Safety
+/// As planish.h says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn planish_growing_collapse(
+    growing: *mut planish_growing,
+    achieved: *mut *mut planish_achieved,
+) -> planish_result {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let (place, growing) = unsafe { (Place::new(achieved, "achieved")?, housed(growing, GROWING)) };
+        place.put(ptr::null_mut());
+        place.put(planish_achieved::boxed(growing?.memory().collapse()?));
+        Ok(())
+    })
+}
+
 /// What it has.
 ///
 /// # Safety

@@ -9,7 +9,7 @@ use crate::achieved::Achieved;
 use crate::builder::{Builder, Fallback, Growth, NodeChoice, nodes_to_ask};
 use crate::bump::{Block, Bump};
 use crate::chunk::{Chunk, Mapped, Wish, check_nodes};
-use crate::error::{ArenaError, told};
+use crate::error::{ArenaError, not_collapsed, told};
 use crate::ladder::{Granted, Ladder};
 use crate::lease::Lease;
 use crate::page::{Offer, Page};
@@ -188,10 +188,7 @@ impl Arena {
         let failed: Vec<String> = {
             let state = self.lock();
             let refused = state.chunks.iter().filter_map(Mapped::collapse);
-            let cause = |error: &planish_sys::Error| {
-                error.errno().map_or_else(String::new, |errno| format!(": {errno}"))
-            };
-            refused.map(|error| format!("not collapsed: {error}{}", cause(&error))).collect()
+            refused.map(|error| not_collapsed(&error)).collect()
         };
         let mut achieved = self.achieved()?;
         for why in failed {

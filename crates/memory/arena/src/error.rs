@@ -191,6 +191,12 @@ impl ArenaError {
     }
 }
 
+/// Why memory stays on the pages that it lies on, in the words of the kernel.
+pub(crate) fn not_collapsed(error: &planish_sys::Error) -> String {
+    let cause = error.errno().map_or_else(String::new, |errno| format!(": {errno}"));
+    format!("not collapsed: {error}{cause}")
+}
+
 /// The error with its causes, as a reason why something is not as asked for.
 pub(crate) fn told(error: &ArenaError) -> String {
     let mut text = error.to_string();

@@ -20,7 +20,7 @@ use planish_sys::{Advice, Mapping};
 use crate::achieved::{Achieved, Backing, Extent, SMAPS, backing_of};
 use crate::builder::{Builder, Fallback, nodes_to_ask};
 use crate::chunk::{Reserved, Wish, check_nodes};
-use crate::error::{ArenaError, told};
+use crate::error::{ArenaError, not_collapsed, told};
 use crate::ladder::{Granted, Ladder};
 use crate::page::{Offer, Page};
 use crate::plain::Plain;
@@ -119,6 +119,15 @@ impl<T: Plain> Growing<T> {
     /// As [`Arena::achieved`](crate::Arena::achieved).
     pub fn achieved(&self) -> Result<Achieved, ArenaError> {
         self.memory.achieved()
+    }
+
+    /// Puts what wanted transparent huge pages and lies on others onto huge pages now, as
+    /// [`Arena::collapse`](crate::Arena::collapse) does, and tells what is had afterwards.
+    ///
+    /// # Errors
+    /// As [`achieved`](Self::achieved).
+    pub fn collapse(&self) -> Result<Achieved, ArenaError> {
+        self.memory.collapse()
     }
 
     fn start(&self) -> *mut T {
@@ -302,6 +311,15 @@ impl Run {
         let extent = Extent { range, had_bytes: self.had, node_stride: self.page.node_stride() };
         let asked = (self.asked.preference, &self.asked.nodes);
         Achieved::read(asked, vec![extent], self.why_not.clone())
+    }
+
+    fn collapse(&self) -> Result<Achieved, ArenaError> {
+        let place = self.usable.start..self.usable.start + self.there;
+        let is_wanted = self.page == Page::Thp && !place.is_empty();
+        let failed = is_wanted.then(|| self.mapping.advise_range(place, Advice::Collapse).err()).flatten();
+        let mut achieved = self.achieved()?;
+        achieved.why_not.extend(failed.map(|error| not_collapsed(&error)));
+        Ok(achieved)
     }
 
     fn as_ptr(&self) -> *mut u8 {

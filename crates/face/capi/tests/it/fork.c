@@ -44,6 +44,7 @@ static void in_child(planish_arena *arena, planish_growing *growing, planish_bum
     REFUSED(planish_growing_resize(growing, 1, &memory));
     REFUSED(planish_growing_trim(growing, &bytes));
     REFUSED(planish_growing_achieved(growing, &achieved));
+    REFUSED(planish_growing_collapse(growing, &achieved));
     REFUSED(planish_bump_alloc(bump, 1, 0, &memory));
     REFUSED(planish_bump_clear(bump));
     REFUSED(planish_bump_used_bytes(bump, &bytes));

@@ -69,6 +69,7 @@ fn null_is_an_error_everywhere() {
             planish_growing_resize(null_mut(), 1, &mut memory),
             planish_growing_trim(null_mut(), null_mut()),
             planish_growing_achieved(null(), &mut achieved),
+            planish_growing_collapse(null_mut(), &mut achieved),
             planish_arena_new_per_node(null(), null_mut(), 0, null_mut()),
             planish_arena_new_per_node(null(), null_mut(), 1, &mut bytes),
             planish_bump_new(null_mut(), 0, 0, &mut bump),
@@ -243,6 +244,9 @@ fn memory_grows_where_it_is_and_is_given_back() {
         assert_eq!(planish_growing_achieved(growing, &mut achieved), PLANISH_OK);
         assert_eq!(planish_achieved_backing(achieved, &mut backing), PLANISH_OK);
         assert_eq!((backing.base_bytes, backing.absent_bytes, backing.as_requested), (MB, 7 * MB, 1));
+        planish_achieved_free(achieved);
+        assert_eq!(planish_growing_collapse(growing, &mut achieved), PLANISH_OK);
+        assert!(planish_achieved_why_not(achieved, 0).is_null(), "base pages are what it wants");
         planish_achieved_free(achieved);
         planish_growing_free(growing);
         assert_eq!(planish_growing_new(null(), 0, &mut growing), PLANISH_ERROR_INVALID);

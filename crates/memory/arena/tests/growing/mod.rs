@@ -4,7 +4,7 @@ use planish_arena::{ArenaError, Builder, Growing, Growth, Page};
 use planish_skip::skip;
 use proptest::prelude::*;
 
-use super::{MB, on, pool};
+use super::{MB, fall_apart, on, pool};
 
 /// Begins with a megabyte and goes on with pieces of up to four.
 fn growing(page: Page) -> Builder {
@@ -23,6 +23,28 @@ fn assert_all_on<T: planish_arena::Plain>(memory: &Growing<T>, page: Page, bytes
     if let Some(nodes) = achieved.node_bytes {
         assert_eq!(nodes.values().sum::<usize>(), bytes);
     }
+}
+
+#[test]
+fn what_fell_apart_is_collapsed_onto_huge_pages_again() {
+    let test = "growing::what_fell_apart_is_collapsed_onto_huge_pages_again";
+    let mut memory = match growing(Page::Thp).growing::<u8>(8 * MB) {
+        Ok(memory) => memory,
+        Err(error) => return skip(test, error),
+    };
+    if let Err(error) = memory.resize(8 * MB) {
+        return skip(test, error);
+    }
+    memory.fill(9);
+    fall_apart(&mut memory);
+    let apart = memory.achieved().unwrap();
+    assert!(apart.bytes_on(Page::Thp) < apart.mapped_bytes, "{apart:?}");
+    let collapsed = memory.collapse().unwrap();
+    match collapsed.why_not.iter().find(|why| why.starts_with("not collapsed")) {
+        Some(why) => skip(test, why),
+        None => assert_all_on(&memory, Page::Thp, 8 * MB),
+    }
+    assert!(memory.iter().all(|byte| *byte == 9), "what it held was copied");
 }
 
 #[test]
