@@ -171,7 +171,11 @@ impl JitterReport {
             table.row(cells);
         }
         page.table(&table);
-        page.fact("by time", "quantiles are the gap in which a random moment falls");
+        page.fact(
+            "by time",
+            "a quantile is the gap in which a random moment falls, of each round: the median of the rounds stands \
+             here, and the longest gap of all of them",
+        );
         self.intervals(page, &|cpu| (cpu.gaps.by_time.as_slice(), Some(cpu.gaps.longest_ns)));
     }
 

@@ -369,7 +369,9 @@ fn gaps(report: &JitterReport) -> Section {
     };
     Section {
         heading: "Time that a spinning thread did not get".to_owned(),
-        lead: "Quantiles are by time: the length of the gap in which a random moment falls.".to_owned(),
+        lead: "Quantiles are by time: the length of the gap in which a random moment of a round falls, and of all \
+               rounds the median. The longest gap is that of all rounds."
+            .to_owned(),
         heads: vec!["CPU", "lost", "gaps in a second", "p50", "p99", "p99.9", "p99.99", "longest"],
         rows: report.cpus.iter().enumerate().map(row).collect(),
         ..Section::default()
