@@ -11,7 +11,7 @@ use planish_trial::{
 };
 
 use crate::answer::Answer;
-use crate::commands::{check_writable, write_file};
+use crate::commands::{check_page, write_page};
 use crate::context::{Context, OpenSession};
 use crate::failure::Failure;
 use crate::{output, signals};
@@ -70,7 +70,7 @@ impl Running {
 
     /// The options of a run, and who listens to it. From here on Ctrl-C stops the trial and not the program.
     pub fn start(&self, context: &Context) -> Result<(RunOptions, Line), Failure> {
-        self.html.as_deref().map_or(Ok(()), check_writable)?;
+        self.html.as_deref().map_or(Ok(()), check_page)?;
         let flag = signals::stop_flag().map_err(Failure::refused)?;
         let program = std::env::current_exe().map_err(Failure::refused)?;
         let stop = Stop::watching(flag);
@@ -109,7 +109,7 @@ impl Running {
     /// that cannot be written is an error in that answer, and takes neither its result nor its exit code.
     fn page(&self, outcome: &TrialOutcome, answer: Answer) -> Answer {
         let Some(path) = &self.html else { return answer };
-        match write_file(path, &trial_html(outcome)) {
+        match write_page(path, &trial_html(outcome)) {
             Ok(()) => answer.note(format!("the page is {}", path.display())),
             Err(failure) => answer.message(failure.message("", "").hint("the answer is complete without it")),
         }

@@ -10,7 +10,7 @@ use planish_residency::{Map, ResidencyError, Who, is_named, status};
 use planish_trial::postgres::{Query, layout};
 
 use crate::answer::Answer;
-use crate::commands::{service, write_file};
+use crate::commands::{check_page, service, write_page};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -41,6 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
+    args.html.as_deref().map_or(Ok(()), check_page)?;
     let host = context.host()?;
     let named = args.service.as_deref().map(|named| match service(named) {
         Service::Pid(pid) => Who::Pid(pid),
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         _ => look()?,
     };
     if let Some(file) = &args.html {
-        write_file(file, &map_html(&report))?;
+        write_page(file, &map_html(&report))?;
     }
     let answer = context.answer(&report, &Catalogue::default());
     let tree = args.tree || args.postgres.is_some();

@@ -31,7 +31,7 @@ pub(crate) mod version;
 pub(crate) mod watch;
 pub(crate) mod workload;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use planish_pipeline::{Service, Session};
@@ -132,6 +132,34 @@ fn service(named: &str) -> Service {
 /// Writes a file that the user named.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     write_bytes(path, text.as_bytes())
+}
+
+/// Writes a page of HTML into a file that the user named: over another page, and over nothing else.
+pub(crate) fn write_page(path: &Path, page: &str) -> Result<(), Failure> {
+    check_page(path)?;
+    write_file(path, page)
+}
+
+/// Fails where [`write_page`] would.
+pub(crate) fn check_page(path: &Path) -> Result<(), Failure> {
+    const BEGIN: &[u8] = b"<!doctype html";
+    check_writable(path)?;
+    // A pipe is read by nobody here.
+    if !path.metadata().is_ok_and(|facts| facts.is_file()) {
+        return Ok(());
+    }
+    let mut begin = Vec::new();
+    let read =
+        std::fs::File::open(path).and_then(|file| file.take(BEGIN.len() as u64).read_to_end(&mut begin));
+    match read {
+        Ok(_) if begin.is_empty() || begin.eq_ignore_ascii_case(BEGIN) => Ok(()),
+        Ok(_) => {
+            let failed = Failure::usage(format!("{} is there and is no page of HTML", path.display()));
+            Err(failed.hint("name another file, or move that one away"))
+        }
+        // It may be written, and nobody knows over what.
+        Err(source) => Err(not_writable(path, source)),
+    }
 }
 
 /// Writes a file that the user named and that is no text.

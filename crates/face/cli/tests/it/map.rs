@@ -2,7 +2,7 @@
 
 use planish_skip::postgres::Postgres;
 
-use crate::planish::{Sleeper, command, run};
+use crate::planish::{Run, Sleeper, command, run};
 
 #[test]
 fn a_live_process_is_mapped_in_text_json_and_html() {
@@ -20,6 +20,16 @@ fn a_live_process_is_mapped_in_text_json_and_html() {
     let output = command(home.path(), ["map", &sleeper.pid(), "--html", "map.html"]).output();
     assert!(output.expect("the binary starts").status.success());
     let page = std::fs::read_to_string(home.path().join("map.html")).expect("it was written");
+    // Over another page, and over nothing else.
+    let again = command(home.path(), ["map", &sleeper.pid(), "--html", "map.html"]).output();
+    assert!(again.expect("it starts").status.success());
+    let source = home.path().join("notes.c");
+    std::fs::write(&source, "int main;").expect("there is room");
+    let refused = command(home.path(), ["map", &sleeper.pid(), "--html", "notes.c"]).output();
+    let refused = Run::from(refused.expect("it starts"));
+    assert_eq!(refused.exit, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("notes.c is there and is no page of HTML"), "{}", refused.stderr);
+    assert_eq!(std::fs::read_to_string(&source).expect("it is there"), "int main;");
     assert!(page.contains("<svg class=\"lane\"") && page.contains("sleep"), "{page}");
     assert!(run(["map", &sleeper.pid()]).stderr.contains("next: planish"), "what to type next");
 }

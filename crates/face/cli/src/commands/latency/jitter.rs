@@ -14,7 +14,7 @@ use planish_stats::Rng;
 use super::report::{figure, quiet};
 use super::{Args, LOOK, seed, spread, warn};
 use crate::answer::Answer;
-use crate::commands::write_file;
+use crate::commands::write_page;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, cpus: Vec<u32>, context: &Context) -> Result<Answ
         cpus: rows.iter().map(cpu).collect(),
     };
     let page = || jitter_html(&report);
-    args.html.as_deref().map_or(Ok(()), |path| write_file(path, &page()))?;
+    args.html.as_deref().map_or(Ok(()), |path| write_page(path, &page()))?;
     let answer = warn(context.answer(&report, &Catalogue::default()), &seen, context);
     Ok(answer.next(context.line("doctor low-latency")))
 }

@@ -18,7 +18,7 @@ use planish_sys::CpuSet;
 use planish_topo::Topology;
 
 use crate::answer::Answer;
-use crate::commands::{check_writable, write_file};
+use crate::commands::{check_page, write_page};
 use crate::context::Context;
 use crate::failure::Failure;
 use report::Measured;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let topology = Topology::read(&Host::live());
     let cpus = choose_cpus(args.cpus.as_ref(), &topology)?;
-    args.html.as_deref().map_or(Ok(()), check_writable)?;
+    args.html.as_deref().map_or(Ok(()), check_page)?;
     if args.jitter {
         return jitter::run(args, cpus, context);
     }
@@ -109,7 +109,7 @@ fn run_distances(
         pages: &pages,
     });
     let page = || latency_html(&report);
-    args.html.as_deref().map_or(Ok(()), |path| write_file(path, &page()))?;
+    args.html.as_deref().map_or(Ok(()), |path| write_page(path, &page()))?;
     let answer = warn(context.answer(&report, &Catalogue::default()), &quiet, context);
     Ok(answer.next(context.line("latency --jitter")))
 }
