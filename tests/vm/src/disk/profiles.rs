@@ -84,7 +84,9 @@ pub fn write() -> Result<()> {
     let wants: Vec<String> = lines().map(|line| format!("\"{}\" = {}", line.knob, line.wanted)).collect();
     put(REBOOT, &wants.join("\n"))?;
     put(LIVE, "\"vm.swappiness\" = 11\n\"thp.khugepaged.defrag\" = 0")?;
-    put(SHARED, "\"vm.swappiness\" = 11\n\"irq.default_affinity\" = \"3\"")
+    // All CPUs: fewer are half a plan, which is refused.
+    let all = settings::read("/proc/irq/default_smp_affinity")?;
+    put(SHARED, &format!("\"vm.swappiness\" = 11\n\"irq.default_affinity\" = \"{all}\""))
 }
 
 fn put(name: &str, wants: &str) -> Result<()> {

@@ -110,6 +110,14 @@ fn named_by_doctor() -> Result<Outcome> {
 
 /// The plan names each of them at the place that it writes too, and `--exclude` leaves it to them.
 fn named_by_plan() -> Result<Outcome> {
+    let before = settings::read(DEFAULT_AFFINITY)?;
+    fs::write(DEFAULT_AFFINITY, "1").with_context(|| format!("write {DEFAULT_AFFINITY}"))?;
+    let named = writers_named();
+    fs::write(DEFAULT_AFFINITY, before).with_context(|| format!("write {DEFAULT_AFFINITY}"))?;
+    named
+}
+
+fn writers_named() -> Result<Outcome> {
     let plan = planish::json(&["plan", profiles::SHARED, "--allow", "availability"], &[0])?;
     let writers = plan["result"]["second_writers"].as_array().context("no result.second_writers")?;
     for (unit, place) in UNITS.into_iter().zip([SWAPPINESS, DEFAULT_AFFINITY]) {
