@@ -120,12 +120,15 @@ fn told(error: &clap::Error, typed: &[OsString]) -> String {
         // Nobody who types an option that there is not means a word that begins with two dashes.
         again.remove(ContextKind::Suggested);
         let is_service = typed.iter().any(|word| word.to_string_lossy().starts_with("--service"));
+        let is_word = matches!(again.get(ContextKind::InvalidArg),
+            Some(ContextValue::String(word)) if !word.starts_with('-'));
         let tip = match named_command(typed).as_str() {
-            "check" => "what was applied for a service is in the journal: planish check",
-            "size" => "name the service itself: planish size NAME",
+            "check" if is_service => "what was applied for a service is in the journal: planish check",
+            "size" if is_service => "name the service itself: planish size NAME",
+            "run" if is_word => "two dashes go before the program: planish run [OPTIONS] -- CMD...",
             _ => "",
         };
-        if is_service && !tip.is_empty() {
+        if !tip.is_empty() {
             again.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.to_owned().into()]));
         }
     }

@@ -56,6 +56,13 @@ fn what_is_not_started_ends_with_125_to_127() {
 }
 
 #[test]
+fn who_leaves_the_dashes_out_is_told_where_they_go() {
+    let ended = run(["run", "./engine", "1"]);
+    assert_eq!(ended.exit, 125, "{}", ended.stderr);
+    assert!(ended.stderr.contains("tip: two dashes go before the program"), "{}", ended.stderr);
+}
+
+#[test]
 fn cpus_and_thp_are_inherited_and_the_drop_in_says_the_same() {
     let show = "grep -E 'Cpus_allowed_list|THP_enabled' /proc/self/status";
     let (ended, report) = reported(&["--cpus", "0", "--thp", "never"], &["sh", "-c", show]);
