@@ -163,10 +163,14 @@ impl Eyes {
         }
     }
 
-    /// Notes that frames are told by nobody: large pages behind base-page entries, and pages that processes share.
-    pub(crate) fn blind_folios(&mut self, why: &str, cure: &str) {
+    fn blind_folios(&mut self, why: &str, cure: &str) {
         self.folios = None;
         self.blind("large pages that are mapped by base-page entries: they count as base pages", why, cure);
+        self.blind_frames(why, cure);
+    }
+
+    /// Notes that nobody tells which pages processes share: what one counts the next one counts again.
+    pub(crate) fn blind_frames(&mut self, why: &str, cure: &str) {
         if self.seen.take().is_some() {
             self.blind(
                 "which pages of files, and of memory since a fork, processes share: each process counts them",

@@ -111,8 +111,13 @@ fn blind(eyes: &mut Eyes, error: &planish_sys::Error) {
     const CURE: &str = "Linux 6.7 or newer, and CAP_SYS_NICE in a container";
     let why = told(error);
     eyes.blind("the node of each page: nodes and page sizes are told apart in proportion", &why, CURE);
-    // smaps knows no frames, so that what one process counts the next one counts again.
-    eyes.blind_folios(&why, CURE);
+    // smaps knows no frames, and of large pages those alone that one entry maps.
+    eyes.blind(
+        "private large pages that are mapped by base-page entries: they count as base pages",
+        &why,
+        CURE,
+    );
+    eyes.blind_frames(&why, CURE);
 }
 
 /// Why a walk ended.
