@@ -9,7 +9,7 @@ use crate::allocator::Allocator;
 use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::notices::{Notices, range};
-use crate::preload::NAME;
+use crate::preload::is_preload;
 use crate::wire::{self, Notice};
 use crate::wish::{HeapPages, SharedPages, Spread, Wish};
 
@@ -132,7 +132,7 @@ pub(crate) fn is_wanted(area: &Area, wish: &Wish) -> bool {
 
 /// Whether a process has loaded the preload.
 fn is_reached(member: &Member) -> bool {
-    member.areas.iter().any(|pages| pages.area.name.contains(NAME))
+    member.areas.iter().any(|pages| is_preload(&pages.area))
 }
 
 /// Tells whether an area is of a segment that a notice is of, in whichever process.

@@ -111,7 +111,6 @@ mod tests {
                 is_native: true,
                 malloc: None,
                 sanitizer: None,
-                has_own_tunables: false,
                 is_text: false,
             },
             variables,

@@ -4,8 +4,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use planish_host::Host;
-use planish_residency::{Area, parse_maps, parse_status};
+use planish_residency::parse_status;
 
+use crate::running::areas;
 use crate::wire::Notice;
 
 /// What tells whether pages come to the segment of a notice: a number of bytes that grows while they do. `None` where
@@ -27,9 +28,10 @@ pub fn filled_bytes(host: &Host, notice: &Notice) -> Option<u64> {
 /// Bytes of the file in memory that a mapping is of, which every shared mapping has. Who may not look into it gets
 /// `None` (`CAP_CHECKPOINT_RESTORE`, proc(5)).
 fn file_bytes(host: &Host, notice: &Notice) -> Option<u64> {
-    let maps = host.read_lossy(&format!("/proc/{}/maps", notice.pid)).ok()?;
-    let areas: Vec<Area> = parse_maps(&maps).ok()?;
-    let range = areas.into_iter().map(|area| area.range).find(|range| range.contains(&notice.address))?;
+    let range = areas(host, notice.pid)?
+        .into_iter()
+        .map(|area| area.range)
+        .find(|range| range.contains(&notice.address))?;
     let link = format!("/proc/{}/map_files/{:x}-{:x}", notice.pid, range.start, range.end);
     let found = Path::new(&link).metadata().ok()?;
     found.blocks().checked_mul(512)

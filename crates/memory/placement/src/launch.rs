@@ -128,9 +128,7 @@ impl Launch {
         };
         let libc = match self.program.may_be_preloaded() {
             Err(PlacementError::Static { .. })
-                if self.program.has_own_tunables
-                    && self.wish.malloc.is_none()
-                    && self.program.secure.is_none() =>
+                if self.wish.malloc.is_none() && self.program.has_own_tunables() =>
             {
                 return Ok(vec![("GLIBC_TUNABLES", tunable, ":")]);
             }
@@ -363,7 +361,6 @@ mod tests {
             is_native: true,
             malloc,
             sanitizer: None,
-            has_own_tunables: false,
             is_text: false,
         }
     }
@@ -440,8 +437,16 @@ mod tests {
 
     #[test]
     fn a_static_glibc_reads_its_tunables_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |tunable: &str| {
+            let path = folder.path().join("static");
+            std::io::Write::write_all(&mut std::fs::File::create(&path).unwrap(), tunable.as_bytes())
+                .unwrap();
+            path
+        };
         let launch = |has_own_tunables, malloc| {
-            let program = Program { libc: None, has_own_tunables, ..program(None) };
+            let loaded = file(if has_own_tunables { "\0glibc.malloc.hugetlb\0" } else { "glibc.malloc\0" });
+            let program = Program { libc: None, loaded, ..program(None) };
             let wish = Wish { malloc, ..Wish::default() };
             let (variables, notes) = (Vec::new(), Vec::new());
             let launch = Launch { program, variables, setup: ChildSetup::default(), notes, wish };

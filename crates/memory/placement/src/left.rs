@@ -3,11 +3,10 @@
 //! start has, in the environment that they have inherited.
 
 use planish_host::Host;
-use planish_residency::{Area, parse_maps};
 
 use crate::achieved::is_wanted;
-use crate::preload::NAME;
-use crate::running::ancestors;
+use crate::preload::is_preload;
+use crate::running::{ancestors, areas};
 use crate::wish::Wish;
 
 /// A process that has left its start with a segment that was to be placed.
@@ -38,8 +37,7 @@ pub fn left(host: &Host, answer: &str, programs: &[u32], wish: &Wish) -> Vec<Lef
 /// Whether a process maps a segment to be placed, as far as we may know.
 #[must_use]
 pub fn may_hold(host: &Host, pid: u32, wish: &Wish) -> bool {
-    let maps = host.read_lossy(&format!("/proc/{pid}/maps"));
-    maps.is_err() || holding(host, pid, wish).is_some()
+    areas(host, pid).is_none_or(|areas| areas.iter().any(|area| is_wanted(area, wish)))
 }
 
 /// Whether a process has inherited this answer: in the settings of the preload it is ended by a colon or by the end.
@@ -51,9 +49,8 @@ fn is_of(host: &Host, pid: u32, answer: &[u8]) -> bool {
 
 /// A process that maps a segment that was to be placed; `None` for one that does not.
 fn holding(host: &Host, pid: u32, wish: &Wish) -> Option<Left> {
-    let maps = host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
-    let areas: Vec<Area> = parse_maps(&maps).unwrap_or_default();
-    let is_reached = areas.iter().any(|area| area.name.contains(NAME));
+    let areas = areas(host, pid)?;
+    let is_reached = areas.iter().any(is_preload);
     areas.iter().any(|area| is_wanted(area, wish)).then_some(Left { pid, is_reached })
 }
 

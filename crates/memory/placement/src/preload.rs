@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use planish_residency::Area;
 use planish_sys::file;
 
 use crate::error::PlacementError;
@@ -12,8 +13,13 @@ use crate::error::PlacementError;
 /// The shared object; empty where the build has none for this architecture.
 pub const PRELOAD: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/planish-preload.so"));
 
-/// How the name of its file begins, by which a process that has loaded it is known.
-pub(crate) const NAME: &str = "planish-preload-";
+/// How the name of its file begins.
+const NAME: &str = "planish-preload-";
+
+/// Whether a mapping is of the preload, by which a process that has loaded it is known.
+pub(crate) fn is_preload(area: &Area) -> bool {
+    area.name.contains(NAME)
+}
 
 /// Puts the preload into `folder`, under a name of its version, and returns its path.
 ///

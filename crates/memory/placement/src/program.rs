@@ -46,8 +46,6 @@ pub struct Program {
     pub malloc: Option<Allocator>,
     /// The runtime of AddressSanitizer, where it is linked with that: it ends a program that has another library first.
     pub sanitizer: Option<String>,
-    /// Whether it is linked statically with a glibc whose malloc can have huge pages: it reads GLIBC_TUNABLES itself.
-    pub has_own_tunables: bool,
     /// Whether it is text without a first line that names an interpreter: a shell runs it, and the kernel does not.
     pub is_text: bool,
 }
@@ -82,8 +80,18 @@ impl Program {
         let needed = needed(&loaded).unwrap_or_default();
         let malloc = needed.iter().find_map(|library| Allocator::of(library));
         let sanitizer = needed.into_iter().find(|library| is_sanitizer(library));
-        let has_own_tunables = libc.is_none() && is_native && knows_tunables(&loaded);
-        Ok(Self { path, loaded, libc, secure, is_native, malloc, sanitizer, has_own_tunables, is_text })
+        Ok(Self { path, loaded, libc, secure, is_native, malloc, sanitizer, is_text })
+    }
+
+    /// Whether it is linked statically with a glibc whose malloc can have huge pages: it reads GLIBC_TUNABLES itself,
+    /// and has the tunable in its list of them. Reads all of its file.
+    pub fn has_own_tunables(&self) -> bool {
+        const NAME: &[u8] = b"glibc.malloc.hugetlb\0";
+        if self.libc.is_some() || self.secure.is_some() || !self.is_native {
+            return false;
+        }
+        let bytes = planish_sys::file::read(&self.loaded).unwrap_or_default();
+        bytes.windows(NAME.len()).any(|window| window == NAME)
     }
 
     /// Whether a preload reaches it.
@@ -241,13 +249,6 @@ fn newest_interface(bytes: &[u8]) -> Option<u32> {
         newest = newest.max(Some(number));
     }
     newest
-}
-
-/// Whether a program has the tunable of glibc's malloc in its list of them.
-fn knows_tunables(path: &Path) -> bool {
-    const NAME: &[u8] = b"glibc.malloc.hugetlb\0";
-    let bytes = planish_sys::file::read(path).unwrap_or_default();
-    bytes.windows(NAME.len()).any(|window| window == NAME)
 }
 
 /// Why the kernel would tell the loader to be careful with a program (AT_SECURE), for who we are.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use planish_host::Host;
-use planish_residency::stat_of;
+use planish_residency::{Area, parse_maps, stat_of};
 use planish_sys::process::pidfd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -192,6 +192,12 @@ fn is_ours(host: &Host, told: &Told, running: &[Running]) -> bool {
 pub(crate) fn ancestors(host: &Host, pid: u32) -> impl Iterator<Item = u32> {
     let above = |pid: &u32| stat_of(host, *pid).ok().map(|stat| stat.parent).filter(|parent| *parent > 1);
     std::iter::successors(Some(pid), above).take(ANCESTORS_MAX)
+}
+
+/// The mappings of a process; `None` where we may not read them, and none where they cannot be understood.
+pub(crate) fn areas(host: &Host, pid: u32) -> Option<Vec<Area>> {
+    let maps = host.read_lossy(&format!("/proc/{pid}/maps")).ok()?;
+    Some(parse_maps(&maps).unwrap_or_default())
 }
 
 /// The real user id of a process.
