@@ -234,7 +234,8 @@ pub struct Persisted {
     pub value: String,
     /// Who sets it: `/etc/sysctl.d/90-x.conf:3`, or `kernel command line: nmi_watchdog=0`.
     pub source: String,
-    /// What the boot will really take, where that is another value: a menu that was not made anew since.
+    /// What the boot will really take, where that is another value: a menu that was not made anew since, or a drop-in
+    /// of a unit that is gone with this boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_boot: Option<String>,
     /// The sources that lose against it, in the order in which they would have been applied.
@@ -247,7 +248,28 @@ impl Persisted {
     /// for long. When that comes to be is told by whoever tells of it: at the next start of the service, a boot or not.
     #[must_use]
     pub fn read_later(source: &str, value: &str) -> String {
-        format!("{source} is read after it and will set {value}: {}", Self::take_out(source))
+        let until = if Self::is_gone_with_this_boot(source) { " until a boot" } else { "" };
+        format!("{source} is read after it and will set {value}{until}: {}", Self::take_out(source))
+    }
+
+    /// Whether no boot leaves a file: it lies in /run, and no generator of systemd makes it again.
+    #[must_use]
+    pub fn is_gone_with_this_boot(source: &str) -> bool {
+        source.starts_with("/run/") && !source.starts_with(Self::GENERATED)
+    }
+
+    /// Whether a file wins that no boot leaves, and another value comes then.
+    #[must_use]
+    pub fn is_until_a_boot(&self) -> bool {
+        self.at_boot.is_some() && Self::is_gone_with_this_boot(&self.source)
+    }
+
+    /// What a boot takes, and who says so.
+    #[must_use]
+    pub fn taken_at_boot(&self) -> BootValue {
+        let left = self.overridden.last().filter(|_| self.is_until_a_boot());
+        let source = left.map_or(&self.source, |left| &left.source);
+        BootValue::new(self.at_boot.as_ref().unwrap_or(&self.value), source)
     }
 
     /// What rids a host of a line of others, `/etc/sysctl.d/99-x.conf:2`. A file of a package comes back with the next
@@ -255,6 +277,12 @@ impl Persisted {
     #[must_use]
     pub fn take_out(source: &str) -> String {
         let path = source.rsplit_once(':').map_or(source, |(path, _)| path);
+        if path.starts_with(Self::GENERATED) {
+            return format!(
+                "a generator makes {path} at each boot and each daemon-reload (systemd.generator(7)): change what it \
+                 reads"
+            );
+        }
         let below = path.strip_prefix("/usr/lib/").or_else(|| path.strip_prefix("/lib/"));
         let is_masked = |below: &&str| Self::MASKED_BELOW.iter().any(|folder| below.starts_with(folder));
         below.filter(is_masked).map_or_else(
@@ -267,6 +295,9 @@ impl Persisted {
             },
         )
     }
+
+    /// How the folders begin into which generators of systemd write.
+    const GENERATED: &'static str = "/run/systemd/generator";
 
     /// The folders below /usr/lib of which a file gives way to one of its name in /etc.
     const MASKED_BELOW: [&str; 4] = ["systemd/system/", "sysctl.d/", "tmpfiles.d/", "udev/rules.d/"];

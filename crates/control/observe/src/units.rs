@@ -7,17 +7,21 @@
 //!
 //! What the files of a unit do not say systemd may be told for all of them, in `system.conf` and its drop-ins.
 
+mod behind;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
 use planish_model::{
-    Access, BootValue, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Persisted, Reading, UnitLimit,
-    UnitLine, UnitSetting, ValueType, Want, listed, part_at, place, said, variable,
+    Access, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Reading, UnitLimit, UnitSetting, ValueType,
+    Want, listed, part_at, place, said, variable,
 };
 
+pub use self::behind::{later, overruled};
+pub(crate) use self::behind::{overridden, winner};
 use crate::parts;
 use crate::persisted::files;
-use crate::writers::unit::{BEFORE, FOLDERS, GENERATED, value_in};
+use crate::writers::unit::{FOLDERS, GENERATED, value_in};
 use crate::writers::{has_unit, is_systemd};
 
 /// Adds what the units have that a profile means: a place for each file that may be written, with what the unit has
@@ -391,7 +395,7 @@ fn own_file(host: &Host, unit: &str) -> Option<String> {
 
 /// The folders in which drop-ins of a unit of some names lie, the first one first.
 pub(crate) fn drop_in_folders(names: &[String]) -> Vec<String> {
-    let folders = || SET_PROPERTY.iter().chain(&FOLDERS);
+    let folders = || SET_PROPERTY.iter().chain(&FOLDERS).chain(&GENERATED);
     let mut all = Vec::new();
     for name in names {
         let own = [Some(name.clone()), template(name)].into_iter().flatten().chain(beginnings(name));
@@ -433,110 +437,6 @@ pub(crate) fn alias_of(host: &Host, path: &str) -> Option<String> {
     let target = host.read_link(path)?;
     let name = target.rsplit('/').next().filter(|name| name.ends_with(".service"))?;
     (name != own && template(own).as_deref() != Some(name)).then(|| name.to_owned())
-}
-
-/// The lines of others that systemd reads behind a file of ours, be it there or not, and that set one of some
-/// directives.
-#[must_use]
-pub fn later(host: &Host, place: &str, directives: &[String]) -> Vec<UnitLine> {
-    let (section, behind) = match place.strip_prefix("/etc/systemd/system/") {
-        Some(rest) => match rest.split_once(".d/") {
-            Some((unit, own)) => {
-                (section(unit), behind(host, &drop_in_folders(&names_of(host, unit)), Some(own)))
-            }
-            // A unit of ours: all of its drop-ins.
-            None => (section(rest), behind(host, &drop_in_folders(&[rest.to_owned()]), None)),
-        },
-        None => {
-            let folders = MANAGER.map(|folder| format!("{folder}/system.conf.d"));
-            ("[Manager]", behind(host, &folders, place.rsplit('/').next()))
-        }
-    };
-    let mut found = Vec::new();
-    for path in behind {
-        let text = host.read_lossy(&path).unwrap_or_default();
-        for (directive, line, value) in lines(&text, section) {
-            if directives.contains(&directive) {
-                found.push(UnitLine { directive, value, source: format!("{path}:{line}") });
-            }
-        }
-    }
-    found
-}
-
-/// The line of others by which a unit of ours, whose file is as we wrote it, may run something else, or nothing, or
-/// without what it needs; or the file that systemd reads in its place. When a timer runs is for its owner to say.
-#[must_use]
-pub fn overruled(host: &Host, place: &str) -> Option<String> {
-    let unit = place.strip_prefix("/etc/systemd/system/").filter(|unit| !unit.contains('/'))?;
-    let mut instead = BEFORE.iter().map(|folder| format!("{folder}/{unit}"));
-    if let Some(path) = instead.find(|path| host.exists(path) || host.read_link(path).is_some()) {
-        return Some(path);
-    }
-    let is_meant = |(name, ..): &(String, usize, String)| {
-        !HARMLESS.iter().any(|harmless| match harmless.strip_suffix('*') {
-            Some(beginning) => name.starts_with(beginning) && name != "MemoryDenyWriteExecute",
-            None => name == harmless,
-        })
-    };
-    behind(host, &drop_in_folders(&[unit.to_owned()]), None).into_iter().find_map(|path| {
-        let text = host.read_lossy(&path).unwrap_or_default();
-        let lines = ["[Service]", "[Unit]"].into_iter().flat_map(|section| lines(&text, section));
-        lines.into_iter().find(is_meant).map(|(name, line, value)| format!("{path}:{line} ({name}={value})"))
-    })
-}
-
-/// Directives of a service (`systemd.unit(5)`, `systemd.service(5)`, `systemd.exec(5)`, `systemd.kill(5)`,
-/// `systemd.resource-control(5)`) that change neither what it runs nor what that sees, as hardening does, which is
-/// often for all services: when it ends and begins again, what it costs at most, where its words go. All others are
-/// told.
-const HARMLESS: [&str; 30] = [
-    "X-*",
-    "Description",
-    "Documentation",
-    "After",
-    "Before",
-    "Wants",
-    "OnFailure*",
-    "OnSuccess*",
-    "StartLimit*",
-    "Timeout*",
-    "Restart*",
-    "Kill*",
-    "SendSIG*",
-    "Log*",
-    "Syslog*",
-    "Standard*",
-    "Nice",
-    "IO*",
-    "BlockIO*",
-    "CPU*",
-    "AllowedCPUs",
-    "NUMA*",
-    "AllowedMemoryNodes",
-    "Memory*",
-    "ManagedOOM*",
-    "OOM*",
-    "Tasks*",
-    "Limit*",
-    "Slice",
-    "Delegate",
-];
-
-/// The drop-ins of some folders that are read behind one of a name.
-fn behind(host: &Host, folders: &[String], own: Option<&str>) -> Vec<String> {
-    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    let mut all = files(host, &folders, ".conf");
-    all.retain(|path| own.is_none_or(|own| path.rsplit('/').next().is_some_and(|name| name > own)));
-    all
-}
-
-/// What settings of a file of ours come to at the next start, where a line of others that is read later changes them.
-pub(crate) fn overridden(host: &Host, place: &str, directives: &[String], ours: &str) -> Option<Persisted> {
-    let later = later(host, place, directives);
-    let (value, line) = planish_model::overridden(ours, &later)?;
-    let overridden = vec![BootValue::new(ours, place)];
-    Some(Persisted { value, source: line.source.clone(), at_boot: None, overridden })
 }
 
 /// The section with the settings of a unit of some kind.
@@ -611,23 +511,6 @@ pub(crate) fn lines(text: &str, section: &str) -> Vec<(String, usize, String)> {
         found.push((name.trim().to_owned(), number, value.trim().to_owned()));
     }
     found
-}
-
-/// What a setting of a unit comes to at the next start, where a file of ours sets it and one that is read later wins.
-pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> Option<Persisted> {
-    let (unit, _) = place.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
-    let is_cpus = section(unit) == "[Slice]";
-    let all = |_: &str| true;
-    let said =
-        if is_cpus { given_cpus(host, unit, directive, all) } else { said_last(host, unit, directive, all) };
-    // An empty limit is none to systemd, and takes nothing back (`config_parse_rlimit`).
-    let (value, source) = said.filter(|(value, _)| !(value.is_empty() && directive.starts_with("Limit")))?;
-    let value = if value.is_empty() { NOT_GIVEN.to_owned() } else { value };
-    if source.rsplit_once(':').is_some_and(|(path, _)| path == place) {
-        return None;
-    }
-    let overridden = vec![BootValue::new(ours, place)];
-    Some(Persisted { value, source, at_boot: None, overridden })
 }
 
 /// What the first process of a unit runs with, and its number.

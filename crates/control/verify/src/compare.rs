@@ -470,13 +470,19 @@ impl Bench<'_> {
             };
         }
         // A word for the boot loader of which no menu was made yet sets nothing, and the line that would is gone.
-        let is_of_no_menu = |found: &&Persisted| found.at_boot.is_some() && knob.boot_parameter().is_none();
+        let is_of_no_menu = |found: &&Persisted| {
+            found.at_boot.is_some() && knob.boot_parameter().is_none() && !found.is_until_a_boot()
+        };
         if persisted.filter(is_of_no_menu).is_some() && self.line_of_ours(reading).is_some() {
             return self.unpersisted(reading);
         }
         match persisted {
             Some(found) if knob.r#type.same(&found.value, wanted) => match &found.at_boot {
                 None => (DriftState::Ok, None),
+                Some(value) if found.is_until_a_boot() => {
+                    let why = format!("{} gives it until a boot, which gives {value}", found.source);
+                    (DriftState::LostAtBoot, Some(why))
+                }
                 Some(_) => (DriftState::LostAtBoot, Some(format!("in {}; {}", found.source, self.no_menu()))),
             },
             Some(_) if let Some(judged) = self.on_trial(knob, reading, wanted) => judged,
@@ -671,8 +677,8 @@ impl Bench<'_> {
                 Some(BootValue::new(pages.to_string(), &found.source))
             }
             (None, Some(found)) => {
-                let value = found.at_boot.as_ref().unwrap_or(&found.value);
-                Some(BootValue::new(knob.r#type.normal(value), &found.source))
+                let taken = found.taken_at_boot();
+                Some(BootValue { value: knob.r#type.normal(&taken.value), ..taken })
             }
             (None, None) => {
                 let of_share =

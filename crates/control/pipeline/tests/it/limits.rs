@@ -1,7 +1,7 @@
 //! Limits of units: one file each, never lower than what the unit has, and found where somebody's file wins over them.
 
 use planish_model::{
-    Case, Class, Conditions, DriftState, EntryId, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind, Want,
+    BootValue, Case, Class, Conditions, DriftState, EntryId, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind, Want,
 };
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,
@@ -353,6 +353,44 @@ fn a_file_that_is_read_later_is_named_with_its_line() {
     let seen = row(&tree);
     assert_ne!(seen.state, DriftState::Ok, "{seen:?}");
     assert!(seen.because.as_deref().is_some_and(|why| why.contains(&format!("{theirs}:2"))), "{seen:?}");
+}
+
+/// What lies in /run counts at the next start of the service, and no more after a boot.
+#[test]
+fn a_drop_in_of_this_boot_that_is_read_later_is_not_what_the_next_one_gives() {
+    let tree = tree("1024");
+    applied(&tree.session());
+    let row = || -> KnobCheck {
+        let drift = check(&tree.session(), None).expect("checked").drift;
+        drift.knobs.into_iter().find(|row| row.place == NOFILE).expect("it is looked at")
+    };
+    let columns = |seen: &KnobCheck| {
+        let one = |value: &Option<BootValue>| {
+            value.as_ref().map(|found| format!("{} {}", found.value, found.source)).unwrap_or_default()
+        };
+        (one(&seen.persisted), one(&seen.next_boot))
+    };
+    let theirs = "/run/systemd/system/redis-server.service.d/zzz-own.conf";
+    tree.put(theirs, "[Service]\nLimitNOFILE=4096\n");
+    let seen = row();
+    let ours = format!("65536 {NOFILE}");
+    assert_eq!(seen.state, DriftState::LostAtBoot, "{seen:?}");
+    assert_eq!(columns(&seen), (format!("4096 {theirs}:2"), ours));
+    let why = format!("{theirs}:2 is read after it and will set 4096 until a boot: take out {theirs}:2");
+    assert!(seen.because.as_deref().is_some_and(|because| because.starts_with(&why)), "{seen:?}");
+    // Behind it is one that stays.
+    let stays = "/etc/systemd/system/redis-server.service.d/zzy-own.conf";
+    tree.put(stays, "[Service]\nLimitNOFILE=8192\n");
+    assert_eq!(columns(&row()), (format!("4096 {theirs}:2"), format!("8192 {stays}:2")));
+    tree.remove(theirs);
+    assert_eq!(columns(&row()), (format!("8192 {stays}:2"), format!("8192 {stays}:2")));
+    // What a generator makes it makes again.
+    tree.remove(stays);
+    let made = "/run/systemd/generator/redis-server.service.d/zzz-made.conf";
+    tree.put(made, "[Service]\nLimitNOFILE=4096\n");
+    assert_eq!(columns(&row()), (format!("4096 {made}:2"), format!("4096 {made}:2")));
+    let why = row().because.unwrap_or_default();
+    assert!(why.contains(&format!("a generator makes {made} at each boot")), "{why}");
 }
 
 /// Variables of a service: one of several in a line of its unit, lists of which nothing is lost, and a file that has
