@@ -311,6 +311,37 @@ mod tests {
         assert_eq!(Kind::of(1), Kind::default(), "op not available");
     }
 
+    /// What CPUs filled in, and how `perf script -F data_src` prints it, as others showed it in public: of Intel (the
+    /// first two of Linux 3.12, the rest with `perf record --filter`, 2023), of AMD's IBS, and of Arm's SPE (2022).
+    #[test]
+    fn what_cpus_filled_in_means_what_perf_prints() {
+        let load = Kind { is_load: true, ..Kind::default() };
+        let (taken, memory) = (Kind { is_taken: true, ..load }, Kind { is_memory: true, ..load });
+        let (store, remote) = (Kind { is_store: true, ..Kind::default() }, Kind { is_remote: true, ..load });
+        let printed = [
+            (0x6810_0142, load, "OP LOAD|LVL L1 hit|SNP None"),
+            (0x6810_0842, load, "OP LOAD|LVL L3 hit|SNP None"),
+            (0x102_6810_0142, load, "OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit"),
+            (0x104_6810_0442, load, "OP LOAD|LVL L2 or L2 hit|SNP None"),
+            (0x106_6810_0842, load, "OP LOAD|LVL L3 or L3 hit|SNP None"),
+            (0x118_6810_0242, load, "OP LOAD|LVL LFB/MAB or LFB/MAB hit|SNP None"),
+            (0x5108_0242, load, "OP LOAD|LVL LFB/MAB hit|SNP N/A|TLB L2 miss"),
+            (0x5108_8842, remote, "OP LOAD|LVL L3 or Remote Cache (1 hop) hit|SNP N/A"),
+            (0x2_2908_0144, store, "OP STORE|LVL L1 hit|SNP N/A"),
+            (0x6_2980_0842, taken, "OP LOAD|LVL L3 hit|SNP HitM"),
+            (0x1a_4908_1042, memory, "OP LOAD|LVL RAM hit|SNP N/A"),
+            (0x1e_2908_0024, store, "OP STORE|LVL N/A|SNP N/A"),
+            (NOT_AVAILABLE, Kind::default(), "OP N/A|LVL N/A"),
+            (0x8800_0182, load, "OP LOAD|LVL L1 miss|SNP N/A|TLB Walker hit"),
+            (0x86_8800_0842, taken, "OP LOAD|LVL L3 or L3 hit|SNP Peer"),
+            (0x2_8880_0142, taken, "OP LOAD|LVL L1 hit|SNP HitM"),
+            (0x2_8810_0144, store, "OP STORE|LVL L1 hit|SNP None"),
+        ];
+        for (source, kind, text) in printed {
+            assert_eq!(Kind::of(source), kind, "{source:x} {text}");
+        }
+    }
+
     /// A recording of the kernel and of perf 6.1: `perf record -c 1 -e page-faults:u -e cpu-clock/period=8000000/u -d
     /// --sample-cpu -W` of a loop over 32 KiB, on a machine without a PMU. Its accesses have addresses, and no CPU
     /// that says what answered them. (The suffix of the kernel's release is overwritten.)
