@@ -141,6 +141,33 @@ pub const LIBRARY_USERS: Need = Need {
     required: false,
 };
 
+/// What `planish run --malloc` puts in the place of a libc's malloc: one need each, as a release may lack one of them.
+pub const JEMALLOC: Need = Need {
+    name: "jemalloc 5",
+    found: || has_library(&["libjemalloc.so.2"]),
+    packages: &[&["libjemalloc2"]],
+    wheel: None,
+    required: false,
+};
+
+pub const TCMALLOC: Need = Need {
+    name: "tcmalloc of gperftools",
+    found: || has_library(&["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"]),
+    // Where time_t was widened, the second one has its name.
+    packages: &[&["libtcmalloc-minimal4"], &["libtcmalloc-minimal4t64"]],
+    wheel: None,
+    required: false,
+};
+
+pub const MIMALLOC: Need = Need {
+    name: "mimalloc",
+    found: || has_library(&["libmimalloc.so"]),
+    // The first has a version in its name, and the second brings that of its release.
+    packages: &[&["libmimalloc2.0"], &["libmimalloc-dev"]],
+    wheel: None,
+    required: false,
+};
+
 /// A server that speaks S3 over a folder and checks signatures. Debian's rclone is older than that in it, and its
 /// source takes minutes to compile.
 pub const S3_SERVER: Need = Need {
@@ -159,7 +186,18 @@ pub const S3_SERVER: Need = Need {
 };
 
 /// Everything that the whole test suite can use.
-pub const TESTS: &[&Need] = &[&POSTGRES, &QEMU, &BROWSER, &STRACE, &HWLOC, &LIBRARY_USERS, &S3_SERVER];
+pub const TESTS: &[&Need] = &[
+    &POSTGRES,
+    &QEMU,
+    &BROWSER,
+    &STRACE,
+    &HWLOC,
+    &LIBRARY_USERS,
+    &JEMALLOC,
+    &TCMALLOC,
+    &MIMALLOC,
+    &S3_SERVER,
+];
 
 impl Need {
     /// The same need, for a task that means nothing without it.
@@ -270,6 +308,17 @@ fn advice(missing: &[&Need], has_apt: bool, is_root: bool, without: Without) -> 
     format!("type:\n{lines}{or}")
 }
 
+/// Whether a library whose name begins so lies where `planish run` looks for it.
+fn has_library(begins: &[&str]) -> bool {
+    let of_machine = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let folders = [of_machine.as_str(), "/usr/local/lib", "/usr/lib64", "/usr/lib"];
+    let mut listed = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    listed.any(|entry| {
+        let name = entry.file_name();
+        begins.iter().any(|begin| name.to_string_lossy().starts_with(begin))
+    })
+}
+
 /// Folder of PostgreSQL's server programs, newest version first where Debian keeps several.
 pub fn postgres_programs() -> Option<PathBuf> {
     let complete =
@@ -309,7 +358,7 @@ impl Drop for NoCluster {
 
 #[cfg(test)]
 mod tests {
-    use super::{POSTGRES, S3_SERVER, Without, advice};
+    use super::{JEMALLOC, MIMALLOC, POSTGRES, S3_SERVER, TCMALLOC, TESTS, Without, advice, has_library};
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
     use std::process::Command;
@@ -328,6 +377,17 @@ mod tests {
             "{both}"
         );
         assert!(!advice(&[&S3_SERVER], true, true, Without::Refused).contains("apt-get"));
+    }
+
+    /// Without them the tests of `planish run --malloc` would skip, on each machine and for good.
+    #[test]
+    fn the_allocators_are_among_what_the_tests_can_use() {
+        for need in [JEMALLOC, TCMALLOC, MIMALLOC] {
+            assert!(TESTS.iter().any(|known| known.name == need.name), "{}", need.name);
+        }
+        let all = advice(&[&JEMALLOC, &TCMALLOC, &MIMALLOC], true, true, Without::Refused);
+        assert!(all.ends_with(" libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0"), "{all}");
+        assert!(has_library(&["libnot-there.so", "libc.so.6"]) && !has_library(&["libnot-there.so"]));
     }
 
     /// Runs `./x` where there is a cargo, an apt-get that must not be called, and no C compiler.

@@ -27,6 +27,7 @@ mod recorded;
 mod reference;
 mod relocate;
 mod run;
+mod run_malloc;
 mod scripts;
 mod surface;
 mod text;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::planish::{Run, asked_to_end, command, run, run_without_hangups};
 
 /// A folder for the report, and what stands in it afterwards.
-fn reported(options: &[&str], program: &[&str]) -> (Run, Value) {
+pub fn reported(options: &[&str], program: &[&str]) -> (Run, Value) {
     let home = tempfile::tempdir().expect("a temporary folder");
     let file = home.path().join("report.json");
     let file = file.to_str().expect("text").to_owned();
@@ -127,7 +127,7 @@ fn a_process_that_left_the_program_is_named() {
 }
 
 /// Whether a test can have its program in Python; if not, it is told.
-fn python_or_skip(test: &str) -> bool {
+pub fn python_or_skip(test: &str) -> bool {
     let known = std::process::Command::new("python3").arg("--version").output();
     let is_here = known.is_ok_and(|output| output.status.success());
     if !is_here {
@@ -464,45 +464,6 @@ fn a_program_in_another_pid_namespace_is_told_by_its_number_here() {
     assert_eq!(ended.exit, 0, "{}", ended.stderr);
     let segments = report["result"]["instances"][0]["segments"].as_array().expect("a list");
     assert_eq!(segments.len(), 1, "{}", ended.stderr);
-}
-
-/// Bytes of private memory on pages of each backing, of the largest process.
-fn private_on(report: &Value, backing: &str) -> u64 {
-    let processes = report["result"]["instances"][0]["private"].as_array().expect("processes");
-    let bytes = |process: &Value| -> u64 {
-        let shares = process["shares"].as_array().expect("shares").iter();
-        let on_it = shares.filter(|share| backing.is_empty() || share["backing"] == backing);
-        on_it.filter_map(|share| share["resident_bytes"].as_u64()).sum()
-    };
-    processes.iter().map(bytes).max().unwrap_or(0)
-}
-
-/// A program whose heap grows to some 100 MB, in pieces that malloc takes from it.
-const GROWS: &str = "import time\nkept = [bytearray(b'x' * 100000) for _ in range(1000)]\ntime.sleep(7)";
-
-#[test]
-fn a_heap_has_huge_pages_by_each_allocator_that_can() {
-    const TEST: &str = "a_heap_has_huge_pages_by_each_allocator_that_can";
-    if !python_or_skip(TEST) {
-        return;
-    }
-    for malloc in ["", "jemalloc", "mimalloc"] {
-        let options = if malloc.is_empty() {
-            vec!["--huge", "heap"]
-        } else {
-            vec!["--huge", "heap", "--malloc", malloc]
-        };
-        let (ended, report) = reported(&options, &["python3", "-c", GROWS]);
-        if ended.exit == 125 {
-            // Not installed; a malloc before glibc 2.35; switched off.
-            planish_skip::skip(TEST, format!("{malloc}: {}", ended.stderr));
-            continue;
-        }
-        assert_eq!(ended.exit, 0, "{}", ended.stderr);
-        let (all, huge) = (private_on(&report, ""), private_on(&report, "thp"));
-        assert!(all > 90_000_000 && huge > all / 2, "{malloc}: {huge} of {all}: {}", ended.stderr);
-        assert!(!ended.stderr.contains("private memory:"), "{malloc}: {}", ended.stderr);
-    }
 }
 
 /// What the wish for huge pages did not reach is told, and not only shown.
