@@ -99,9 +99,7 @@ impl Launch {
                 launch.variables.push((name, joined((around.variable)(name), value, joint)));
             }
         }
-        let places = wish.shared.is_some() || wish.heap.is_some() || wish.nodes.is_some();
-        let note =
-            Runtime::of(&launch.program.path).and_then(|it| it.note(wish.heap_pages.is_some(), places));
+        let note = Runtime::of(&launch.program.path).and_then(|runtime| runtime.note_for(wish));
         launch.notes.extend(note);
         if !own.is_empty() {
             let known = (around.variable)("LD_PRELOAD").unwrap_or_default();

@@ -28,6 +28,7 @@ mod reference;
 mod relocate;
 mod run;
 mod run_malloc;
+mod run_runtime;
 mod scripts;
 mod surface;
 mod text;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{
-    Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, filled_bytes, left, may_hold,
-    next_event,
+    Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, Runtimes, filled_bytes, left,
+    may_hold, next_event,
 };
 use planish_report::{Message, RunReport, RunText};
 use planish_residency::{Map, Who, members, stat_of};
@@ -67,6 +67,8 @@ struct Watch<'a> {
     told_private: BTreeSet<u32>,
     /// Processes that had segments of which nothing was told, and whether another look has confirmed it.
     untold: BTreeMap<u32, bool>,
+    /// Runtimes of which was told what they need besides.
+    runtimes: Runtimes,
     messages: Vec<Message>,
 }
 
@@ -88,6 +90,7 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
         on_huge: started.iter().map(|_| None).collect(),
         told_private: BTreeSet::new(),
         untold: BTreeMap::new(),
+        runtimes: Runtimes::told_by(started.iter().map(|one| &one.launch)),
         messages: Vec::new(),
         notices: Notices::default(),
         progress: Fills::default(),
@@ -217,8 +220,12 @@ impl Watch<'_> {
 
     /// Looks at one instance; true where there is something new to tell.
     fn look_at(&mut self, index: usize) -> bool {
+        if self.running[index].ended().is_some() {
+            return false;
+        }
         let who = Who::Pid(self.running[index].pid);
-        if self.running[index].ended().is_some() || !self.is_worth_a_look(index, &who) {
+        self.tell_runtimes(index);
+        if !self.is_worth_a_look(index, &who) {
             return false;
         }
         let text = self.text.as_ref();
@@ -251,6 +258,14 @@ impl Watch<'_> {
             }
         }
         false
+    }
+
+    /// Tells what a runtime needs besides that runs now: the command named what has executed or started it.
+    fn tell_runtimes(&mut self, index: usize) {
+        let pid = self.running[index].pid;
+        for (pid, note) in self.runtimes.look(&self.host, pid, &self.launches[index]) {
+            self.tell(Message::new(planish_report::Level::Note, format!("pid {pid}: {note}")));
+        }
     }
 
     /// Whether an instance that was looked at is looked at again: a large one takes a while, and is as it was unless it
