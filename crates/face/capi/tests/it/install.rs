@@ -17,6 +17,14 @@ pub fn built(name: &str) -> PathBuf {
     file
 }
 
+/// An example in Rust as a program: cargo builds them for the tests, unless it is told which targets to build.
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let file = test.parent().unwrap().with_file_name("examples").join(name);
+    assert!(file.exists(), "{} is not there: cargo build --examples", file.display());
+    file
+}
+
 /// An installed libplanish.
 pub struct Prefix(tempfile::TempDir);
 

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use planish_arena::Arena;
 use planish_skip::skip;
 
-use crate::install::{Prefix, checkout, is_here, run};
+use crate::install::{Prefix, checkout, example, is_here, run};
 
 #[path = "../../../../../examples/arena.rs"]
 mod arena;
@@ -59,10 +60,30 @@ impl Language {
     }
 
     fn check(&self, command: &mut Command) {
-        let output = run(command);
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains(self.says), "{text}");
+        check(command, self.says);
     }
+}
+
+fn check(command: &mut Command, says: &str) {
+    let output = run(command);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(says), "{text}");
+}
+
+/// Has valgrind end with [`MISUSED`] where a program misuses memory, or leaves some that nothing points to.
+fn memcheck(valgrind: &mut Command) -> &mut Command {
+    valgrind.args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]);
+    valgrind.arg(format!("--error-exitcode={MISUSED}"))
+}
+
+const MISUSED: i32 = 9;
+
+/// Whether valgrind knows the instructions of programs in Rust that are built as this one is, or a word why not.
+fn knows_rust(test: &str) -> bool {
+    if cfg!(target_feature = "avx512f") {
+        skip(test, "built with AVX-512 (target-cpu), which valgrind does not know");
+    }
+    !cfg!(target_feature = "avx512f")
 }
 
 /// Whether programs of this compiler run with the sanitizers, or a word why not.
@@ -147,10 +168,21 @@ fn the_examples_are_clean_under_valgrind() {
         }
         let shared = Prefix::with(true, false);
         let program = language.build(&shared, &[], &[]);
-        let mut valgrind = shared.command("valgrind");
-        valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]);
-        language.check(valgrind.arg("--errors-for-leak-kinds=definite,indirect").arg(&program));
+        language.check(memcheck(&mut shared.command("valgrind")).arg(&program));
     }
+}
+
+#[test]
+fn the_examples_in_rust_are_clean_under_valgrind() {
+    let test = "the_examples_in_rust_are_clean_under_valgrind";
+    if !has_or_skips(test, &["valgrind"]) || !knows_rust(test) {
+        return;
+    }
+    check(memcheck(&mut Command::new("valgrind")).arg(example("arena")), C.says);
+    if planish_sys::pages::thp_bytes().is_none() {
+        return skip(test, "hugify: no transparent huge pages");
+    }
+    check(memcheck(&mut Command::new("valgrind")).arg(example("hugify")), C_HUGIFY.says);
 }
 
 #[test]
@@ -169,6 +201,19 @@ fn a_child_forgets_what_it_inherits_and_touches_nothing_of_it() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "child is done\nparent is done\n");
 }
 
+/// A program of C that frees none of its arenas. Eight of them: a stale word on the stack may still point to the last.
+fn leaking(archive: &Prefix, flags: &[&str]) -> PathBuf {
+    let source = archive.path().join("leak.c");
+    let text = "#include <planish.h>\nint main(void) { planish_arena *arena = 0; int index; \
+                for (index = 0; index < 8; index++) planish_arena_new(0, &arena); return arena == 0; }\n";
+    fs::write(&source, text).unwrap();
+    let program = archive.path().join("leak");
+    let mut command = Command::new("cc");
+    command.args(flags).arg(&source).arg("-o").arg(&program).args(archive.flags(&["--static"]));
+    run(&mut command);
+    program
+}
+
 /// What the tests before would see: an arena that nobody frees.
 #[test]
 fn a_leak_is_seen() {
@@ -180,21 +225,60 @@ fn a_leak_is_seen() {
     if !sanitizes(test, "cc", archive.path()) {
         return;
     }
-    let source = archive.path().join("leak.c");
-    // Eight of them: a stale word on the stack may still point to the last.
-    let text = "#include <planish.h>\nint main(void) { planish_arena *arena = 0; int index; \
-                for (index = 0; index < 8; index++) planish_arena_new(0, &arena); return arena == 0; }\n";
-    fs::write(&source, text).unwrap();
-    let program = archive.path().join("leak");
-    let mut command = Command::new("cc");
-    command.args(SANITIZERS).arg(&source).arg("-o").arg(&program).args(archive.flags(&["--static"]));
-    run(&mut command);
+    let program = leaking(&archive, SANITIZERS);
     let output = Command::new(&program).env("ASAN_OPTIONS", "detect_leaks=1").output().unwrap();
     let talk = String::from_utf8_lossy(&output.stderr).into_owned();
     if talk.contains("LeakSanitizer has encountered a fatal error") {
         return skip(test, "no leak sanitizer here");
     }
     assert!(!output.status.success() && talk.contains("detected memory leaks"), "{talk}");
+}
+
+#[test]
+fn valgrind_sees_a_leak() {
+    let test = "valgrind_sees_a_leak";
+    if !has_or_skips(test, &["pkg-config", "cc", "valgrind"]) {
+        return;
+    }
+    let archive = Prefix::with(false, true);
+    let program = leaking(&archive, &["-g"]);
+    is_seen(memcheck(&mut Command::new("valgrind")).arg(program));
+}
+
+fn is_seen(command: &mut Command) {
+    let output = command.output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(MISUSED) && talk.contains("definitely lost"), "{talk}");
+}
+
+/// Has the next one forget its arenas.
+const FORGETS: &str = "PLANISH_FORGETS";
+
+/// Not a test of its own: the program in Rust of the one after it, which needs a process to itself.
+#[test]
+fn child_that_makes_arenas() {
+    for _ in 0..8 {
+        let arena = Box::new(Arena::builder().build().unwrap());
+        if std::env::var_os(FORGETS).is_some() {
+            std::mem::forget(arena);
+        }
+    }
+}
+
+#[test]
+fn valgrind_sees_what_rust_forgets_and_nothing_else() {
+    let test = "valgrind_sees_what_rust_forgets_and_nothing_else";
+    if !has_or_skips(test, &["valgrind"]) || !knows_rust(test) {
+        return;
+    }
+    let child = || {
+        let mut valgrind = Command::new("valgrind");
+        memcheck(&mut valgrind).arg(std::env::current_exe().unwrap());
+        valgrind.args(["--exact", "programs::child_that_makes_arenas", "--test-threads=1"]);
+        valgrind
+    };
+    check(&mut child(), "1 passed");
+    is_seen(child().env(FORGETS, "1"));
 }
 
 /// Old compilers read the header too, and nothing else needs to be included before it.
