@@ -93,6 +93,6 @@ int main(int count, char **words)
         length += part;
     printf("segment %lx\n%send\n", (unsigned long)at, text);
     fflush(0);
-    sleep(60);
+    sleep(600);
     return 9;
 }

@@ -15,6 +15,7 @@
 
 mod arms;
 mod boot;
+mod drop_in;
 mod files;
 mod holder;
 mod isolated;
@@ -40,7 +41,8 @@ const SERIAL_NUMBER: &str = "/sys/class/dmi/id/product_serial";
 const PREFIX: &str = "planish-stage-";
 /// Others on the same host: the stage after the last power cut.
 const THIRD: &str = "third";
-/// A placement of a service; the host side gives stages of this name a machine of two nodes.
+/// A placement of a service, and the drop-in of `planish run`; the host side gives stages of this name a machine of
+/// two nodes.
 const SERVICES: &str = "services";
 /// Every safe knob of this kernel.
 const KNOBS: &str = "knobs";
@@ -91,6 +93,7 @@ pub fn run(stage: &str) {
         }
         SERVICES => {
             services::run_all(&mut report);
+            drop_in::run_all(&mut report);
             kept::begin(&mut report)
         }
         KNOBS => {

@@ -63,8 +63,11 @@ pub fn of_programs(programs: &Programs, folder: &Path, image: &Path) -> Result<(
     let _ = fs::remove_dir_all(&tree);
     fs::create_dir_all(&tree).with_context(|| format!("make {}", tree.display()))?;
     let planish = programs.planish.as_deref().context("there is no planish to put into the guest")?;
+    // Without a compiler there is none, which the guest tells.
+    let place = programs.others.iter().find(|other| other.name == "bin/place-glibc");
+    let place = place.map(|other| ("place-glibc", other.bytes.as_slice()));
     let mut size_bytes = 0;
-    for (name, bytes) in [("init", programs.init.as_slice()), ("planish", planish)] {
+    for (name, bytes) in [("init", programs.init.as_slice()), ("planish", planish)].into_iter().chain(place) {
         let path = tree.join(name);
         fs::write(&path, bytes).with_context(|| format!("write {}", path.display()))?;
         executable(&path)?;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// as long on a busy machine; beyond this it hangs. A stage has as long as its checks take: that of every knob has
 /// more than a hundred.
 const SILENCE: Duration = Duration::from_secs(2400);
-/// Stages whose name begins so get [`TWO_NODES`] (`tests/vm/src/disk/services.rs`).
+/// Stages whose name begins so get [`TWO_NODES`] (`tests/vm/src/disk/services.rs` and `drop_in.rs`).
 const OF_TWO_NODES: &str = "services";
 
 /// Three CPUs, since isolating one leaves no host on two.
