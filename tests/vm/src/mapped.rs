@@ -23,13 +23,13 @@ use crate::{planish, settings};
 pub const WORD: &str = "on-nodes";
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-const POOL_PAGE: u64 = 2 * MIB;
+pub const POOL_PAGE: u64 = 2 * MIB;
 /// Pages of the pool that are mapped, and so reserved; and those of them that are written on each node.
 const POOL_PAGES: u64 = 16;
-const POOL_WRITTEN: [u64; 2] = [6, 4];
+pub const POOL_WRITTEN: [u64; 2] = [6, 4];
 /// Bytes of shared and of private memory that are written on each node.
-const SHARED: [u64; 2] = [20 * MIB, 12 * MIB];
-const PRIVATE: [u64; 2] = [8 * MIB, 16 * MIB];
+pub const SHARED: [u64; 2] = [20 * MIB, 12 * MIB];
+pub const PRIVATE: [u64; 2] = [8 * MIB, 16 * MIB];
 /// What else happens in this guest meanwhile, and what a process has beside what it maps for this.
 const SLACK: u64 = MIB;
 
@@ -133,7 +133,7 @@ pub fn equals(shape: &Shape) -> Result<Outcome> {
 }
 
 /// Looks at the writer once it stands still, and ends it.
-fn beside_writer<T>(look: impl FnOnce(u32) -> Result<T>) -> Result<T> {
+pub fn beside_writer<T>(look: impl FnOnce(u32) -> Result<T>) -> Result<T> {
     let mut child = Command::new("/proc/self/exe");
     let mut child = child.arg(WORD).stdout(Stdio::piped()).spawn().context("start the writer")?;
     let mut ready = String::new();

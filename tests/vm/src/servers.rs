@@ -1,9 +1,11 @@
 //! Real servers on two nodes: PostgreSQL whose shared buffers one backend fills, and Redis, each started plainly, by
-//! numactl(8) and by `planish run`. What is compared is what the kernel says of their pages.
+//! numactl(8) and by `planish run`. What is compared is what the kernel says of their pages; and beside `planish map`
+//! what numastat(8) makes of that.
 //!
 //! The server is kept on the CPUs of node 0, and the backend that fills the buffers on one of node 1: so a page that
 //! follows its first user, one that is spread and one of a heap that stays local can be told apart.
 
+mod numastat;
 mod postgres;
 mod redis;
 
@@ -36,6 +38,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
     }
     postgres::run_all(report);
     redis::run_all(report);
+    numastat::run_all(report);
     if planish::knows("prove") {
         report.check("prove.numa", || scanned::proved(shape));
     }

@@ -1,5 +1,5 @@
-//! Real servers for a guest of two nodes: PostgreSQL of this machine, Redis and numactl(8) of its registry, with the
-//! libraries that they link. Nothing is installed.
+//! Real servers for a guest of two nodes: PostgreSQL of this machine, Redis, numactl(8) and numastat(8) of its
+//! registry, with the libraries that they link. Nothing is installed.
 //!
 //! The guest's side is `tests/vm/src/servers.rs`. What cannot be had is skipped aloud.
 
@@ -185,7 +185,10 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 }
 
 fn numactl(root: &mut Root) -> Result<()> {
-    fetched(root, &["numactl", "libnuma1"], "numactl")
+    // One package has both.
+    ["numactl", "numastat"]
+        .into_iter()
+        .try_for_each(|program| fetched(root, &["numactl", "libnuma1"], program))
 }
 
 fn redis(root: &mut Root) -> Result<()> {

@@ -11,7 +11,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-const POSTGRES: &str = "/pg/bin/postgres";
+pub(super) const POSTGRES: &str = "/pg/bin/postgres";
 const NUMACTL: &str = "/bin/numactl";
 const PRISTINE: &str = "/pg/cluster";
 const DATA: &str = "/tmp/pg";
@@ -19,7 +19,7 @@ const DATA: &str = "/tmp/pg";
 const NOBODY: u32 = 65534;
 /// The backend that fills the buffers, and whose heap is looked at, runs on node 1.
 const BACKEND_CPU: usize = 2;
-const BUFFERS_MIB: u64 = 128;
+pub(super) const BUFFERS_MIB: u64 = 128;
 /// One row fills a page of 8 KiB, and all of them nearly all buffers.
 const FILL: &str = "create unlogged table t (n int, pad text); alter table t alter pad set storage plain; \
     insert into t select n, repeat('x', 7000) from generate_series(1, 16000) n;";
@@ -32,7 +32,7 @@ const HEAP_LOCAL: f64 = 0.85;
 
 /// Pages under the shared buffers.
 #[derive(Clone, Copy, PartialEq)]
-enum Pages {
+pub(super) enum Pages {
     Base,
     Thp,
     Pool,
@@ -125,8 +125,24 @@ impl Looked {
     }
 }
 
-/// Starts a server on a cluster of its own, has one backend fill the buffers and its heap, and looks.
 fn look(launcher: &[&str], pages: Pages) -> Result<Looked> {
+    served(launcher, pages, |filled| looked(filled, pages))
+}
+
+/// A server whose buffers one backend has filled, beside its heap.
+pub(super) struct Filled {
+    pub postmaster: u32,
+    pub backend: u32,
+    /// Its client: the backend stays as long as it does.
+    _session: Session,
+}
+
+/// Starts a server on a cluster of its own, has one backend fill the buffers and its heap, and looks.
+pub(super) fn served<T>(
+    launcher: &[&str],
+    pages: Pages,
+    look: impl FnOnce(&Filled) -> Result<T>,
+) -> Result<T> {
     let _ = fs::remove_dir_all(DATA);
     copy(Path::new(PRISTINE), Path::new(DATA))?;
     fs::set_permissions(DATA, fs::Permissions::from_mode(0o700)).context("close the data folder")?;
@@ -152,13 +168,13 @@ fn look(launcher: &[&str], pages: Pages) -> Result<Looked> {
     let mut words = [launcher, &user, &[POSTGRES, "-D", DATA]].concat();
     settings.iter().for_each(|setting| words.extend(["-c", setting]));
     let mut server = start(&words)?;
-    let looked = looked(&mut server, pages);
+    let looked = filled(&mut server).and_then(|filled| look(&filled));
     server.end(Signal::QUIT)?;
     fs::remove_dir_all(DATA).context("remove the data folder")?;
     looked
 }
 
-fn looked(server: &mut Running, pages: Pages) -> Result<Looked> {
+fn filled(server: &mut Running) -> Result<Filled> {
     let file = format!("{DATA}/postmaster.pid");
     let ready = || {
         let text = fs::read_to_string(&file).ok()?;
@@ -166,12 +182,16 @@ fn looked(server: &mut Running, pages: Pages) -> Result<Looked> {
     };
     let postmaster = server.wait_for("a server that is ready", ready)?;
     let mut session = Session::open()?;
-    let backend: u32 = session.ask("select pg_backend_pid();")?.trim().parse().context("a process id")?;
+    let backend = session.backend()?;
     pin(backend, BACKEND_CPU)?;
     session.ask(FILL)?;
     session.ask(SORT)?;
-    let seen = seen(backend)?;
-    let envelope = planish::json(&["map", &postmaster.to_string()], &[0])?;
+    Ok(Filled { postmaster, backend, _session: session })
+}
+
+fn looked(filled: &Filled, pages: Pages) -> Result<Looked> {
+    let seen = seen(filled.backend)?;
+    let envelope = planish::json(&["map", &filled.postmaster.to_string()], &[0])?;
     let rows = envelope["result"]["rows"].as_array().context("no rows")?;
     let wanted = match pages {
         Pages::Base => "base",
@@ -189,14 +209,14 @@ fn looked(server: &mut Running, pages: Pages) -> Result<Looked> {
 }
 
 /// One client, and so one backend.
-struct Session {
+pub(super) struct Session {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Session {
-    fn open() -> Result<Self> {
+    pub(super) fn open() -> Result<Self> {
         let mut command = Command::new("/pg/bin/psql");
         command
             .args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-h", "/tmp", "-U", "postgres", "postgres"])
@@ -207,8 +227,13 @@ impl Session {
         Ok(Self { child, input, output })
     }
 
+    /// The process that serves it.
+    pub(super) fn backend(&mut self) -> Result<u32> {
+        self.ask("select pg_backend_pid();")?.trim().parse().context("a process id")
+    }
+
     /// What a few statements answer.
-    fn ask(&mut self, sql: &str) -> Result<String> {
+    pub(super) fn ask(&mut self, sql: &str) -> Result<String> {
         writeln!(self.input, "{sql}\n\\echo answered").context("write to psql")?;
         let mut answer = String::new();
         loop {
