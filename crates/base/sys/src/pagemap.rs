@@ -164,30 +164,52 @@ impl Pagemap {
         }
     }
 
+    /// What [`Self::scan_by_keeper`] tells, on kernels without PAGEMAP_SCAN: by the entries, of which every page of
+    /// `range` has one, be it there or not. They tell huge pages and the page of zeroes as [`Filled::Base`], and before
+    /// Linux 6.11 of a file's huge pages not that a file keeps them.
+    ///
+    /// # Errors
+    /// The read fails, or the process has ended or executes another program (ESRCH).
+    pub fn read_by_keeper(
+        &self,
+        range: Range<u64>,
+        runs: &mut Vec<Run>,
+        of_file: &mut Vec<bool>,
+    ) -> Result<()> {
+        let base = pages::base_bytes() as u64;
+        let end = range.end;
+        let reached = self.read_entries(range, |entries, from| {
+            add_entries(entries, from, base, runs, Some(&mut *of_file))
+        })?;
+        // The kernel reads nothing of memory that is gone, and calls that no error.
+        if reached < end { Err(Error::of("read of pagemap", Errno::SRCH)) } else { Ok(()) }
+    }
+
     fn read_runs(&self, range: Range<u64>, runs: &mut Vec<Run>) -> Result<()> {
         let base = pages::base_bytes() as u64;
+        self.read_entries(range, |entries, from| add_entries(entries, from, base, runs, None)).map(drop)
+    }
+
+    /// Reads the entries of `range` and gives them to `take` piece by piece, each with the address of its first page;
+    /// where it ended: short of the end of `range` where the kernel has no more.
+    fn read_entries(&self, range: Range<u64>, mut take: impl FnMut(&[u8], u64)) -> Result<u64> {
+        let base = pages::base_bytes() as u64;
+        let mut bytes = Vec::new();
         let mut from = range.start;
         while from < range.end {
             let pages = ((range.end - from) / base).clamp(1, PAGES_MAX);
-            let mut bytes = vec![0u8; pages as usize * 8];
+            bytes.resize(pages as usize * 8, 0u8);
             let read = self.file.read_at(&mut bytes, from / base * 8).map_err(|error| {
                 Error::of("read of pagemap", Errno::from_io_error(&error).unwrap_or(Errno::IO))
             })?;
-            if read < 8 {
+            let count = read / 8;
+            if count == 0 {
                 break;
             }
-            for entry in bytes[..read].chunks_exact(8) {
-                match (filled_of(word(entry)), runs.last_mut()) {
-                    (Some(filled), Some(last)) if last.range.end == from && last.filled == filled => {
-                        last.range.end += base;
-                    }
-                    (Some(filled), _) => runs.push(Run { range: from..from + base, filled }),
-                    (None, _) => {}
-                }
-                from += base;
-            }
+            take(&bytes[..count * 8], from);
+            from += count as u64 * base;
         }
-        Ok(())
+        Ok(from)
     }
 
     /// Reads the page frame numbers of consecutive pages from `address`; how many were read. 0 stands for a page
@@ -268,6 +290,35 @@ fn frame_of(entry: u64) -> u64 {
     if entry >> 63 == 1 { entry & ((1 << 55) - 1) } else { 0 }
 }
 
+/// Adds the pages of consecutive entries, the first one at the address `from`, as runs of pages that are alike; with
+/// `of_file` alike in who keeps them, too, and that is told there of each run.
+fn add_entries(
+    entries: &[u8],
+    from: u64,
+    base: u64,
+    runs: &mut Vec<Run>,
+    mut of_file: Option<&mut Vec<bool>>,
+) {
+    let mut at = from;
+    for entry in entries.chunks_exact(8) {
+        let (start, entry) = (at, word(entry));
+        at += base;
+        let Some(filled) = filled_of(entry) else { continue };
+        // Bit 61: a page of a file, or of shared memory.
+        let is_kept = entry >> 61 & 1 == 1;
+        let is_alike = of_file.as_deref().is_none_or(|of_file| of_file.last() == Some(&is_kept));
+        match runs.last_mut() {
+            Some(last) if last.range.end == start && last.filled == filled && is_alike => last.range.end = at,
+            _ => {
+                runs.push(Run { range: start..at, filled });
+                if let Some(of_file) = of_file.as_deref_mut() {
+                    of_file.push(is_kept);
+                }
+            }
+        }
+    }
+}
+
 /// What an entry of pagemap stands for: bit 63 is set for a page that is there, bit 62 for one in swap.
 fn filled_of(entry: u64) -> Option<Filled> {
     match entry >> 62 {
@@ -291,6 +342,8 @@ fn run_of(region: &raw::page_region) -> Option<Run> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::mapping::{Advice, MapOptions, PageRequest, map_anonymous};
 
@@ -341,6 +394,41 @@ mod tests {
         }
     }
 
+    /// Shared and private memory, and a page that was only read, against the scan where this kernel has it.
+    #[test]
+    fn entries_tell_who_keeps_a_page_as_the_scan_does() {
+        let base = pages::base_bytes();
+        for shared in [false, true] {
+            let options = MapOptions { shared, ..MapOptions::new(PageRequest::Base) };
+            let mapping = map_anonymous(16 * base, options).unwrap();
+            mapping.advise_range(2 * base..5 * base, Advice::PopulateWrite).unwrap();
+            let start = mapping.as_ptr().addr() as u64;
+            let range = start..start + 16 * base as u64;
+            let (mut map, mut runs, mut of_file) = (Pagemap::open(None).unwrap(), Vec::new(), Vec::new());
+            map.read_by_keeper(range.clone(), &mut runs, &mut of_file).unwrap();
+            let there = start + 2 * base as u64..start + 5 * base as u64;
+            assert_eq!(runs, [Run { range: there, filled: Filled::Base }]);
+            assert_eq!(of_file, [shared]);
+            let (mut scanned, mut kept) = (Vec::new(), Vec::new());
+            match map.scan_by_keeper(range, &mut scanned, &mut kept) {
+                Ok(()) => assert_eq!((runs, of_file), (scanned, kept)),
+                Err(error) => planish_skip::skip("entries_tell_who_keeps_a_page_as_the_scan_does", error),
+            }
+        }
+    }
+
+    #[test]
+    fn entries_of_memory_that_is_gone_are_an_error() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let map = Pagemap::open(pid).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let base = pages::base_bytes() as u64;
+        let read = map.read_by_keeper(base..3 * base, &mut Vec::new(), &mut Vec::new());
+        assert_eq!(read.unwrap_err().errno(), Some(Errno::SRCH));
+    }
+
     #[test]
     fn more_pages_than_a_walk_takes_are_all_found() {
         let base = pages::base_bytes();
@@ -379,5 +467,48 @@ mod tests {
     fn an_entry_without_a_page_has_no_frame() {
         assert_eq!(frame_of(1 << 63 | 1 << 61 | 42), 42);
         assert_eq!(frame_of(1 << 62 | 42), 0, "in swap");
+    }
+
+    /// An entry that is there or in swap, and whose page a file keeps or not; other bits as they come.
+    fn an_entry() -> impl Strategy<Value = (Option<Filled>, bool, u64)> {
+        let filled = prop_oneof![Just(None), Just(Some(Filled::Base)), Just(Some(Filled::Swapped))];
+        (filled, any::<bool>(), 0u64..1 << 61).prop_map(|(filled, is_kept, rest)| {
+            let there = match filled {
+                None => 0,
+                Some(Filled::Swapped) => 1 << 62,
+                Some(_) => 1 << 63,
+            };
+            (filled, is_kept, there | u64::from(is_kept) << 61 | rest)
+        })
+    }
+
+    proptest! {
+        #[test]
+        #[expect(clippy::host_endian_bytes, reason = "as the kernel writes them")]
+        fn every_page_is_in_one_run_of_its_like(
+            entries in proptest::collection::vec(an_entry(), 0..64),
+            cut in 0usize..64,
+        ) {
+            let bytes: Vec<u8> = entries.iter().flat_map(|(_, _, entry)| entry.to_ne_bytes()).collect();
+            let (first, second) = bytes.split_at(cut.min(entries.len()) * 8);
+            let (mut runs, mut of_file, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+            for (piece, from) in [(first, 400), (second, 400 + first.len() as u64 / 8 * 4)] {
+                add_entries(piece, from, 4, &mut runs, Some(&mut of_file));
+                add_entries(piece, from, 4, &mut plain, None);
+            }
+            prop_assert_eq!(runs.len(), of_file.len());
+            for (index, (filled, is_kept, _)) in entries.iter().enumerate() {
+                let at = 400 + index as u64 * 4;
+                let told = runs.iter().zip(&of_file).filter(|(run, _)| run.range.contains(&at));
+                let told: Vec<_> = told.map(|(run, kept)| (run.filled, *kept)).collect();
+                prop_assert_eq!(told, filled.map(|filled| (filled, *is_kept)).into_iter().collect::<Vec<_>>());
+                let told = plain.iter().filter(|run| run.range.contains(&at)).map(|run| run.filled);
+                prop_assert_eq!(told.collect::<Vec<_>>(), filled.iter().copied().collect::<Vec<_>>());
+            }
+            for (pair, kept) in runs.windows(2).zip(of_file.windows(2)) {
+                let is_alike = pair[0].filled == pair[1].filled && kept[0] == kept[1];
+                prop_assert!(pair[0].range.end < pair[1].range.start || !is_alike, "{:?}", pair);
+            }
+        }
     }
 }
