@@ -36,7 +36,7 @@ pub fn run_slow(report: &mut Report) {
 }
 
 /// A check under the filter, where that was packed.
-fn filtered(check: fn() -> Result<Outcome>) -> Result<Outcome> {
+pub fn filtered(check: fn() -> Result<Outcome>) -> Result<Outcome> {
     if !Path::new(DENIED).exists() {
         return Ok(Outcome::Skip(format!("no {DENIED} was packed")));
     }
@@ -45,10 +45,15 @@ fn filtered(check: fn() -> Result<Outcome>) -> Result<Outcome> {
 
 /// planish where the calls of memory policies fail.
 fn denied(words: &[&str]) -> Result<Run> {
+    Ok(Run::from(under(POLICIES, words).output().context("start the filter")?))
+}
+
+/// A command line of planish under a filter of these calls, which has not been started yet.
+pub fn under(calls: &[&str], words: &[&str]) -> Command {
     let mut command = Command::new(DENIED);
-    command.args(POLICIES).args(["--", "/bin/planish"]).args(words).stdin(Stdio::null()).env_clear();
-    let output = command.env("PATH", "/bin").env("HOME", "/tmp").output().context("start the filter")?;
-    Ok(Run::from(output))
+    command.args(calls).args(["--", "/bin/planish"]).args(words).stdin(Stdio::null()).env_clear();
+    command.env("PATH", "/bin").env("HOME", "/tmp");
+    command
 }
 
 /// A process with memory on one node, until dropped.
@@ -88,10 +93,7 @@ fn ensure_told(run: &Run, exit: i32, words: &[&str]) -> Result<()> {
 fn map() -> Result<Outcome> {
     let sleeper = Sleeper::start()?;
     let run = denied(&["map", &sleeper.pid(), "--json"])?;
-    // Before Linux 6.7 nothing finds the pages that move_pages would be asked about.
-    let is_old = settings::is_before((6, 7))?;
-    let why = if is_old { "PAGEMAP_SCAN is not in this kernel" } else { "move_pages is not permitted" };
-    ensure_told(&run, 0, &["\"smaps\"", why, "CAP_SYS_NICE", "in proportion"])?;
+    ensure_told(&run, 0, &["\"smaps\"", "move_pages is not permitted", "CAP_SYS_NICE", "in proportion"])?;
     Ok(Outcome::Ok("by smaps and numa_maps, and why".to_owned()))
 }
 

@@ -1,8 +1,9 @@
 //! Where the memory of a process lies: what it is for, on which pages, on which node.
 //!
 //! Two ways, neither of which touches a page of the process:
-//! - [`Map`] sees each page: PAGEMAP_SCAN, move_pages(2) and, for memory that processes share, what is really in
-//!   it. On a recorded machine, an old kernel or in a container it falls back to the other way and says so.
+//! - [`Map`] sees each page: PAGEMAP_SCAN (before Linux 6.7 the entries of page tables), move_pages(2) and, for memory
+//!   that processes share, what is really in it. On a recorded machine, or where a container forbids these calls, it
+//!   falls back to the other way and says so.
 //! - [`Process`] reads /proc/PID/{smaps,numa_maps,status} of a live or recorded machine.
 //!
 //! What these files cannot tell is not guessed:

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::hash::Hash;
+use std::ops::Range;
 
 use planish_host::Host;
 use planish_sys::pagemap::{FrameFlags, Pagemap};
@@ -15,10 +17,19 @@ use super::leases::Lease;
 use super::memory::MemoryDevices;
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
+use crate::maps::FileId;
 use crate::smaps::Backing;
 
 /// What lets us see all page frames.
 const AS_ROOT: &str = "run as root (CAP_SYS_ADMIN)";
+
+/// Entries of page tables that are read one by one at most, of all processes of a look: 256 GiB of addresses on base
+/// pages of 4 KiB, which cost a second or so where little lies in them.
+const ENTRIES_MAX: u64 = 64 << 20;
+
+/// What is told of private memory where nobody tells frames.
+const COUNTED_IN_EACH: &str =
+    "which pages of memory since a fork processes share: each process counts those that it has";
 
 /// Something that could not be seen, why, and what would help.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +64,12 @@ pub(crate) struct Eyes {
     pub thp_bytes: u64,
     /// Frames that were counted already, when several processes are looked at; 512 a key.
     seen: Option<HashMap<u64, [u64; 8]>>,
+    /// The same of pages of files, by their places there: where no frames are told.
+    places: Option<HashMap<(FileId, u64), [u64; 8]>>,
+    /// Whether the kernel has PAGEMAP_SCAN, as far as it was asked.
+    pub has_scan: bool,
+    /// Entries of page tables that may still be read where it has not.
+    entries_left: u64,
     unseen: BTreeMap<String, (String, String)>,
 }
 
@@ -69,6 +86,9 @@ impl Eyes {
             base_bytes,
             thp_bytes,
             seen: several.then(HashMap::new),
+            places: several.then(HashMap::new),
+            has_scan: true,
+            entries_left: ENTRIES_MAX,
             unseen: BTreeMap::new(),
         };
         if !host.is_live() {
@@ -169,15 +189,40 @@ impl Eyes {
         self.blind_frames(why, cure);
     }
 
-    /// Notes that nobody tells which pages processes share: what one counts the next one counts again.
-    pub(crate) fn blind_frames(&mut self, why: &str, cure: &str) {
+    /// Notes that nobody tells the frames of pages: private ones of one process count in the next one again. Those of
+    /// files are told apart by their places.
+    fn blind_frames(&mut self, why: &str, cure: &str) {
         if self.seen.take().is_some() {
+            self.blind(COUNTED_IN_EACH, why, cure);
+        }
+    }
+
+    /// Notes that nobody tells the pages themselves: whatever one process counts the next one counts again.
+    pub(crate) fn blind_pages(&mut self, why: &str, cure: &str) {
+        self.seen = None;
+        if self.places.take().is_some() {
+            self.unseen.remove(COUNTED_IN_EACH);
             self.blind(
                 "which pages of files, and of memory since a fork, processes share: each process counts them",
                 why,
                 cure,
             );
         }
+    }
+
+    /// Whether so many entries of page tables may be read one by one. What may not is noted.
+    pub(crate) fn may_read(&mut self, entries: u64) -> bool {
+        let left = self.entries_left.checked_sub(entries);
+        match left {
+            Some(left) => self.entries_left = left,
+            None => self.blind(
+                "the pages of mappings that are too long to be read page by page: they are told in proportion, and \
+                 what processes share of them counts in each, or as an estimate",
+                &format!("PAGEMAP_SCAN is not in this kernel, and {ENTRIES_MAX} pages are read without it"),
+                "Linux 6.7 or newer",
+            ),
+        }
+        left.is_some()
     }
 
     /// All that could not be seen.
@@ -226,14 +271,13 @@ impl Eyes {
         if frame == 0 {
             return count;
         }
-        let fresh = (frame..frame + count).filter(|frame| {
-            let block = seen.entry(frame / 512).or_default();
-            let (word, bit) = ((frame % 512 / 64) as usize, 1 << (frame % 64));
-            let is_fresh = block[word] & bit == 0;
-            block[word] |= bit;
-            is_fresh
-        });
-        fresh.count() as u64
+        count_fresh(seen, frame..frame + count, |block| block)
+    }
+
+    /// The same of pages of a file, by their places in it: `first` and as many as `count`.
+    pub(crate) fn count_place_once(&mut self, file: FileId, first: u64, count: u64) -> u64 {
+        let Some(places) = &mut self.places else { return count };
+        count_fresh(places, first..first.saturating_add(count), |block| (file, block))
     }
 
     /// Whether the kernel is asked for the nodes of pages.
@@ -255,6 +299,22 @@ impl Eyes {
             None => Ok(ask()?.into_iter().map(node_of).collect()),
         }
     }
+}
+
+/// How many of `numbers` were not in `seen`, which has 512 a key; they are now.
+fn count_fresh<K: Eq + Hash>(
+    seen: &mut HashMap<K, [u64; 8]>,
+    numbers: Range<u64>,
+    key: impl Fn(u64) -> K,
+) -> u64 {
+    let fresh = numbers.filter(|number| {
+        let block = seen.entry(key(number / 512)).or_default();
+        let (word, bit) = ((number % 512 / 64) as usize, 1 << (number % 64));
+        let is_fresh = block[word] & bit == 0;
+        block[word] |= bit;
+        is_fresh
+    });
+    fresh.count() as u64
 }
 
 /// Whether the kernel tells us the frame of a page, by one of our own that is surely there.
@@ -307,5 +367,54 @@ mod tests {
         assert_eq!(eyes.count_once(1002, 512), 510);
         assert_eq!(eyes.count_once(1002, 512), 0);
         assert_eq!(eyes.count_once(0, 3), 3, "hidden frames are told apart by nobody");
+    }
+
+    #[test]
+    fn a_place_in_a_file_counts_once() {
+        let mut eyes = Eyes::open(&Host::live(), true);
+        let file = |inode| FileId { device: (8, 1), inode, key: None };
+        assert_eq!(eyes.count_place_once(file(5), 0, 4), 4);
+        assert_eq!(eyes.count_place_once(file(5), 2, 512), 510);
+        assert_eq!(eyes.count_place_once(file(6), 2, 512), 512, "another file");
+        assert_eq!(eyes.count_place_once(file(5), 0, 514), 0);
+        eyes.blind_pages("no pages", "");
+        assert_eq!(eyes.count_place_once(file(5), 0, 514), 514, "nobody knows any more");
+        let mut alone = Eyes::open(&Host::live(), false);
+        assert_eq!([0; 2].map(|first| alone.count_place_once(file(5), first, 4)), [4, 4], "one process");
+    }
+
+    #[test]
+    fn what_counts_in_each_process_is_told_once() {
+        let told = |eyes: Eyes| -> Vec<String> {
+            let unseen = eyes.unseen().into_iter().map(|unseen| unseen.what);
+            unseen.filter(|what| what.contains("since a fork")).collect()
+        };
+        let new = || {
+            let mut eyes = Eyes::open(&Host::live(), true);
+            (eyes.seen, eyes.places) = (Some(HashMap::new()), Some(HashMap::new()));
+            eyes.unseen.clear();
+            eyes
+        };
+        let mut hidden = new();
+        hidden.blind_frames("hidden", AS_ROOT);
+        assert_eq!(told(hidden), [COUNTED_IN_EACH]);
+        let mut worse = new();
+        worse.blind_frames("hidden", AS_ROOT);
+        worse.blind_pages("no pages", "");
+        let both = told(worse);
+        assert!(both.len() == 1 && both[0].starts_with("which pages of files"), "{both:?}");
+        let mut alone = Eyes::open(&Host::live(), false);
+        alone.blind_pages("no pages", "");
+        assert!(told(alone).is_empty(), "one process counts nothing twice");
+    }
+
+    #[test]
+    fn no_more_entries_are_read_than_are_allowed() {
+        let mut eyes = Eyes::open(&Host::live(), true);
+        let says = |eyes: &Eyes| eyes.unseen.keys().any(|what| what.contains("too long"));
+        assert!(eyes.may_read(ENTRIES_MAX - 1) && !says(&eyes));
+        assert!(!eyes.may_read(2) && says(&eyes));
+        assert!(eyes.may_read(1), "a shorter one may");
+        assert!(!eyes.may_read(1));
     }
 }

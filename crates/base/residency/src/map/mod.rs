@@ -3,6 +3,7 @@
 //! ```text
 //! who     --> the processes that are meant; process 1, kernel threads and those above us are left alone
 //! private --> maps + PAGEMAP_SCAN + move_pages: each page of a process, its size and node
+//! entries --> the same without PAGEMAP_SCAN: smaps + one entry of pagemap for each page
 //! shared  --> each shared object once, by what is in it and not by what somebody has mapped (peek in sys)
 //! threads --> where the threads run, for the share of memory that is local to them
 //! ```
@@ -10,6 +11,7 @@
 //! Nothing is allocated, faulted in or marked as used in any process but ours. Each process is told by its start
 //! time before and after: a PID that was given to another, or a program that was executed meanwhile, is noticed.
 
+mod entries;
 mod eyes;
 mod join;
 mod leases;
@@ -57,6 +59,8 @@ const TRIES: usize = 4;
 pub enum SeenBy {
     /// PAGEMAP_SCAN and move_pages: each page by itself.
     PagemapScan,
+    /// The entry of each page and move_pages: the same on kernels without the scan.
+    Pagemap,
     /// smaps and numa_maps: nodes and page sizes of a mapping in proportion.
     Smaps,
 }
@@ -259,7 +263,7 @@ impl Map {
     }
 }
 
-/// Bounds what `areas` have in swap by what the process has there. PAGEMAP_SCAN calls swapped whatever entry of a page
+/// Bounds what `areas` have in swap by what the process has there. pagemap calls swapped whatever entry of a page
 /// table is no page: a mark of userfaultfd's write protection and one of a page that failed as well, which have no
 /// memory. Of shared memory such an entry is always a mark; what of it is in swap has no entry at all.
 fn bound_swap(areas: &mut [AreaPages], swap_bytes: u64) {
@@ -289,7 +293,7 @@ impl Member {
             }
             match looked {
                 Ok(((mut areas, seen_by), status)) if after.is_same(&stat) => {
-                    if seen_by == SeenBy::PagemapScan {
+                    if seen_by != SeenBy::Smaps {
                         bound_swap(&mut areas, status.swap_bytes);
                     }
                     return Ok(Self { pid, stat, status, areas, threads: Vec::new(), seen_by });

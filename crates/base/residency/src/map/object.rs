@@ -171,7 +171,6 @@ impl ObjectPages {
     /// Adds what one mapping of `extent` has in sum. Of mappings that overlap the one with most counts: the others may
     /// have mapped the same pages, or others; both is told as an estimate.
     pub(crate) fn add_sum(&mut self, extent: Range<u64>, parts: Vec<Part>) {
-        let total = |parts: &[Part]| parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes));
         let overlaps =
             |(known, _): &(Range<u64>, Vec<Part>)| known.start < extent.end && extent.start < known.end;
         let (mut over, rest): (Vec<_>, Vec<_>) =
@@ -215,14 +214,40 @@ impl ObjectPages {
         for (extent, sums) in &self.sums {
             let common = range.end.min(extent.end).saturating_sub(range.start.max(extent.start));
             let whole = extent.end - extent.start;
-            for part in sums.iter().filter(|_| common > 0) {
-                let bytes = u128::from(part.bytes) * u128::from(common) / u128::from(whole);
-                let bytes = u64::try_from(bytes).expect("a part of a u64");
-                add_part(&mut parts, Part { bytes, estimated: part.estimated || common < whole, ..*part });
+            // What is known page by page is among it, or may be.
+            let (known, sum) = (self.placed_bytes(extent), total(sums));
+            let is_whole = common == whole && known == 0;
+            for part in sums.iter().filter(|part| common > 0 && part.bytes > 0) {
+                let bytes = in_proportion(part.bytes, sum.saturating_sub(known), sum);
+                let bytes = in_proportion(bytes, common, whole);
+                let part = Part { bytes, estimated: part.estimated || !is_whole, ..*part };
+                if bytes > 0 {
+                    add_part(&mut parts, part);
+                }
             }
         }
         parts
     }
+
+    /// Bytes of `range` whose places are known.
+    fn placed_bytes(&self, range: &Range<u64>) -> u64 {
+        let common = |(start, codes): &(u64, Vec<u8>)| {
+            let end = start + codes.len() as u64 * self.unit_bytes;
+            end.min(range.end).saturating_sub(range.start.max(*start))
+        };
+        self.extents.iter().map(common).sum()
+    }
+}
+
+/// Bytes of all parts.
+fn total(parts: &[Part]) -> u64 {
+    parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes))
+}
+
+/// `bytes` in proportion, as `part` is to `whole`, which is more than nothing.
+fn in_proportion(bytes: u64, part: u64, whole: u64) -> u64 {
+    let bytes = u128::from(bytes) * u128::from(part) / u128::from(whole);
+    u64::try_from(bytes).expect("a part of a u64")
 }
 
 /// The node of a page, and whether it is one that counts as resident.
@@ -239,6 +264,10 @@ pub(crate) fn node_of(at: PageAt) -> NodeOf {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn part(node: u32, bytes: u64) -> Part {
@@ -257,6 +286,48 @@ mod tests {
             [(0, 7), (40, 1)]
         );
         assert_eq!(pages.parts(&(0..100)), [part(0, 24), part(1, 8)]);
+    }
+
+    proptest! {
+        /// Whatever processes map of an object, in however many mappings: it is their union.
+        #[test]
+        fn what_processes_map_of_an_object_is_the_union(
+            processes in proptest::collection::vec(
+                proptest::collection::vec((0u64..40, 1u64..12), 0..6), 0..5),
+        ) {
+            let (mut pages, mut union) = (ObjectPages::default(), BTreeSet::new());
+            for process in processes {
+                for (first, count) in process {
+                    pages.meet(first * 4..(first + count) * 4, 4, part(0, 0));
+                    union.extend(first..first + count);
+                }
+                pages.settle();
+            }
+            let bytes = |range: Range<u64>| total(&pages.parts(&range));
+            prop_assert_eq!(bytes(0..1000), union.len() as u64 * 4);
+            for page in 0..60 {
+                let is_there = union.contains(&page);
+                prop_assert_eq!(bytes(page * 4..page * 4 + 4), if is_there { 4 } else { 0 }, "page {}", page);
+            }
+        }
+    }
+
+    /// One process was read page by page, of another one only the sum is known: nothing of it counts twice.
+    #[test]
+    fn what_is_known_by_pages_is_among_a_sum() {
+        let mut pages = ObjectPages::default();
+        pages.meet(0..8, 4, part(0, 0));
+        pages.settle();
+        pages.add_sum(0..32, vec![part(1, 16)]);
+        let about = |node, bytes| Part { estimated: true, ..part(node, bytes) };
+        assert_eq!(pages.parts(&(0..32)), [part(0, 8), about(1, 8)]);
+        pages.add_sum(64..72, vec![part(1, 8)]);
+        assert_eq!(pages.parts(&(64..72)), [part(1, 8)], "of another part nothing is known by pages");
+        let mut less = ObjectPages::default();
+        less.meet(0..8, 4, part(0, 0));
+        less.settle();
+        less.add_sum(0..32, vec![part(1, 4)]);
+        assert_eq!(less.parts(&(0..32)), [part(0, 8)]);
     }
 
     #[test]

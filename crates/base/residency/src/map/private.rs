@@ -1,7 +1,8 @@
 //! The memory of one process: PAGEMAP_SCAN finds its pages, move_pages(2) their nodes.
 //!
-//! Older kernels have no PAGEMAP_SCAN, and a container may forbid move_pages on a machine of several nodes: then
-//! smaps and numa_maps tell what they can (see the head of this crate).
+//! Older kernels have no PAGEMAP_SCAN: there the entries of page tables are read one by one (`entries`), and all else
+//! is the same. A container may forbid move_pages: then smaps and numa_maps tell what they can (see the head of this
+//! crate).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,6 +15,7 @@ use planish_sys::peek::{self, FileSystem};
 use planish_sys::policy::pages_at;
 use rustix::process::Pid;
 
+use super::entries;
 use super::eyes::{Eyes, told};
 use super::join::{Piece, join};
 use super::object::{NodeOf, node_of};
@@ -46,7 +48,7 @@ pub(crate) fn read(
             Ok(walk) => match walk.run(host, draws, eyes, objects) {
                 Err(Blocked::Process(error)) => return Err(error),
                 Err(Blocked::Means(error)) => blind(eyes, &error),
-                Ok(areas) => return Ok((areas, SeenBy::PagemapScan)),
+                Ok(seen) => return Ok(seen),
             },
             Err(error) if matches!(error.errno(), Some(Errno::NOENT | Errno::SRCH)) => {
                 return Err(ResidencyError::NoProcess { process: pid.to_string() });
@@ -68,7 +70,12 @@ pub(crate) fn read(
 }
 
 /// What smaps tells of a mapping; what of `parts` is the `object`'s of its file is noted there.
-fn of_region(region: Region, parts: Vec<Part>, object: Option<usize>, objects: &mut Objects) -> AreaPages {
+pub(super) fn of_region(
+    region: Region,
+    parts: Vec<Part>,
+    object: Option<usize>,
+    objects: &mut Objects,
+) -> AreaPages {
     let own_bytes = region.own_bytes();
     let (own, kept) = match region.area.is_shared() {
         true => (Vec::new(), parts.clone()),
@@ -117,7 +124,7 @@ fn blind(eyes: &mut Eyes, error: &planish_sys::Error) {
         &why,
         CURE,
     );
-    eyes.blind_frames(&why, CURE);
+    eyes.blind_pages(&why, CURE);
 }
 
 /// Why a walk ended.
@@ -137,11 +144,15 @@ struct Walk {
     pools: HashMap<usize, Option<u64>>,
     /// smaps, where nothing else told the size of pool pages.
     smaps: Option<Process>,
+    /// Whether the pages were found by their entries: the page of zeroes is not told then.
+    by_entries: bool,
+    /// Of each mapping whether its huge pages are a guess; empty where none is.
+    guessed: Vec<bool>,
 }
 
 /// The mappings of a process, and runs of pages that are there.
-struct Looked {
-    areas: Vec<Area>,
+struct Looked<T> {
+    areas: Vec<T>,
     runs: Vec<Run>,
     /// Of each run whether a file keeps its pages.
     of_file: Vec<bool>,
@@ -184,7 +195,15 @@ impl Walk {
     fn open(pid: u32) -> Result<Self, planish_sys::Error> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let raw = raw.ok_or(planish_sys::Error::of_call("open of pagemap", Errno::SRCH))?;
-        Ok(Self { pid, raw, pagemap: Pagemap::open(Some(raw))?, pools: HashMap::new(), smaps: None })
+        Ok(Self {
+            pid,
+            raw,
+            pagemap: Pagemap::open(Some(raw))?,
+            pools: HashMap::new(),
+            smaps: None,
+            by_entries: false,
+            guessed: Vec::new(),
+        })
     }
 
     fn run(
@@ -193,18 +212,24 @@ impl Walk {
         draws: bool,
         eyes: &mut Eyes,
         objects: &mut Objects,
-    ) -> Result<Vec<AreaPages>, Blocked> {
-        let Looked { areas, runs, of_file } = self.look(host)?;
-        objects.note(&areas);
-        let ranges: Vec<Range<u64>> = areas.iter().map(|area| area.range.clone()).collect();
-        let object = |area: Area| {
-            let object = objects.find(host, self.pid, &area, eyes);
-            AreaPages::new(area, object)
+    ) -> Result<(Vec<AreaPages>, SeenBy), Blocked> {
+        let scanned = match eyes.has_scan.then(|| self.scan(host)) {
+            Some(Err(Blocked::Means(planish_sys::Error::Missing { .. }))) => {
+                eyes.has_scan = false;
+                None
+            }
+            Some(scanned) => Some(scanned?),
+            None => None,
         };
-        let mut found: Vec<AreaPages> = areas.into_iter().map(object).collect();
-        let is_drawn =
-            |pages: &&mut AreaPages| draws && !pages.area.is_shared() && pages.area.bytes() >= CUT_BYTES_MIN;
-        found.iter_mut().filter(is_drawn).for_each(|pages| pages.cells = vec![Vec::new(); CELLS]);
+        let (looked, seen_by) = match scanned {
+            Some(Looked { areas, runs, of_file }) => {
+                let areas = self.begin(host, areas, draws, (eyes, objects));
+                (Looked { areas, runs, of_file }, SeenBy::PagemapScan)
+            }
+            None => (self.read_entries(host, draws, (eyes, objects))?, SeenBy::Pagemap),
+        };
+        let Looked { areas: mut found, runs, of_file } = looked;
+        let ranges: Vec<Range<u64>> = found.iter().map(|pages| pages.area.range.clone()).collect();
         let (mut chunk, mut run) = (Chunk::default(), 0);
         for piece in join(&ranges, &runs) {
             // Pieces come in the order of their runs.
@@ -216,7 +241,42 @@ impl Walk {
         }
         self.flush(&mut chunk, &mut found, (eyes, objects))?;
         objects.settle();
-        Ok(found)
+        Ok((found, seen_by))
+    }
+
+    /// The mappings as those of which nothing is known yet but their objects. `draws`: with parts to be drawn.
+    fn begin(
+        &self,
+        host: &Host,
+        areas: Vec<Area>,
+        draws: bool,
+        (eyes, objects): (&mut Eyes, &mut Objects),
+    ) -> Vec<AreaPages> {
+        objects.note(&areas);
+        let begin = |area: Area| {
+            let object = objects.find(host, self.pid, &area, eyes);
+            let is_drawn = draws && !area.is_shared() && area.bytes() >= CUT_BYTES_MIN;
+            let cells = if is_drawn { vec![Vec::new(); CELLS] } else { Vec::new() };
+            AreaPages { cells, ..AreaPages::new(area, object) }
+        };
+        areas.into_iter().map(begin).collect()
+    }
+
+    /// The same as [`Self::scan`] and [`Self::begin`] without PAGEMAP_SCAN.
+    fn read_entries(
+        &mut self,
+        host: &Host,
+        draws: bool,
+        (eyes, objects): (&mut Eyes, &mut Objects),
+    ) -> Result<Looked<AreaPages>, Blocked> {
+        let process = Process::read(host, self.pid).map_err(Blocked::Process)?;
+        let areas = process.regions.iter().map(|region| region.area.clone()).collect();
+        let mut areas = self.begin(host, areas, draws, (eyes, objects));
+        let read = entries::read(&self.pagemap, self.raw, &process, &mut areas, eyes, objects);
+        let read = read.map_err(|error| self.sort(error))?;
+        (self.by_entries, self.guessed, self.smaps) = (true, read.guessed, Some(process));
+        self.pools.extend(read.pools);
+        Ok(Looked { areas, runs: read.runs, of_file: read.of_file })
     }
 
     /// Looks at the mappings, and at the pages that are there.
@@ -224,7 +284,7 @@ impl Walk {
     /// Either is a walk of the kernel over all mappings, so that both are done at once: the pages of all addresses
     /// that a process has as a rule. What lies beyond those is looked at behind, and all where a kernel takes no such
     /// range since its address spaces are smaller.
-    fn look(&mut self, host: &Host) -> Result<Looked, Blocked> {
+    fn scan(&mut self, host: &Host) -> Result<Looked<Area>, Blocked> {
         let process = self.pid.to_string();
         let path = format!("/proc/{process}/maps");
         let (mut runs, mut of_file) = (Vec::new(), Vec::new());
@@ -329,26 +389,33 @@ impl Walk {
         for (((entry, address), (frame, pages)), (node, resident)) in entries.zip(frames).zip(nodes) {
             let area = &mut found[entry.area];
             let has_gone = eyes.wants_frames() && *frame == 0;
-            if !resident || has_gone {
+            if !(resident || self.is_of_pool(entry)) || has_gone {
                 area.mapped_bytes -= entry.bytes;
                 continue;
             }
             area.file_bytes += if entry.of_file { entry.bytes } else { 0 };
             let (backing, page_bytes) = entry.huge.unwrap_or_else(|| eyes.backing_of(pages, false));
+            let estimated = self.guessed.get(entry.area).copied().unwrap_or(false);
+            let start = area.area.offset.saturating_add(*address as u64 - area.area.range.start);
             let keeper = area.keeper.filter(|_| entry.of_file);
             if let Some(object) = area.object.or(keeper) {
                 if !objects.is_of_tables(object) {
                     continue;
                 }
-                let start = area.area.offset.saturating_add(*address as u64 - area.area.range.start);
                 let unit = if backing == Backing::Hugetlb { page_bytes } else { eyes.base_bytes };
-                let part = Part { backing, node, page_bytes, bytes: 0, estimated: false };
+                let part = Part { backing, node, page_bytes, bytes: 0, estimated };
                 objects.list[object].pages.meet(start..start.saturating_add(entry.bytes), unit, part);
                 continue;
             }
-            let bytes = eyes.count_once(*frame, entry.bytes / eyes.base_bytes) * eyes.base_bytes;
+            let count = entry.bytes / eyes.base_bytes;
+            let by_place = entry.of_file && !eyes.counts_frames();
+            let fresh = match by_place.then(|| area.area.file()).flatten() {
+                Some(file) => eyes.count_place_once(file, start / eyes.base_bytes, count),
+                None => eyes.count_once(*frame, count),
+            };
+            let bytes = fresh * eyes.base_bytes;
             if bytes > 0 {
-                let part = Part { backing, node, page_bytes, bytes, estimated: false };
+                let part = Part { backing, node, page_bytes, bytes, estimated };
                 area.add(*address as u64, part);
                 if !entry.of_file {
                     add_part(&mut area.own, part);
@@ -360,11 +427,23 @@ impl Walk {
         Ok(())
     }
 
+    /// Whether an entry is surely of a page, as all of a pool are: move_pages finds none of the largest ones before
+    /// Linux 6.0. The scan is taken at its word as before.
+    fn is_of_pool(&self, entry: &Entry) -> bool {
+        self.by_entries && matches!(entry.huge, Some((Backing::Hugetlb, _)))
+    }
+
     /// The huge page of zeroes is no page of this process. Kernels before 6.16 tell it as any huge page
     /// (PAGE_IS_PFNZERO of pagemap_thp_category in fs/proc/task_mmu.c), and move_pages tells it apart, which on a
-    /// machine of one node is asked for nothing else.
+    /// machine of one node is asked for nothing else. Entries tell neither that one nor the small one.
     fn leave_out_zeroes(&self, chunk: &Chunk, nodes: &mut [NodeOf]) -> Result<(), Blocked> {
-        let is_asked = |entry: &Entry| !entry.of_file && matches!(entry.huge, Some((Backing::Thp, _)));
+        let is_asked = |entry: &Entry| {
+            let may_be = match entry.huge {
+                Some((backing, _)) => backing == Backing::Thp,
+                None => self.by_entries,
+            };
+            may_be && !entry.of_file
+        };
         let entries = chunk.entries.iter().zip(&chunk.addresses).zip(nodes);
         let (addresses, nodes): (Vec<usize>, Vec<&mut NodeOf>) = entries
             .filter(|((entry, _), _)| is_asked(entry))
@@ -375,8 +454,10 @@ impl Walk {
         }
         let told = match pages_at(Some(self.raw), &addresses) {
             Ok(told) => told,
-            // A container may forbid the call. The page of zeroes counts then.
-            Err(error) if matches!(error.errno(), Some(Errno::PERM | Errno::NOSYS)) => return Ok(()),
+            // A container may forbid the call. The huge page of zeroes counts then; of small ones there may be many.
+            Err(error) if !self.by_entries && matches!(error.errno(), Some(Errno::PERM | Errno::NOSYS)) => {
+                return Ok(());
+            }
             Err(error) => return Err(self.sort(error)),
         };
         for (node, at) in nodes.into_iter().zip(told) {

@@ -126,7 +126,12 @@ fn plays_a_role() {
         "headless" => headless(number()),
         "code" => code(),
         "odd" => oddly_named(),
-        "sharing" => sharing(number(), number()),
+        "sharing" => sharing(number(), number(), |_, bytes, _| 0..bytes),
+        "slices" => sharing(number(), number(), |child, bytes, children| {
+            let slice = bytes / (children + 1);
+            child * slice..(child + 2) * slice
+        }),
+        "read" => read_only(number()),
         "forked" => forked(number(), number()),
         "named" => named_segment(number(), |_, _| {}),
         "allocated" => named_segment(number(), |file, bytes| {
@@ -218,19 +223,34 @@ fn oddly_named() -> String {
     format!("{:x}", start.addr())
 }
 
-/// Forks children that write a shared segment whole, each all of it, and stand still with it.
-fn sharing(bytes: usize, children: usize) -> String {
+/// Reads all of a private mapping, which is on the page of zeroes then, and writes its first page; says where.
+fn read_only(bytes: usize) -> String {
+    let mapping = map_anonymous(bytes, options(false)).expect("there is memory");
+    for at in (0..bytes).step_by(pages::base_bytes()) {
+        // SAFETY: inside the mapping, which nobody else uses.
+        std::hint::black_box(unsafe { mapping.as_ptr().add(at).read_volatile() });
+    }
+    fill(&mapping, 0..pages::base_bytes());
+    let start = address(&mapping);
+    std::mem::forget(mapping);
+    start
+}
+
+/// Forks children that write a shared segment, each the part that `part` tells it by its number, the bytes of all and
+/// the number of children, and stand still with it.
+fn sharing(bytes: usize, children: usize, part: fn(usize, usize, usize) -> std::ops::Range<usize>) -> String {
     let mapping = map_anonymous(bytes, options(true)).expect("there is memory");
     let start = mapping.as_ptr();
     std::mem::forget(mapping);
     let (mut told, tell) = std::io::pipe().expect("two descriptors");
-    for _ in 0..children {
+    for child in 0..children {
+        let part = part(child, bytes, children);
         // SAFETY: the child calls nothing but the kernel, and writes to the mapping and nowhere else.
         unsafe {
             if libc::fork() == 0 {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                start.write_bytes(1, bytes);
-                libc::write(tell.as_raw_fd(), start.cast(), 1);
+                start.add(part.start).write_bytes(1, part.len());
+                libc::write(tell.as_raw_fd(), start.add(part.start).cast(), 1);
                 loop {
                     libc::pause();
                 }

@@ -4,4 +4,5 @@ mod actor;
 mod differential;
 mod hosts;
 mod map;
+mod older;
 mod restless;

@@ -170,6 +170,8 @@ pub struct MapProcess {
 pub enum MapSeenBy {
     /// Each page by itself.
     PagemapScan,
+    /// Each page by itself, on kernels without PAGEMAP_SCAN.
+    Pagemap,
     /// Nodes and page sizes of a mapping in proportion.
     Smaps,
 }
@@ -339,6 +341,7 @@ impl MapProcess {
             name: member.status.name.clone(),
             seen_by: match member.seen_by {
                 residency::SeenBy::PagemapScan => MapSeenBy::PagemapScan,
+                residency::SeenBy::Pagemap => MapSeenBy::Pagemap,
                 residency::SeenBy::Smaps => MapSeenBy::Smaps,
             },
             threads: member.status.threads,
