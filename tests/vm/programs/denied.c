@@ -1,5 +1,6 @@
 /* Starts a program under a seccomp filter, as a container's: denied CALL=ERRNO ... -- PROGRAM ARGUMENT ...
- * A kernel whose userfaultfd has no minor faults is `minor=22` (EINVAL of UFFDIO_API): nothing else tells. */
+ * A kernel whose userfaultfd has no minor faults is `minor=22` (EINVAL of UFFDIO_API): nothing else tells; one before
+ * Linux 6.7 is `scan=25` (ENOTTY of PAGEMAP_SCAN, which headers of such a kernel do not have). */
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -23,7 +24,7 @@ static const struct rule {
 } RULES[] = {
     CALL(mbind), CALL(set_mempolicy), CALL(get_mempolicy), CALL(move_pages), CALL(migrate_pages), CALL(userfaultfd),
     CALL(sched_setaffinity), CALL(perf_event_open), CALL(process_vm_readv), CALL(pidfd_open),
-    REQUEST("minor", (unsigned)UFFDIO_API),
+    REQUEST("minor", (unsigned)UFFDIO_API), REQUEST("scan", 0xc0606610),
 };
 
 static struct sock_filter code[256];

@@ -41,6 +41,7 @@ mod scanned;
 mod servers;
 mod settings;
 mod threads;
+mod tree;
 mod zeroes;
 
 use check::Report;
@@ -56,6 +57,9 @@ fn main() {
     }
     if std::env::args().nth(1).as_deref() == Some(mapped::WORD) {
         return mapped::stand();
+    }
+    if std::env::args().nth(1).as_deref() == Some(tree::WORD) {
+        return tree::stand();
     }
     if std::process::id() != 1 {
         let Some(stage) = disk::stage() else {
