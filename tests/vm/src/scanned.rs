@@ -78,10 +78,12 @@ fn seen(place: &str, tables: Spread, heaps: Spread) -> Result<Outcome> {
     child.kill().context("end it")?;
     child.wait().context("wait for it")?;
     let ready: Value = serde_json::from_str(&ready).with_context(|| format!("its first line: {ready}"))?;
-    let of = |pages: u64| -> Vec<BTreeMap<u32, u64>> {
-        maps.lines().map(nodes_of).filter(|on| on.values().sum::<u64>() == pages).collect()
+    let of = |shared: bool, pages: u64| -> Vec<BTreeMap<u32, u64>> {
+        let lines = maps.lines().filter(|line| is_segment(line) == shared);
+        lines.map(nodes_of).filter(|on| on.values().sum::<u64>() == pages).collect()
     };
-    let (on_tables, on_heaps) = (of(TABLE_PAGES), of(HEAP_PAGES));
+    // Tables are shared memory, and heaps are not.
+    let (on_tables, on_heaps) = (of(true, TABLE_PAGES), of(false, HEAP_PAGES));
     ensure!((on_tables.len(), on_heaps.len()) == (THREADS, THREADS), "{on_tables:?} {on_heaps:?}: {maps}");
     check("tables", &on_tables, tables)?;
     check("heaps", &on_heaps, heaps)?;
@@ -128,9 +130,15 @@ fn balanced() -> Result<Outcome> {
     })
 }
 
-/// Pages of a mapping that is no file, by node: `ADDRESS POLICY anon=4 N0=3 N1=1`.
+/// Whether a line of numa_maps is of shared memory without a file: `ADDRESS POLICY file=/dev/zero\040(deleted) N0=3`.
+fn is_segment(line: &str) -> bool {
+    line.contains(" file=/dev/zero")
+}
+
+/// Pages of a mapping that is no file of a disk, by node: `ADDRESS POLICY anon=4 N0=3 N1=1`.
 fn nodes_of(line: &str) -> BTreeMap<u32, u64> {
-    if line.contains(" file=") || line.contains(" stack") || line.contains(" heap") {
+    let is_file = line.contains(" file=") && !is_segment(line);
+    if is_file || line.contains(" stack") || line.contains(" heap") {
         return BTreeMap::new();
     }
     let node = |word: &str| {

@@ -8,6 +8,9 @@
 //!      kept              H===============H===============H            madvise(MADV_HUGEPAGE)
 //! ```
 //!
+//! Of shared memory the *object* must begin where a huge page does, too (`file_thp_enabled` and
+//! `thp_vma_suitable_order` compare offset and address): it is mapped over what was kept of such addresses.
+//!
 //! What is *asked for* is not what is *had*: the kernel may back a THP mapping with base pages. The caller
 //! (`planish-arena`) reads the achieved backing back from smaps; this module only asks.
 //!
@@ -99,6 +102,8 @@ pub struct Mapping {
     bytes: usize,
     page_bytes: usize,
     request: PageRequest,
+    /// Of an object that outlives the page tables of a process, as those of tmpfs and pools do.
+    shared: bool,
 }
 
 // SAFETY: a `Mapping` is the only owner of its range (created in `map_anonymous`, removed in `Drop`) and
@@ -145,10 +150,13 @@ impl Mapping {
     /// On pages from a pool the range is whole pages of it: the kernel would round the end down and drop
     /// less, or nothing, without a word (`madvise_dontneed_free_valid_vma` in mm/madvise.c).
     ///
+    /// Shared memory loses them for everybody who maps it: dropped from page tables alone (`MADV_DONTNEED`) they would
+    /// be there again at the next touch.
+    ///
     /// Not an [`Advice`], because it changes contents and so needs the mapping to itself.
     pub fn discard(&mut self, range: Range<usize>) -> Result<()> {
         self.check_unit(&range)?;
-        self.madvise(range, raw::MADV_DONTNEED)
+        self.madvise(range, if self.shared { raw::MADV_REMOVE } else { raw::MADV_DONTNEED })
     }
 
     /// Makes `range` of a closed mapping readable and writable; on pages from a pool the range is whole pages of it.
@@ -175,7 +183,7 @@ impl Mapping {
     fn madvise(&self, range: Range<usize>, advice: u32) -> Result<()> {
         self.check_range(&range)?;
         // SAFETY: `check_range` keeps start and length inside this mapping, which `self` keeps mapped. No
-        // number but MADV_DONTNEED changes contents, and that one is reached through `&mut self` alone.
+        // number but MADV_DONTNEED and MADV_REMOVE changes contents, and these are reached through `&mut self` alone.
         let outcome = unsafe {
             let start = self.as_ptr().add(range.start);
             syscall!(raw::__NR_madvise, start, range.len(), advice)
@@ -229,7 +237,7 @@ fn map_base(len: usize, options: MapOptions) -> Result<Mapping> {
     let page_bytes = pages::base_bytes();
     let bytes = pages::round_up(len, page_bytes).ok_or(Error::Length { bytes: len })?;
     let start = mmap(bytes, flags_of(options), options.closed).map_err(|errno| Error::of("mmap", errno))?;
-    let mapping = Mapping { start, bytes, page_bytes, request: options.page };
+    let mapping = Mapping { start, bytes, page_bytes, request: options.page, shared: options.shared };
     match mapping.advise(Advice::NoHugePage) {
         // A kernel without THP does not know the advice and needs none.
         Err(error) if error.errno() == Some(Errno::INVAL) => Ok(mapping),
@@ -241,7 +249,7 @@ fn map_thp(len: usize, options: MapOptions) -> Result<Mapping> {
     let page_bytes = pages::thp_bytes().ok_or(Error::NoThp)?;
     let bytes = pages::round_up(len, page_bytes).ok_or(Error::Length { bytes: len })?;
     let start = mmap_aligned(bytes, page_bytes, options)?;
-    let mapping = Mapping { start, bytes, page_bytes, request: options.page };
+    let mapping = Mapping { start, bytes, page_bytes, request: options.page, shared: options.shared };
     mapping.advise(Advice::HugePage)?;
     Ok(mapping)
 }
@@ -259,7 +267,7 @@ fn map_hugetlb(len: usize, page_bytes: usize, options: MapOptions) -> Result<Map
         Errno::NOMEM => Error::PoolShort { page_bytes, bytes, source: errno },
         errno => Error::of("mmap", errno),
     })?;
-    Ok(Mapping { start, bytes, page_bytes, request: options.page })
+    Ok(Mapping { start, bytes, page_bytes, request: options.page, shared: options.shared })
 }
 
 fn flags_of(options: MapOptions) -> MapFlags {
@@ -268,8 +276,12 @@ fn flags_of(options: MapOptions) -> MapFlags {
     if pooled && !options.reserve { flags | MapFlags::NORESERVE } else { flags }
 }
 
+fn access_of(closed: bool) -> ProtFlags {
+    if closed { ProtFlags::empty() } else { ProtFlags::READ | ProtFlags::WRITE }
+}
+
 fn mmap(bytes: usize, flags: MapFlags, closed: bool) -> std::result::Result<NonNull<u8>, Errno> {
-    let access = if closed { ProtFlags::empty() } else { ProtFlags::READ | ProtFlags::WRITE };
+    let access = access_of(closed);
     // SAFETY: without MAP_FIXED and with a null hint the kernel chooses a free range, so no memory that
     // anything else refers to is replaced.
     let start = unsafe { mmap_anonymous(null_mut(), bytes, access, flags)? };
@@ -279,7 +291,12 @@ fn mmap(bytes: usize, flags: MapFlags, closed: bool) -> std::result::Result<NonN
 /// Maps `bytes` so that the first byte lies on a multiple of `align` (a power of two, whole pages).
 fn mmap_aligned(bytes: usize, align: usize, options: MapOptions) -> Result<NonNull<u8>> {
     let padded = bytes.checked_add(align).ok_or(Error::Length { bytes })?;
-    let mapped = mmap(padded, flags_of(options), options.closed).map_err(|errno| Error::of("mmap", errno))?;
+    // Of shared memory these are addresses alone, which the kernel counts for nothing.
+    let (flags, closed) = match options.shared {
+        true => (MapFlags::PRIVATE | MapFlags::NORESERVE, true),
+        false => (flags_of(options), options.closed),
+    };
+    let mapped = mmap(padded, flags, closed).map_err(|errno| Error::of("mmap", errno))?;
     let head = mapped.align_offset(align);
     let tail = padded - head - bytes;
     // SAFETY: `align_offset` of a byte pointer is below `align`, so head + bytes + tail = padded and each
@@ -288,8 +305,25 @@ fn mmap_aligned(bytes: usize, align: usize, options: MapOptions) -> Result<NonNu
         let start = mapped.add(head);
         trim(mapped, head)?;
         trim(start.add(bytes), tail)?;
+        if options.shared {
+            map_shared_over(start, bytes, options)?;
+        }
         Ok(start)
     }
+}
+
+/// Maps a new shared object over `bytes` from `start`, from its first byte on; where that fails, nothing stays there.
+///
+/// # Safety
+/// The range must be mapped, owned by the caller and not in use.
+unsafe fn map_shared_over(start: NonNull<u8>, bytes: usize, options: MapOptions) -> Result<()> {
+    let (at, access) = (start.as_ptr().cast(), access_of(options.closed));
+    // SAFETY: promised by the caller: what MAP_FIXED replaces is its own, and nobody refers to it.
+    let mapped = unsafe { mmap_anonymous(at, bytes, access, flags_of(options) | MapFlags::FIXED) };
+    let Err(errno) = mapped else { return Ok(()) };
+    // SAFETY: the same range. What fails here leaves addresses behind and no memory; the first error is told.
+    let _ = unsafe { trim(start, bytes) };
+    Err(Error::of("mmap", errno))
 }
 
 /// Unmaps `bytes` from `start`, if any.
@@ -360,6 +394,43 @@ mod tests {
             mapping.advise(Advice::PopulateWrite).unwrap();
             write_ends(&mapping);
         }
+    }
+
+    #[test]
+    fn shared_memory_starts_on_a_huge_page_in_its_object_too() {
+        let test = "shared_memory_starts_on_a_huge_page_in_its_object_too";
+        let Some(huge) = pages::thp_bytes() else { return planish_skip::skip(test, Error::NoThp) };
+        for _ in 0..8 {
+            let options = MapOptions { shared: true, ..MapOptions::new(PageRequest::Thp) };
+            let mapping = map_anonymous(huge + 1, options).unwrap();
+            let start = mapping.as_ptr().addr();
+            assert_eq!((start % huge, mapping.len()), (0, 2 * huge));
+            let line = maps_line(start);
+            let words: Vec<&str> = line.split_ascii_whitespace().collect();
+            assert_eq!((words[1], words[2].trim_start_matches('0')), ("rw-s", ""), "{line}");
+            write_ends(&mapping);
+        }
+    }
+
+    /// The line of /proc/self/maps whose mapping starts there.
+    fn maps_line(start: usize) -> String {
+        let mut text = String::new();
+        let mut file = std::fs::File::open("/proc/self/maps").expect("this process has mappings");
+        std::io::Read::read_to_string(&mut file, &mut text).expect("text");
+        let prefix = format!("{start:08x}-");
+        text.lines().find(|line| line.starts_with(&prefix)).expect("it is mapped").to_owned()
+    }
+
+    #[test]
+    fn what_is_discarded_of_shared_memory_is_gone() {
+        let base = pages::base_bytes();
+        let options = MapOptions { shared: true, ..MapOptions::new(PageRequest::Base) };
+        let mut mapping = map_anonymous(2 * base, options).unwrap();
+        write_ends(&mapping);
+        mapping.discard(0..base).unwrap();
+        // SAFETY: both lie inside the mapping, whose only user this test is.
+        let ends = unsafe { [mapping.as_ptr().read(), mapping.as_ptr().add(2 * base - 1).read()] };
+        assert_eq!(ends, [0, 2], "what was dropped is zero, and nothing else is");
     }
 
     #[test]

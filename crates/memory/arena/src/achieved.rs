@@ -3,8 +3,8 @@
 //! A request proves nothing: a THP mapping may lie on base pages (fragmentation, `enabled=never`, a limit of
 //! the cgroup), and a preload may turn base pages into huge ones. smaps counts what is mapped now.
 //!
-//! Source: Documentation/filesystems/proc.rst, fields Rss, AnonHugePages (PMD-mapped only), Private_Hugetlb,
-//! Shared_Hugetlb (both not in Rss) and KernelPageSize.
+//! Source: Documentation/filesystems/proc.rst, fields Rss, AnonHugePages and ShmemPmdMapped (of private and of shared
+//! memory, PMD-mapped only), Private_Hugetlb, Shared_Hugetlb (both not in Rss) and KernelPageSize.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -41,6 +41,8 @@ pub struct Achieved {
     /// Bytes that no page is mapped for now: swapped out, reclaimed, or handed back by
     /// [`Arena::trim`](crate::Arena::trim) since they were faulted in.
     pub absent_bytes: usize,
+    /// Of the bytes that are there, those in mappings of the kind that processes share.
+    pub shared_bytes: usize,
     /// Bytes on each node; `None` where the kernel or a seccomp filter forbids to ask, and less than there is where it
     /// does not tell of some at this moment (`why_not` says so).
     pub node_bytes: Option<BTreeMap<u32, usize>>,
@@ -70,8 +72,8 @@ impl Achieved {
     ) -> Result<Self, ArenaError> {
         extents.sort_unstable_by_key(|extent| extent.range.start);
         let addresses: Vec<_> = extents.iter().map(|extent| extent.range.clone()).collect();
-        let backing =
-            backing_of(&addresses).map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
+        let text = smaps().map_err(|source| ArenaError::ReadBack { path: SMAPS, source })?;
+        let (backing, shared_bytes) = (account(&text, &addresses), shared_of(&text, &addresses));
         let mapped_bytes: usize = extents.iter().map(|extent| extent.had_bytes).sum();
         let node_bytes = node_bytes_of(&extents);
         if let Err(error) = &node_bytes {
@@ -89,7 +91,16 @@ impl Achieved {
         if let (Some(named), Some(bytes @ 1..)) = (nodes.named(), elsewhere_bytes) {
             why_not.push(format!("{bytes} bytes lie on other nodes than {named}"));
         }
-        Ok(Self { requested, mapped_bytes, backing, absent_bytes, node_bytes, elsewhere_bytes, why_not })
+        Ok(Self {
+            requested,
+            mapped_bytes,
+            backing,
+            absent_bytes,
+            shared_bytes,
+            node_bytes,
+            elsewhere_bytes,
+            why_not,
+        })
     }
 
     /// Bytes on `page`.
@@ -119,9 +130,23 @@ pub(crate) fn is_all_on(backing: &[Backing], page: Page) -> bool {
 
 /// Bytes of `ranges` (sorted, disjoint) on each kind of page.
 pub(crate) fn backing_of(ranges: &[Range<usize>]) -> io::Result<Vec<Backing>> {
+    Ok(account(&smaps()?, ranges))
+}
+
+fn smaps() -> io::Result<String> {
     let mut text = String::new();
     File::open(SMAPS)?.read_to_string(&mut text)?;
-    Ok(account(&text, ranges))
+    Ok(text)
+}
+
+/// Bytes of `ranges` in shared mappings by the text of an smaps file.
+fn shared_of(smaps: &str, ranges: &[Range<usize>]) -> usize {
+    let shared = areas(smaps).into_iter().filter(|area| area.shared);
+    let bytes = |area: Area| {
+        let inside: usize = ranges.iter().map(|range| overlap(range, &area.range)).sum();
+        (area.resident + area.hugetlb).saturating_sub(area.range.len() - inside)
+    };
+    shared.map(bytes).sum()
 }
 
 /// Bytes of `ranges` on each kind of page by the text of an smaps file.
@@ -162,6 +187,7 @@ struct Area {
     resident: usize,
     thp: usize,
     hugetlb: usize,
+    shared: bool,
 }
 
 fn areas(smaps: &str) -> Vec<Area> {
@@ -170,7 +196,8 @@ fn areas(smaps: &str) -> Vec<Area> {
         let mut words = line.split_ascii_whitespace();
         let Some(first) = words.next() else { continue };
         if let Some(range) = range_of(first) {
-            areas.push(Area { range, ..Area::default() });
+            let shared = words.next().is_some_and(|access| access.ends_with('s'));
+            areas.push(Area { range, shared, ..Area::default() });
             continue;
         }
         let (Some(area), Some(Ok(kilobytes))) = (areas.last_mut(), words.next().map(str::parse::<usize>))
@@ -181,7 +208,7 @@ fn areas(smaps: &str) -> Vec<Area> {
         match first {
             "KernelPageSize:" => area.page_bytes = bytes,
             "Rss:" => area.resident = bytes,
-            "AnonHugePages:" => area.thp = bytes,
+            "AnonHugePages:" | "ShmemPmdMapped:" => area.thp += bytes,
             "Private_Hugetlb:" | "Shared_Hugetlb:" => area.hugetlb += bytes,
             _ => {}
         }
@@ -257,6 +284,21 @@ VmFlags: rd wr mr mw me de ht
     }
 
     #[test]
+    fn shared_memory_is_told_apart_and_its_huge_pages_are_counted() {
+        let shared = SAMPLE.replacen("rw-p", "rw-s", 1).replacen(
+            "AnonHugePages:      2048 kB",
+            "AnonHugePages:         0 kB\nShmemPmdMapped:     2048 kB",
+            1,
+        );
+        let ranges = [0x7f00_0000_0000..0x7f00_0040_0000, 0x7f00_4000_0000..0x7f00_8000_0000];
+        assert_eq!(account(&shared, &ranges), account(SAMPLE, &ranges));
+        assert_eq!([shared_of(&shared, &ranges), shared_of(SAMPLE, &ranges)], [3 * M, 0]);
+        let pool = shared.replacen("rw-p", "rw-s", 1);
+        assert_eq!(shared_of(&pool, &ranges), 3 * M + (1 << 30));
+        assert_eq!(shared_of(&pool, &ranges[1..]), 1 << 30);
+    }
+
+    #[test]
     fn a_merged_neighbour_lends_us_no_huge_page() {
         // Of 4 MB, 3 MB are ours; 2 MB are huge, of which the neighbour may own 1 MB.
         let ours = 0x7f00_0000_0000..0x7f00_0030_0000;
@@ -272,6 +314,7 @@ VmFlags: rd wr mr mw me de ht
             requested: Preference::From(page),
             mapped_bytes,
             absent_bytes: mapped_bytes,
+            shared_bytes: 0,
             backing,
             node_bytes: None,
             elsewhere_bytes: None,

@@ -348,8 +348,9 @@ impl Arena {
 
     /// A chunk, and in what it falls short of the wish where that is allowed.
     fn try_chunk(&self, page: Page, bytes: usize, nodes: &NodeChoice) -> Result<Granted<Mapped>, ArenaError> {
-        let Builder { threads, fallback, .. } = &self.asked;
-        let mut chunk = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer }.grant()?;
+        let Builder { threads, fallback, shared, .. } = &self.asked;
+        let wish = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer, shared: *shared };
+        let mut chunk = wish.grant()?;
         match (chunk.check_backing(), fallback) {
             (Ok(()), Fallback::Allow) => Ok((chunk, None)),
             (Err(error), Fallback::Allow) => Ok((chunk, Some(error.to_string()))),

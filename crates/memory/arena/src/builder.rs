@@ -153,6 +153,7 @@ pub struct Builder {
     pub(crate) growth: Growth,
     pub(crate) threads: NonZeroUsize,
     pub(crate) capacity_bytes: usize,
+    pub(crate) shared: bool,
 }
 
 impl Builder {
@@ -164,6 +165,7 @@ impl Builder {
             growth: Growth::default(),
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             capacity_bytes: 0,
+            shared: false,
         }
     }
 
@@ -208,6 +210,19 @@ impl Builder {
     #[must_use]
     pub fn capacity(mut self, bytes: usize) -> Self {
         self.capacity_bytes = bytes;
+        self
+    }
+
+    /// Memory of the kind that processes share (MAP_SHARED), as the segments of databases are, instead of private
+    /// memory: an object of tmpfs or of a pool. The kernel keeps the policy of a node choice with the object, gives it
+    /// transparent huge pages by the rules of shared memory (`shmem_enabled`, else by the collapse that every chunk
+    /// goes through), and counts it as such. No child of fork(2) has it: nobody else writes what slices are borrowed
+    /// from.
+    ///
+    /// Of an [`Arena`] alone: memory that [grows](Self::growing) where it is stays private.
+    #[must_use]
+    pub fn shared(mut self, shared: bool) -> Self {
+        self.shared = shared;
         self
     }
 

@@ -65,6 +65,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) nodes: &'a NodeChoice,
     pub(crate) threads: NonZeroUsize,
     pub(crate) offer: &'a Offer,
+    /// Memory of the kind that processes share.
+    pub(crate) shared: bool,
 }
 
 impl Wish<'_> {
@@ -129,12 +131,14 @@ impl Wish<'_> {
         let mapped_bytes = bytes.checked_add(2 * guard_bytes).ok_or(too_large)?;
         // Pages that are set aside for a mapping come back to it alone when they are handed back.
         let reserve = !tells_short_pool();
-        let options = MapOptions { reserve, closed, ..MapOptions::new(self.page.request()) };
+        let shared = self.shared;
+        let options = MapOptions { reserve, closed, shared, ..MapOptions::new(self.page.request()) };
         let mapping = map_anonymous(mapped_bytes, options).map_err(|error| self.map_error(error))?;
-        if let Page::HugeTlb(_) = self.page {
-            // A child shares every page with us until one of the two writes, and for that write the pool must have a
-            // page to spare: where it has none, the writer gets SIGBUS. With pages that are set aside the kernel takes
-            // them from the child instead (mm/hugetlb.c, hugetlb_wp), without them from whoever writes first.
+        if shared || matches!(self.page, Page::HugeTlb(_)) {
+            // Of shared memory a child would write what our slices are borrowed from. Of a pool it shares every page
+            // with us until one of the two writes, and for that write the pool must have a page to spare: where it has
+            // none, the writer gets SIGBUS. With pages that are set aside the kernel takes them from the child instead
+            // (mm/hugetlb.c, hugetlb_wp), without them from whoever writes first.
             mapping.advise_range(0..mapped_bytes, Advice::DontFork).map_err(|error| self.map_error(error))?;
         }
         let usable = guard_bytes..guard_bytes + bytes;

@@ -195,7 +195,8 @@ impl Run {
         let first_bytes = first_bytes.clamp(1, most_bytes);
         let (nodes, missing) = nodes_to_ask(&asked)?;
         let begun = |page: Page, bytes: usize| -> Result<Granted<Self>, ArenaError> {
-            let wish = Wish { page, bytes: most_bytes, nodes: &nodes, threads: asked.threads, offer: &offer };
+            let threads = asked.threads;
+            let wish = Wish { page, bytes: most_bytes, nodes: &nodes, threads, offer: &offer, shared: false };
             let Reserved { mapping, usable, unplaced } = wish.reserve()?;
             if asked.fallback == Fallback::Refuse
                 && let Some(error) = unplaced
@@ -247,7 +248,8 @@ impl Run {
         let place = self.usable.start + self.there..self.usable.start + end;
         let before = self.backing()?;
         let Builder { nodes, threads, .. } = &self.asked;
-        let wish = Wish { page: self.page, bytes: place.len(), nodes, threads: *threads, offer: &self.offer };
+        let (page, bytes) = (self.page, place.len());
+        let wish = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer, shared: false };
         // What is refused here has changed nothing.
         wish.open(&self.mapping, place.clone())?;
         self.opened = self.opened.max(end);

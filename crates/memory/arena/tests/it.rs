@@ -63,6 +63,23 @@ fn base_pages_are_counted_apart_from_thread_stacks() {
     });
 }
 
+/// A host may forbid them of shared memory (`shmem_enabled` is `deny`), or its kernel know no collapse of it.
+#[test]
+fn shared_memory_is_shared_on_pages_of_any_kind() {
+    let test = "shared_memory_is_shared_on_pages_of_any_kind";
+    for page in [Page::Base, Page::Thp] {
+        let Some(arena) = build_or_skip(test, on(page).shared(true).capacity(4 * MB)) else { continue };
+        assert_all_on(&arena, page);
+        assert_eq!(arena.achieved().unwrap().shared_bytes, 4 * MB);
+        let words = arena.alloc_slice::<u64>(MB / 8).unwrap();
+        assert!(words.iter().all(|word| *word == 0), "fresh memory is zero");
+        words.fill(7);
+        assert_eq!(words[MB / 8 - 1], 7);
+    }
+    let Some(own) = build_or_skip(test, on(Page::Base).capacity(4 * MB)) else { return };
+    assert_eq!(own.achieved().unwrap().shared_bytes, 0);
+}
+
 #[test]
 fn transparent_huge_pages_are_huge() {
     let test = "transparent_huge_pages_are_huge";
@@ -155,8 +172,8 @@ fn a_program_that_is_started_meanwhile_takes_no_page_of_a_full_pool() {
 #[test]
 fn what_is_given_back_is_leased_again_and_handed_to_the_kernel_when_asked_for() {
     let test = "what_is_given_back_is_leased_again_and_handed_to_the_kernel_when_asked_for";
-    for page in [Page::Base, Page::Thp] {
-        let Some(arena) = build_or_skip(test, on(page).capacity(32 * MB)) else { continue };
+    for (page, shared) in [(Page::Base, false), (Page::Thp, false), (Page::Base, true)] {
+        let Some(arena) = build_or_skip(test, on(page).shared(shared).capacity(32 * MB)) else { continue };
         let there = || arena.achieved().unwrap().bytes_on(page);
         let mut leases: Vec<_> = (0..31).map(|_| arena.lease::<u32>(MB / 4).unwrap()).collect();
         leases.iter_mut().for_each(|lease| lease.fill(u32::MAX));

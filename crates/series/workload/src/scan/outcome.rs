@@ -29,6 +29,10 @@ pub struct ScanPlaced {
     pub threads: Vec<[u32; 2]>,
     /// Bytes of the tables on each node.
     pub table_bytes: BTreeMap<u32, usize>,
+    /// Bytes of the tables that are shared memory by the words of the kernel: all of them.
+    pub table_shared_bytes: usize,
+    /// Bytes of the heaps that are: none.
+    pub heap_shared_bytes: usize,
     /// Bytes of the heaps on each node.
     pub heap_bytes: BTreeMap<u32, usize>,
     /// Share of the heaps that is on the node of the thread whose it is.
@@ -51,6 +55,7 @@ impl ScanPlaced {
         let own = |(thread, piece): (usize, &OnNodes)| {
             piece.as_ref().and_then(|piece| piece.get(&seats.of(thread).node)).copied().unwrap_or(0)
         };
+        let shared = |all: &[Achieved]| -> usize { all.iter().map(|had| had.shared_bytes).sum() };
         let local: usize = on_heaps.iter().enumerate().map(own).sum();
         let all: usize = heap_bytes.values().sum();
         // The worst of them: one table on other pages is another arm.
@@ -62,6 +67,8 @@ impl ScanPlaced {
             nodes: seats.nodes.iter().collect(),
             threads: (0..seats.count()).map(|thread| [seats.of(thread).cpu, seats.of(thread).node]).collect(),
             table_bytes: on(&on_tables),
+            table_shared_bytes: shared(tables),
+            heap_shared_bytes: shared(heaps),
             heap_local_share: local as f64 / all.max(1) as f64,
             heap_bytes,
             numa_balancing: numa_balancing(),

@@ -23,8 +23,9 @@ const WORDS_OF_PIECE: usize = 32 << 10;
 
 /// One thread's memory.
 struct Share {
-    /// The table that it filled, one of many where it fills them all.
+    /// The table that it filled, one of many where it fills them all. Shared memory, as the buffers of a database are.
     tables: Vec<Arena>,
+    /// Private memory.
     heap: Arena,
 }
 
@@ -50,8 +51,9 @@ impl Memory {
         seats: &Seats,
         (table_bytes, heap_bytes): (usize, usize),
     ) -> Result<Self, WorkloadError> {
-        let one = |nodes: NodeChoice, bytes: usize| {
+        let one = |nodes: NodeChoice, bytes: usize, shared: bool| {
             let builder = Arena::builder().page(Preference::From(options.page)).fallback(options.fallback);
+            let builder = builder.shared(shared);
             // The calling thread faults it in, by its own policy where none is named.
             builder.node(nodes).prefault_threads(std::num::NonZeroUsize::MIN).capacity(bytes).build()
         };
@@ -59,8 +61,9 @@ impl Memory {
         let share = |thread: usize| -> Result<Share, WorkloadError> {
             settle(place, seats, thread)?;
             let own = (0..seats.count()).filter(|table| place.filler(*table) == thread);
-            let tables = own.map(|_| one(place.of_tables(seats), table_bytes)).collect::<Result<_, _>>()?;
-            Ok(Share { tables, heap: one(NodeChoice::Inherit, heap_bytes)? })
+            let table = |_| one(place.of_tables(seats), table_bytes, true);
+            let tables = own.map(table).collect::<Result<_, _>>()?;
+            Ok(Share { tables, heap: one(NodeChoice::Inherit, heap_bytes, false)? })
         };
         let shares = on_seats(seats, share)?;
         let (mut tables, mut heaps) = (Vec::new(), Vec::new());

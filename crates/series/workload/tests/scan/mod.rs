@@ -1,5 +1,7 @@
 //! Scans as their caller sees them. One node is enough: where there are two, the guests of `./x vm` look.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -28,8 +30,13 @@ fn options(place: Place) -> ScanOptions {
 
 /// The lines that a run prints; `None` where this machine cannot have it, which is told.
 fn lines(test: &str, options: &ScanOptions, input: &str) -> Option<Vec<Value>> {
+    lines_of(test, options, input.as_bytes())
+}
+
+/// The same with other input.
+fn lines_of(test: &str, options: &ScanOptions, input: impl BufRead) -> Option<Vec<Value>> {
     let mut out = Vec::new();
-    match run_scans_with(options, input.as_bytes(), &mut out) {
+    match run_scans_with(options, input, &mut out) {
         Ok(()) => {}
         // A container forbids policies, or to ask where pages are.
         Err(error @ (WorkloadError::Memory { .. } | WorkloadError::Process { .. })) => {
@@ -62,6 +69,8 @@ fn every_place_does_the_same_work_and_has_its_memory() {
         assert_eq!((&achieved["place"], &achieved["backing"]), (&place.name().into(), &"base".into()));
         assert!(sum(&achieved["table_bytes"]) >= BYTES as u64 - 3 * 64, "{result}");
         assert!(sum(&achieved["heap_bytes"]) >= 3 * (256 << 10), "{result}");
+        assert_eq!(achieved["table_shared_bytes"], sum(&achieved["table_bytes"]), "tables are segments");
+        assert_eq!(achieved["heap_shared_bytes"], 0, "and heaps are private");
         assert_eq!(achieved["threads"].as_array().map(Vec::len), Some(3));
         // Two scans of all rows in each round.
         let rows = (BYTES / 3 / 64 * 3) as u64;
@@ -76,6 +85,55 @@ fn every_place_does_the_same_work_and_has_its_memory() {
     }
     checksums.dedup();
     assert!(checksums.len() <= 1, "the same rows were read: {checksums:?}");
+}
+
+/// Input that looks at the mappings of this process when it is read first, while the workload waits for it.
+struct Look<'a> {
+    maps: &'a mut String,
+    rest: &'a [u8],
+}
+
+impl Read for Look<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        if self.maps.is_empty() {
+            File::open("/proc/self/maps")?.read_to_string(self.maps)?;
+        }
+        self.rest.read(bytes)
+    }
+}
+
+#[test]
+fn tables_are_segments_and_heaps_are_not() {
+    let test = "tables_are_segments_and_heaps_are_not";
+    // No other test has pieces of these sizes: of 5 MiB, 1 MiB is the largest power of two below a quarter.
+    let (table_bytes, heap_bytes) = (5 << 20, 1 << 20);
+    for place in Place::ALL {
+        let serve = ScanOptions {
+            bytes: 2 * table_bytes,
+            threads: NonZeroUsize::new(2),
+            mode: Mode::Serve { warm_up: Duration::ZERO },
+            ..options(place)
+        };
+        let mut maps = String::new();
+        let look = Look { maps: &mut maps, rest: b"quit\n" };
+        if lines_of(test, &serve, BufReader::new(look)).is_none() {
+            continue;
+        }
+        let of =
+            |access: &str, bytes: usize| maps.lines().filter(|line| is_mapping(line, access, bytes)).count();
+        assert_eq!((of("rw-s", table_bytes), of("rw-p", table_bytes)), (2, 0), "{place}: {maps}");
+        assert_eq!(of("rw-s", heap_bytes), 0, "{place}: {maps}");
+        assert!(of("rw-p", heap_bytes) >= 2, "{place}: {maps}");
+    }
+}
+
+/// Whether a line of maps is of a mapping of these rights and this length.
+fn is_mapping(line: &str, access: &str, bytes: usize) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let ends = words.next().and_then(|range| range.split_once('-'));
+    let address = |text: &str| usize::from_str_radix(text, 16).ok();
+    let length = ends.and_then(|(start, end)| Some(address(end)? - address(start)?));
+    length == Some(bytes) && words.next() == Some(access)
 }
 
 #[test]
