@@ -24,7 +24,7 @@ pub struct Row {
     pub page_bytes: u64,
     /// Resident bytes.
     pub resident_bytes: u64,
-    /// Node and backing were told apart in proportion only (see the head of this crate).
+    /// It is about right only: one of its parts is an estimate.
     pub estimated: bool,
 }
 
@@ -80,7 +80,8 @@ pub struct Part {
     pub page_bytes: u64,
     /// Resident bytes.
     pub bytes: u64,
-    /// Node and backing were told apart in proportion only (see the head of this crate).
+    /// It is about right only: node and backing were told apart in proportion (see the head of this crate), pages of it
+    /// were not seen since others alone have mapped them, or several processes count the same pages.
     pub estimated: bool,
 }
 

@@ -39,8 +39,8 @@
 //! (MADV_DONTFORK), which must not touch what the arena gave out on such pages before it calls exec, as programs that
 //! are started by fork and exec do not. Slices on base and transparent pages are copied as any memory is.
 //!
-//! Memory of the kind that processes share ([`Builder::shared`]) is placed and read back alike; that a process shares it
-//! with others is not this crate's business.
+//! Memory of the kind that processes share ([`Builder::shared`]) is placed and read back alike; that a process shares
+//! it with others is not this crate's business.
 //!
 //! Not here: lazy memory. Raising a pool of huge pages is the control plane's work; this crate only uses what is there.
 

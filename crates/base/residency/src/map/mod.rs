@@ -118,8 +118,11 @@ impl AreaPages {
         let splits = !self.area.is_shared() && matches!(kind, Kind::File | Kind::Shared);
         let own = if splits { self.own.as_slice() } else { &[] };
         let kept = self.parts.iter().map(|part| {
-            let own = own.iter().find(|own| Part { bytes: part.bytes, ..**own } == *part);
-            Part { bytes: part.bytes.saturating_sub(own.map_or(0, |own| own.bytes)), ..*part }
+            let alike = |own: &&Part| Part { bytes: part.bytes, estimated: part.estimated, ..**own } == *part;
+            let (bytes, estimated) =
+                own.iter().find(alike).map_or((0, false), |own| (own.bytes, own.estimated));
+            let estimated = part.estimated || estimated;
+            Part { bytes: part.bytes.saturating_sub(bytes), estimated, ..*part }
         });
         let kept = kept.filter(|part| part.bytes > 0).collect();
         let name = self.area.name.as_str();
@@ -176,6 +179,8 @@ pub struct Map {
     pub objects: Vec<Object>,
     /// What could not be seen.
     pub unseen: Vec<Unseen>,
+    /// Whether large pages that base-page entries map are told; where not, they count as base pages.
+    pub tells_large_pages: bool,
 }
 
 impl Map {
@@ -224,7 +229,35 @@ impl Map {
             }
         }
         eyes.blind_unwritten(objects.list.iter().map(|object| object.pages.unwritten_bytes).sum());
-        Ok(Self { members: read, objects: objects.list, unseen: eyes.unseen() })
+        let by_smaps = read.iter().any(|member| member.seen_by == SeenBy::Smaps);
+        if by_smaps && read.len() > 1 {
+            eyes.blind_frames("smaps does not tell the frames of pages", "");
+        }
+        let counts_once = read.len() < 2 || eyes.counts_frames();
+        let tells_large_pages = eyes.sees_folios() && !by_smaps;
+        let mut map = Self { members: read, objects: objects.list, unseen: eyes.unseen(), tells_large_pages };
+        map.estimate(counts_once);
+        Ok(map)
+    }
+
+    /// Makes an estimate of what was not seen in whole; where pages that processes share count in each of them, of all
+    /// private memory.
+    fn estimate(&mut self, counts_once: bool) {
+        let in_part = self.objects.iter_mut().filter(|object| object.is_seen_in_part());
+        in_part.for_each(|object| object.pages.estimate());
+        if counts_once {
+            return;
+        }
+        for pages in self.members.iter_mut().flat_map(|member| &mut member.areas) {
+            let cells = pages.cells.iter_mut().flatten();
+            let parts = pages.parts.iter_mut().chain(&mut pages.own).chain(cells);
+            parts.for_each(|part| part.estimated = true);
+        }
+    }
+
+    /// Whether shared memory may have pages, or be in swap, that nobody told us of.
+    pub fn misses_shared_pages(&self) -> bool {
+        self.objects.iter().any(Object::is_seen_in_part)
     }
 
     /// Memory by kind, name, backing and node; what processes share counts once.
@@ -343,6 +376,61 @@ mod tests {
         assert_eq!((of_node(0).count(), of_node(1).count()), (3, 3), "and one is of both");
         pages.add(0x1000, part(2, 2 << 20));
         assert_eq!(pages.cells.iter().map(|cell| sum(cell)).sum::<u64>(), 2 * whole, "cut at the end");
+    }
+
+    /// Of a table of cases: what is an estimate, and what is none.
+    #[test]
+    fn what_was_not_seen_in_whole_is_an_estimate() {
+        let part = |estimated| Part {
+            backing: crate::smaps::Backing::Base,
+            node: Some(0),
+            page_bytes: 4096,
+            bytes: 4096,
+            estimated,
+        };
+        let object = |kind, looked, estimated| {
+            let mut pages = ObjectPages::default();
+            pages.add_sum(0..8192, vec![part(estimated)]);
+            let (id, name, mapped) = (None, String::new(), std::iter::once(0..8192).collect());
+            Object { id, name, kind, bytes: 8192, pages, looked, mapped }
+        };
+        // Kind of an object, whether it was looked at, whether it was an estimate; private pages count once; wanted of
+        // the object and of private memory.
+        for (kind, looked, was, once, wanted) in [
+            (Kind::Shared, true, false, true, [false, false]),
+            (Kind::Shared, false, false, true, [true, false]),
+            (Kind::File, false, false, true, [false, false]),
+            (Kind::File, false, true, true, [true, false]),
+            (Kind::Shared, true, false, false, [false, true]),
+            (Kind::Shared, false, false, false, [true, true]),
+        ] {
+            let area = crate::maps::parse_maps("1000-65000 rw-p 0 0:0 0\n").unwrap().remove(0);
+            let areas = vec![AreaPages {
+                parts: vec![part(false)],
+                own: vec![part(false)],
+                cells: vec![vec![part(false)]],
+                ..AreaPages::new(area, None)
+            }];
+            let member = Member {
+                pid: 7,
+                stat: Stat::default(),
+                status: Status::default(),
+                areas,
+                threads: Vec::new(),
+                seen_by: SeenBy::PagemapScan,
+            };
+            let (members, objects) = (vec![member], vec![object(kind, looked, was)]);
+            let mut map = Map { members, objects, unseen: Vec::new(), tells_large_pages: true };
+            map.estimate(once);
+            let case = format!("{kind:?}, looked {looked}, was {was}, once {once}");
+            let pages = &map.members[0].areas[0];
+            let private = [pages.parts[0], pages.own[0], pages.cells[0][0]].map(|part| part.estimated);
+            assert_eq!(map.objects[0].parts()[0].estimated, wanted[0], "{case}");
+            assert_eq!(private, [wanted[1]; 3], "{case}");
+            assert_eq!(map.misses_shared_pages(), kind == Kind::Shared && !looked, "{case}");
+            let told: Vec<(Kind, bool)> = map.rows().iter().map(|row| (row.kind, row.estimated)).collect();
+            assert!(told.contains(&(kind, wanted[0])) && told.contains(&(Kind::Anon, wanted[1])), "{case}");
+        }
     }
 
     #[test]

@@ -188,6 +188,22 @@ impl ObjectPages {
         self.sums.append(&mut over);
     }
 
+    /// Makes all that is told of it an estimate.
+    pub(crate) fn estimate(&mut self) {
+        let sums = self.sums.iter_mut().flat_map(|(_, parts)| parts);
+        self.codes.iter_mut().chain(sums).for_each(|part| part.estimated = true);
+    }
+
+    /// What is told of the page at `offset` of the object, with as many bytes as it has; `None` where none is there or
+    /// places are not told.
+    pub fn at(&self, offset: u64) -> Option<Part> {
+        let next = self.extents.partition_point(|(start, _)| *start <= offset);
+        let (start, codes) = self.extents.get(next.checked_sub(1)?)?;
+        let unit = usize::try_from((offset - start) / self.unit_bytes).ok()?;
+        let part = self.codes[usize::from(*codes.get(unit)?)];
+        Some(Part { bytes: self.unit_bytes, ..part })
+    }
+
     /// Whether it is known where in the object its pages lie, and not only how much of a mapping is there.
     pub fn tells_places(&self) -> bool {
         self.sums.is_empty()
@@ -342,6 +358,28 @@ mod tests {
         pages.add_sum(0..16, vec![part(1, 11)]);
         assert_eq!(pages.parts(&(0..24)), [part(1, 4), about(0, 12)]);
         assert_eq!(pages.parts(&(0..4)), [about(0, 3)]);
+    }
+
+    #[test]
+    fn one_page_is_told_by_its_place() {
+        let mut pages = ObjectPages { unit_bytes: 4, ..ObjectPages::default() };
+        assert_eq!(pages.at(0), None, "nothing is there");
+        for (offset, node) in [(4, 0), (8, 1), (40, 1)] {
+            pages.push(offset, part(node, 0));
+        }
+        let told = [0, 3, 4, 7, 8, 11, 12, 39, 40, 43, 44].map(|offset| pages.at(offset));
+        let [zero, one] = [0, 1].map(|node| Some(part(node, 4)));
+        assert_eq!(told, [None, None, zero, zero, one, one, None, None, one, one, None]);
+        pages.estimate();
+        assert!(
+            pages.at(8).is_some_and(|part| part.estimated),
+            "what it is made of others have mapped alone"
+        );
+        let mut sums = ObjectPages::default();
+        sums.add_sum(0..8, vec![part(0, 8)]);
+        assert_eq!(sums.at(0), None, "of sums no place is known");
+        sums.estimate();
+        assert!(sums.parts(&(0..8))[0].estimated);
     }
 
     #[test]

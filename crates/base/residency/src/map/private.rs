@@ -103,13 +103,14 @@ pub(super) fn of_region(
     }
 }
 
-/// `bytes` of what a region has, out of each of its parts in proportion.
+/// `bytes` of what a region has, out of each of its parts in proportion: which of several parts they are is not known.
 fn in_proportion(region: &Region, parts: &[Part], bytes: u64) -> Vec<Part> {
     let whole = region.resident_bytes.max(1);
+    let guessed = parts.len() > 1 && bytes < region.resident_bytes;
     let part = |part: &Part| {
         let bytes =
             u64::try_from(u128::from(part.bytes) * u128::from(bytes) / u128::from(whole)).unwrap_or(bytes);
-        Part { bytes, ..*part }
+        Part { bytes, estimated: part.estimated || guessed, ..*part }
     };
     parts.iter().map(part).filter(|part| part.bytes > 0).collect()
 }
@@ -503,6 +504,35 @@ impl Walk {
                 Blocked::Process(ResidencyError::NoProcess { process: self.pid.to_string() })
             }
             _ => Blocked::Means(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::smaps::parse_smaps;
+
+    /// Of a table of cases: nodes of the parts, bytes that are asked for of 16 KiB, and whether that is an estimate.
+    #[test]
+    fn which_of_several_parts_a_share_is_of_is_an_estimate() {
+        let text = "1000-5000 rw-p 00000000 08:01 7 /x\nRss: 16 kB\n";
+        let region = parse_smaps(text).expect("a mapping").remove(0);
+        let part = |node: &u32, count: usize| Part {
+            backing: Backing::Base,
+            node: Some(*node),
+            page_bytes: 4096,
+            bytes: (16 << 10) / count as u64,
+            estimated: false,
+        };
+        let (one, two): (&[u32], &[u32]) = (&[0], &[0, 1]);
+        for (nodes, bytes, wanted) in
+            [(one, 16 << 10, false), (one, 4 << 10, false), (two, 16 << 10, false), (two, 4 << 10, true)]
+        {
+            let parts: Vec<Part> = nodes.iter().map(|node| part(node, nodes.len())).collect();
+            let told = in_proportion(&region, &parts, bytes);
+            assert_eq!(told.iter().map(|part| part.bytes).sum::<u64>(), bytes, "{nodes:?}");
+            assert!(told.iter().all(|part| part.estimated == wanted), "{nodes:?}, {bytes}: {told:?}");
         }
     }
 }

@@ -37,6 +37,12 @@ pub struct Object {
 }
 
 impl Object {
+    /// Whether pages of it may be in memory that nobody told us of: of shared memory that could not be looked at, those
+    /// that no process of the map has mapped. The page cache of files is told by what is mapped of it anyway.
+    pub fn is_seen_in_part(&self) -> bool {
+        !self.looked && self.kind == Kind::Shared
+    }
+
     /// What of the mapped parts is in memory.
     pub fn parts(&self) -> Vec<Part> {
         let mut parts = Vec::new();

@@ -134,6 +134,9 @@ fn a_real_postgres_is_told_from_outside() {
         // Each of its buffers is there: nothing else could have been read.
         assert_eq!(bytes(&filled["parts"]), filled["bytes"].as_u64().expect("bytes"));
         assert!(filled["bytes"].as_u64().expect("bytes") > 20 << 20);
+        let buffers = filled["buffers"].as_array().expect("places are told").iter();
+        let buffers: u64 = buffers.map(|it| it["buffers"].as_u64().expect("a count")).sum();
+        assert_eq!(buffers * 8192, filled["bytes"].as_u64().expect("bytes"), "each is somewhere");
     } else {
         planish_skip::skip(test, "no pg_buffercache: relations not compared");
     }
@@ -156,6 +159,28 @@ fn change(changes: &serde_json::Value, what: &str) -> (u64, u64) {
         let bytes = |name: &str| change[name].as_u64().expect("bytes");
         (sum.0 + bytes("before_bytes"), sum.1 + bytes("after_bytes"))
     })
+}
+
+/// That each change of a relation is of pages of one size on one node, and that bytes and buffers of 8 KiB agree.
+fn lies_by_node(changes: &serde_json::Value, relation: &str) {
+    let own = changes.as_array().expect("changes").iter().filter(|change| change["what"] == relation);
+    let own: Vec<&serde_json::Value> = own.collect();
+    assert!(!own.is_empty(), "{changes}");
+    let mut places = std::collections::BTreeSet::new();
+    let mut buffers = [0, 0];
+    for change in &own {
+        assert!(change["backing"].is_string() && change["page_bytes"].as_u64() >= Some(4096), "{change}");
+        assert!(change["node"].is_u64() && change["estimated"] == false, "{change}");
+        let place = [&change["backing"], &change["page_bytes"], &change["node"]].map(ToString::to_string);
+        assert!(places.insert(place), "twice: {change}");
+        for (sum, name) in buffers.iter_mut().zip(["before_buffers", "after_buffers"]) {
+            *sum += change[name].as_u64().expect("places are told");
+        }
+    }
+    // Places that did not change are not told, so that both sides lack the same; each buffer is there as a whole.
+    let (before, after) = change(changes, relation);
+    assert_eq!((after - before) % 8192, 0, "{changes}");
+    assert_eq!(buffers[1] - buffers[0], (after - before) / 8192, "{changes}");
 }
 
 #[test]
@@ -184,6 +209,7 @@ fn what_one_query_changed_is_told() {
     if has_extension && !envelope["result"]["unseen"].to_string().contains("pages of shared") {
         let (before, after) = change(&query["relations"], "cold");
         assert!(before < 18 << 20 && after > 24 << 20, "{query}");
+        lies_by_node(&query["relations"], "cold");
         let (before, after) = change(&query["memory"], "shared");
         assert!(after > before + (4 << 20), "{query}");
     } else {

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::picture::{MapArea, MapPart, MapPicture};
-pub use self::postgres::{MapBackend, MapPiece, MapPostgres};
+pub use self::postgres::{MapBackend, MapBuffers, MapPiece, MapPostgres};
 pub use self::query::{MapChange, MapQuery};
 
 /// What memory is for.
@@ -67,7 +67,8 @@ pub struct MapRow {
     pub page_bytes: u64,
     /// Resident bytes.
     pub resident_bytes: u64,
-    /// Whether node and page size were told apart in proportion only.
+    /// Whether that is about right only: node and page size were told apart in proportion, pages were not seen since
+    /// others alone have mapped them, or several processes count the same pages.
     pub estimated: bool,
 }
 
@@ -78,8 +79,12 @@ pub struct MapNode {
     pub node: Option<u32>,
     /// Resident bytes on it.
     pub resident_bytes: u64,
+    /// Whether a part of them is an estimate or was not seen.
+    pub estimated: bool,
     /// Of these, bytes on pages larger than a base page.
     pub huge_bytes: u64,
+    /// Whether a part of those is an estimate or was not seen.
+    pub huge_estimated: bool,
     /// Threads that ran on it last.
     pub threads: usize,
 }
@@ -106,6 +111,8 @@ pub struct MapTotals {
     pub locked_bytes: u64,
     /// Page tables of all processes.
     pub page_table_bytes: u64,
+    /// The names of those of these sums that are about right only: a part of them is an estimate, or was not seen.
+    pub estimated: Vec<&'static str>,
 }
 
 /// Private memory on one node.
@@ -115,6 +122,8 @@ pub struct MapPrivate {
     pub node: Option<u32>,
     /// Resident bytes.
     pub resident_bytes: u64,
+    /// Whether a part of them is an estimate.
+    pub estimated: bool,
 }
 
 /// Threads that ran on one node last.
@@ -191,6 +200,8 @@ pub struct MapJit {
     pub resident_bytes: u64,
     /// Of these, bytes on pages larger than a base page.
     pub huge_bytes: u64,
+    /// Whether a part of those is an estimate or was not seen.
+    pub huge_estimated: bool,
 }
 
 /// Where the memory of a process or service lies.
@@ -207,6 +218,8 @@ pub struct MapReport {
     /// The share of memory that is local to the threads by where they ran last, each page weighed by the CPU time of
     /// the threads that ran on its node last, wherever they used it; null where nodes are not told.
     pub local_share: Option<f64>,
+    /// Whether a part of the memory that it is a share of is an estimate or was not seen.
+    pub local_share_estimated: bool,
     /// The processes, the first one first.
     pub processes: Vec<MapProcess>,
     /// Code made at run time.
@@ -294,8 +307,10 @@ impl From<&Map> for MapReport {
             totals: totals(map, &rows),
             nodes: nodes(map, &rows),
             local_share: map.local_share(),
+            local_share_estimated: map.misses_shared_pages()
+                || rows.iter().any(|row| row.estimated && row.node.is_some()),
             processes: map.members.iter().map(|member| MapProcess::of(map, member)).collect(),
-            jit: map.members.iter().flat_map(jit).collect(),
+            jit: map.members.iter().flat_map(|member| jit(map, member)).collect(),
             picture: MapPicture::of(map),
             postgres: None,
             query: None,
@@ -323,8 +338,14 @@ impl MapProcess {
         let mut private: Vec<MapPrivate> = Vec::new();
         for part in member.areas.iter().flat_map(|pages| &pages.own) {
             match private.iter_mut().find(|known| known.node == part.node) {
-                Some(known) => known.resident_bytes += part.bytes,
-                None => private.push(MapPrivate { node: part.node, resident_bytes: part.bytes }),
+                Some(known) => {
+                    known.resident_bytes += part.bytes;
+                    known.estimated |= part.estimated;
+                }
+                None => {
+                    let Part { node, bytes: resident_bytes, estimated, .. } = *part;
+                    private.push(MapPrivate { node, resident_bytes, estimated });
+                }
             }
         }
         private.sort_by_key(|private| private.node);
@@ -374,6 +395,7 @@ fn totals(map: &Map, rows: &[MapRow]) -> MapTotals {
     };
     let private = map.members.iter().flat_map(|member| &member.areas).filter(|pages| pages.object.is_none());
     MapTotals {
+        estimated: estimated_sums(map, rows),
         resident_bytes: rows.iter().map(|row| row.resident_bytes).sum(),
         base_bytes: on(MapBacking::Base),
         mthp_bytes: on(MapBacking::Mthp),
@@ -387,6 +409,35 @@ fn totals(map: &Map, rows: &[MapRow]) -> MapTotals {
     }
 }
 
+/// The sums that have a part which is an estimate, or may have one that was not seen.
+fn estimated_sums(map: &Map, rows: &[MapRow]) -> Vec<&'static str> {
+    let on = |backing| rows.iter().any(|row| row.estimated && row.backing == backing);
+    // Of what pages that is which nobody saw, those tell that were seen of the same object. A pool is never in swap.
+    let in_part =
+        || map.objects.iter().filter(|object| object.is_seen_in_part()).map(residency::Object::parts);
+    let of_pool = |parts: &[Part]| parts.iter().any(|part| part.backing == Backing::Hugetlb);
+    let misses_pool = in_part().any(|parts| parts.is_empty() || of_pool(&parts));
+    let misses_others = in_part().any(|parts| !of_pool(&parts));
+    let untold_large = !map.tells_large_pages;
+    let sums = [
+        ("resident_bytes", rows.iter().any(|row| row.estimated) || map.misses_shared_pages()),
+        ("base_bytes", on(MapBacking::Base) || misses_others || untold_large),
+        ("mthp_bytes", on(MapBacking::Mthp) || misses_others || untold_large),
+        ("thp_bytes", on(MapBacking::Thp) || misses_others),
+        ("hugetlb_bytes", on(MapBacking::Hugetlb) || misses_pool),
+        ("swapped_bytes", misses_others),
+        ("unwritten_bytes", misses_others),
+    ];
+    sums.into_iter().filter(|(_, estimated)| *estimated).map(|(name, _)| name).collect()
+}
+
+impl MapTotals {
+    /// Whether the sum of this name is about right only.
+    pub(crate) fn is_estimated(&self, name: &str) -> bool {
+        self.estimated.contains(&name)
+    }
+}
+
 fn nodes(map: &Map, rows: &[MapRow]) -> Vec<MapNode> {
     let threads = map.members.iter().flat_map(|member| &member.threads);
     let mut ids: Vec<Option<u32>> =
@@ -396,8 +447,12 @@ fn nodes(map: &Map, rows: &[MapRow]) -> Vec<MapNode> {
     let node = |node| {
         let here = rows.iter().filter(|row| row.node == node);
         let huge = here.clone().filter(|row| row.backing != MapBacking::Base);
+        // What was not seen may lie anywhere.
+        let misses = map.misses_shared_pages();
         MapNode {
             node,
+            estimated: misses || here.clone().any(|row| row.estimated),
+            huge_estimated: misses || !map.tells_large_pages || huge.clone().any(|row| row.estimated),
             resident_bytes: here.map(|row| row.resident_bytes).sum(),
             huge_bytes: huge.map(|row| row.resident_bytes).sum(),
             threads: threads.clone().filter(|on| on.node == node).map(|on| on.threads).sum(),
@@ -407,18 +462,20 @@ fn nodes(map: &Map, rows: &[MapRow]) -> Vec<MapNode> {
 }
 
 /// The code that a process made itself; mappings side by side are one area.
-fn jit(member: &Member) -> Vec<MapJit> {
+fn jit(map: &Map, member: &Member) -> Vec<MapJit> {
     let mut found: Vec<MapJit> = Vec::new();
     let mut reached = 0;
     for pages in member.areas.iter().filter(|pages| pages.area.is_jit()) {
         let huge = |part: &&Part| part.backing != Backing::Base;
         let huge_bytes: u64 = pages.parts.iter().filter(huge).map(|part| part.bytes).sum();
+        let estimated = !map.tells_large_pages || pages.parts.iter().any(|part| part.estimated);
         let range = &pages.area.range;
         match found.last_mut() {
             Some(last) if reached == range.start && last.name == pages.area.name => {
                 last.end = format!("{:x}", range.end);
                 last.resident_bytes += pages.mapped_bytes;
                 last.huge_bytes += huge_bytes;
+                last.huge_estimated |= estimated;
             }
             _ => found.push(MapJit {
                 pid: member.pid,
@@ -427,6 +484,7 @@ fn jit(member: &Member) -> Vec<MapJit> {
                 name: pages.area.name.clone(),
                 resident_bytes: pages.mapped_bytes,
                 huge_bytes,
+                huge_estimated: estimated,
             }),
         }
         reached = range.end;

@@ -55,8 +55,9 @@ pub use latency::{
 pub(crate) use latency::{range, step};
 pub use log::LogReport;
 pub use map::{
-    MapArea, MapBackend, MapBacking, MapChange, MapJit, MapKind, MapNode, MapPart, MapPicture, MapPiece,
-    MapPostgres, MapPrivate, MapProcess, MapQuery, MapReport, MapRow, MapSeenBy, MapThreads, MapTotals,
+    MapArea, MapBackend, MapBacking, MapBuffers, MapChange, MapJit, MapKind, MapNode, MapPart, MapPicture,
+    MapPiece, MapPostgres, MapPrivate, MapProcess, MapQuery, MapReport, MapRow, MapSeenBy, MapThreads,
+    MapTotals,
 };
 pub use profiles::{ProfileRow, ProfileWant, ProfilesReport};
 pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};

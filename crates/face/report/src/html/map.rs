@@ -11,7 +11,7 @@ use askama::Template;
 
 use super::figure::Figure;
 use super::markup::{self, Html, Quote, escape, json_for_script};
-use crate::commands::{MapArea, MapBacking, MapPart, MapPiece, MapReport};
+use crate::commands::{MapArea, MapBacking, MapChange, MapPart, MapPiece, MapReport};
 use crate::units;
 
 /// Height of a strip in pixels.
@@ -35,6 +35,7 @@ struct MapPage<'a> {
     processes: Vec<[Html; 6]>,
     jit: Vec<[Html; 4]>,
     pieces: Vec<(&'static str, Vec<[Html; 3]>)>,
+    changes: Vec<(&'static str, Vec<[Html; 6]>)>,
     unseen: Vec<[Quote; 3]>,
     json: String,
 }
@@ -67,6 +68,7 @@ pub fn map_html(report: &MapReport) -> String {
         processes: processes(report),
         jit: jit(report),
         pieces: pieces(report),
+        changes: changes(report),
         unseen: unseen(report),
         json: json_for_script(&json),
         report,
@@ -76,11 +78,13 @@ pub fn map_html(report: &MapReport) -> String {
 
 fn headline(report: &MapReport) -> Html {
     let html = Html::default()
+        .text(about(report.totals.is_estimated("resident_bytes")))
         .then(Figure::bytes("/totals/resident_bytes", report.totals.resident_bytes))
         .text(" resident");
     match report.local_share {
         Some(local) => html
             .text(", ")
+            .text(about(report.local_share_estimated))
             .then(Figure::chosen_share("/local_share", local))
             .text(" of it local to the threads by where they ran last"),
         None => html,
@@ -98,12 +102,13 @@ fn pages(report: &MapReport) -> Html {
         ("page_table_bytes", totals.page_table_bytes, "of page tables"),
         ("locked_bytes", totals.locked_bytes, "locked"),
         ("swapped_bytes", totals.swapped_bytes, "in swap"),
+        ("unwritten_bytes", totals.unwritten_bytes, "allocated and not written yet"),
     ];
     let mut html = Html::default();
     for (number, (name, bytes, what)) in each.into_iter().filter(|(_, bytes, _)| *bytes > 0).enumerate() {
         let comma = if number > 0 { ", " } else { "" };
-        html =
-            html.text(comma).then(Figure::bytes(format!("/totals/{name}"), bytes)).text(&format!(" {what}"));
+        html = html.text(comma).text(about(totals.is_estimated(name)));
+        html = html.then(Figure::bytes(format!("/totals/{name}"), bytes)).text(&format!(" {what}"));
     }
     html
 }
@@ -119,7 +124,7 @@ fn strip(index: usize, area: &MapArea, largest: u64) -> Strip {
     let told = area.parts.iter().enumerate().map(|(number, part)| {
         let at = format!("{at}/parts/{number}");
         Html::default()
-            .text(&format!("{}: ", node_name(part.node)))
+            .text(&format!("{}: {}", node_name(part.node), about(part.estimated)))
             .then(Figure::bytes(format!("{at}/resident_bytes"), part.resident_bytes))
             .text(&format!(" {} ", part.backing.word()))
             .then(Figure::bytes(format!("{at}/page_bytes"), part.page_bytes))
@@ -168,17 +173,19 @@ fn rect(shapes: &mut String, part: &MapPart, across: (f64, f64), down: (f64, f64
     let class = class_of(part);
     let place = format!(r#"x="{left:.3}%" width="{width:.3}%" y="{top:.2}" height="{height:.2}""#);
     let title = format!(
-        "{}, {} {}: {}",
+        "{}, {} {}: {}{}",
         node_name(part.node),
         part.backing.word(),
         units::bytes(part.page_bytes),
+        about(part.estimated),
         units::bytes(part.resident_bytes)
     );
     let _ = write!(shapes, r#"<rect class="{class}" {place}><title>{}</title></rect>"#, escape(&title));
 }
 
 fn drawing(shapes: &str, area: &MapArea) -> Html {
-    let label = format!("{} {} of {}", area.kind.word(), area.name, units::bytes(area.resident_bytes()));
+    let resident = format!("{}{}", about(area.is_estimated()), units::bytes(area.resident_bytes()));
+    let label = format!("{} {} of {resident}", area.kind.word(), area.name);
     let label = escape(&label);
     let size = format!(r#"width="100%" height="{HEIGHT}""#);
     Html::own(format!(r#"<svg class="lane" {size} role="img" aria-label="{label}">{shapes}</svg>"#))
@@ -197,7 +204,7 @@ fn legend(report: &MapReport) -> Vec<Html> {
     kinds.sort_unstable();
     kinds.dedup();
     let swatch = |(node, backing, page_bytes)| {
-        let class = class_of(&MapPart { backing, node, page_bytes, resident_bytes: 0 });
+        let class = class_of(&MapPart { backing, node, page_bytes, resident_bytes: 0, estimated: false });
         let shape = format!(r#"<rect class="{class}" width="100%" height="12"/>"#);
         Html::own(format!(r#"<svg class="lane" width="22" height="12" aria-hidden="true">{shape}</svg>"#))
             .text(&format!(" {}, {} {}", node_name(node), backing.word(), units::bytes(page_bytes)))
@@ -210,7 +217,7 @@ fn left_out(report: &MapReport) -> Option<Html> {
     (picture.left_out > 0).then(|| {
         Html::default()
             .then(Figure::count("/picture/left_out", picture.left_out as u64))
-            .text(" more areas have ")
+            .text(&format!(" more areas have {}", about(picture.left_out_estimated)))
             .then(Figure::bytes("/picture/left_out_bytes", picture.left_out_bytes))
             .text(" together")
     })
@@ -221,8 +228,12 @@ fn nodes(report: &MapReport) -> Vec<[Html; 4]> {
         let at = format!("/nodes/{index}");
         [
             Html::default().text(&node_name(node.node)),
-            Html::default().then(Figure::bytes(format!("{at}/resident_bytes"), node.resident_bytes)),
-            Html::default().then(Figure::bytes(format!("{at}/huge_bytes"), node.huge_bytes)),
+            Html::default()
+                .text(about(node.estimated))
+                .then(Figure::bytes(format!("{at}/resident_bytes"), node.resident_bytes)),
+            Html::default()
+                .text(about(node.huge_estimated))
+                .then(Figure::bytes(format!("{at}/huge_bytes"), node.huge_bytes)),
             Html::default().then(Figure::count(format!("{at}/threads"), node.threads as u64)),
         ]
     };
@@ -232,7 +243,6 @@ fn nodes(report: &MapReport) -> Vec<[Html; 4]> {
 fn rows(report: &MapReport) -> Vec<[Html; 5]> {
     let row = |(index, row): (usize, &crate::commands::MapRow)| {
         let at = format!("/rows/{index}");
-        let about = if row.estimated { "about " } else { "" };
         [
             Html::default().text(row.kind.word()),
             Html::default()
@@ -240,7 +250,7 @@ fn rows(report: &MapReport) -> Vec<[Html; 5]> {
                 .then(Figure::bytes(format!("{at}/page_bytes"), row.page_bytes)),
             Html::default().text(&node_name(row.node)),
             Html::default()
-                .text(about)
+                .text(about(row.estimated))
                 .then(Figure::bytes(format!("{at}/resident_bytes"), row.resident_bytes)),
             Html::default().then(Quote::new(format!("{at}/name"), &row.name)),
         ]
@@ -255,7 +265,8 @@ fn processes(report: &MapReport) -> Vec<[Html; 6]> {
         for (number, part) in process.private.iter().enumerate() {
             let comma = if number > 0 { ", " } else { "" };
             let figure = Figure::bytes(format!("{at}/private/{number}/resident_bytes"), part.resident_bytes);
-            private = private.text(comma).then(figure).text(&format!(" {}", node_name(part.node)));
+            private = private.text(comma).text(about(part.estimated)).then(figure);
+            private = private.text(&format!(" {}", node_name(part.node)));
         }
         let mut cpus = Html::default();
         for (number, on) in process.ran_on.iter().enumerate() {
@@ -285,7 +296,9 @@ fn jit(report: &MapReport) -> Vec<[Html; 4]> {
                 .text("–")
                 .then(Quote::new(format!("{at}/end"), &jit.end)),
             Html::default().then(Figure::bytes(format!("{at}/resident_bytes"), jit.resident_bytes)),
-            Html::default().then(Figure::bytes(format!("{at}/huge_bytes"), jit.huge_bytes)),
+            Html::default()
+                .text(about(jit.huge_estimated))
+                .then(Figure::bytes(format!("{at}/huge_bytes"), jit.huge_bytes)),
         ]
     };
     report.jit.iter().enumerate().map(row).collect()
@@ -307,7 +320,7 @@ fn pieces(report: &MapReport) -> Vec<(&'static str, Vec<[Html; 3]>)> {
                 let comma = if number > 0 { ", " } else { "" };
                 let figure =
                     Figure::bytes(format!("{at}/parts/{number}/resident_bytes"), part.resident_bytes);
-                parts = parts.text(comma).then(figure);
+                parts = parts.text(comma).text(about(part.estimated)).then(figure);
                 parts = parts.text(&format!(" {} on {}", part.backing.word(), node_name(part.node)));
             }
             [
@@ -322,12 +335,62 @@ fn pieces(report: &MapReport) -> Vec<(&'static str, Vec<[Html; 3]>)> {
     some.map(|(heading, member, pieces)| (heading, rows(member, pieces))).collect()
 }
 
+/// What a query changed, in tables with their headings.
+fn changes(report: &MapReport) -> Vec<(&'static str, Vec<[Html; 6]>)> {
+    let Some(query) = &report.query else { return Vec::new() };
+    let tables = [
+        ("What the query changed in memory", "memory", &query.memory),
+        ("What it changed of relations in the buffers", "relations", &query.relations),
+        ("What it changed of the process that served it", "process", &query.process),
+    ];
+    let some = tables.into_iter().filter(|(_, _, changes)| !changes.is_empty());
+    let rows = |member: &str, changes: &[MapChange]| {
+        let changes = changes.iter().enumerate();
+        let row = |(index, change): (usize, &MapChange)| changed(&format!("/query/{member}/{index}"), change);
+        changes.map(row).collect::<Vec<_>>()
+    };
+    some.map(|(heading, member, changes)| (heading, rows(member, changes))).collect()
+}
+
+/// One change: what, on which pages of which node, bytes before and after, buffers.
+fn changed(at: &str, change: &MapChange) -> [Html; 6] {
+    let mut pages = Html::default();
+    if let Some(backing) = change.backing {
+        pages = pages.text(&format!("{} ", backing.word()));
+    }
+    if let Some(page_bytes) = change.page_bytes {
+        pages = pages.then(Figure::bytes(format!("{at}/page_bytes"), page_bytes));
+    }
+    let node = if change.backing.is_some() { node_name(change.node) } else { String::new() };
+    let bytes = |name: &str, bytes| {
+        Html::default().text(about(change.estimated)).then(Figure::bytes(format!("{at}/{name}"), bytes))
+    };
+    let mut buffers = Html::default();
+    if let (Some(before), Some(after)) = (change.before_buffers, change.after_buffers) {
+        buffers = buffers.then(Figure::count(format!("{at}/before_buffers"), before)).text(" → ");
+        buffers = buffers.then(Figure::count(format!("{at}/after_buffers"), after));
+    }
+    [
+        Html::default().then(Quote::new(format!("{at}/what"), &change.what)),
+        pages,
+        Html::default().text(&node),
+        bytes("before_bytes", change.before_bytes),
+        bytes("after_bytes", change.after_bytes),
+        buffers,
+    ]
+}
+
 fn unseen(report: &MapReport) -> Vec<[Quote; 3]> {
     let quotes = |(index, unseen): (usize, &planish_residency::Unseen)| {
         let quote = |name: &str, text: &str| Quote::new(format!("/unseen/{index}/{name}"), text);
         [quote("what", &unseen.what), quote("why", &unseen.why), quote("cure", &unseen.cure)]
     };
     report.unseen.iter().enumerate().map(quotes).collect()
+}
+
+/// The mark of what has a part that is an estimate or was not seen.
+fn about(estimated: bool) -> &'static str {
+    if estimated { "about " } else { "" }
 }
 
 fn node_name(node: Option<u32>) -> String {

@@ -3,8 +3,13 @@
 use std::path::Path;
 
 use planish_host::Host;
-use planish_report::{MapBacking, MapJit, MapPart, MapReport, map_html};
-use planish_residency::{Map, Who};
+use planish_model::Catalogue;
+use planish_report::{
+    MapBacking, MapChange, MapJit, MapPart, MapQuery, MapReport, Page, PageOptions, Report, map_html,
+};
+use planish_residency::{
+    AreaPages, Backing, Kind, Map, Member, Object, ObjectPages, Part, SeenBy, Stat, Status, Who, parse_maps,
+};
 use serde_json::Value;
 
 use crate::browser::{Seen, browser_or_skip, list, look};
@@ -22,8 +27,10 @@ fn full() -> MapReport {
     let mut report = recorded();
     let segment = report.picture.areas.iter_mut().max_by_key(|area| area.bytes).expect("it has areas");
     let cell_bytes = segment.bytes / 64;
-    let part =
-        |node, backing, page_bytes, resident_bytes| MapPart { node, backing, page_bytes, resident_bytes };
+    let part = |node: Option<u32>, backing, page_bytes, resident_bytes| {
+        let estimated = node.is_none();
+        MapPart { node, backing, page_bytes, resident_bytes, estimated }
+    };
     segment.cells = (0..64)
         .map(|cell| match cell % 4 {
             0 => vec![],
@@ -43,6 +50,27 @@ fn full() -> MapReport {
         name: String::new(),
         resident_bytes: 65_536,
         huge_bytes: 0,
+        huge_estimated: true,
+    });
+    let change = |what: &str, place: Option<(MapBacking, u64)>, buffers: Option<u64>| MapChange {
+        what: what.to_owned(),
+        backing: place.map(|(backing, _)| backing),
+        page_bytes: place.map(|(_, page_bytes)| page_bytes),
+        node: place.map(|_| 1),
+        before_bytes: 8192,
+        after_bytes: 32_768,
+        estimated: place.is_none(),
+        before_buffers: buffers,
+        after_buffers: buffers.map(|buffers| buffers + 3),
+    };
+    let small = Some((MapBacking::Base, 4096));
+    report.query = Some(MapQuery {
+        pid: 2201,
+        rows: 3,
+        seconds: 0.25,
+        memory: vec![change("shared", None, None)],
+        relations: vec![change("</td><b>\"&'", small, Some(1)), change("hidden", None, Some(2))],
+        process: Vec::new(),
     });
     report.local_share = Some(0.623);
     report
@@ -64,6 +92,141 @@ pub fn check(page: &str) -> Result<usize, String> {
         }
     }
     Ok(data(page).len() + quotes(page).len())
+}
+
+fn part(node: u32, backing: Backing, bytes: u64, estimated: bool) -> Part {
+    let page_bytes = if backing == Backing::Base { 4096 } else { 2 << 20 };
+    Part { backing, node: Some(node), page_bytes, bytes, estimated }
+}
+
+/// A process with these private pages, with a segment, if it has one, that was looked at or not.
+fn map_with(parts: &[Part], looked: Option<bool>, tells_large_pages: bool) -> Map {
+    let area = parse_maps("1000-65000 rw-p 0 0:0 0\n").expect("a line of maps").remove(0);
+    let areas = vec![AreaPages {
+        area,
+        parts: parts.to_vec(),
+        own: parts.to_vec(),
+        mapped_bytes: parts.iter().map(|part| part.bytes).sum(),
+        file_bytes: 0,
+        swapped_bytes: 4096,
+        object: None,
+        keeper: None,
+        cells: Vec::new(),
+    }];
+    let (stat, status) = (Stat::default(), Status::default());
+    let member = Member { pid: 7, stat, status, areas, threads: Vec::new(), seen_by: SeenBy::PagemapScan };
+    let segment = |looked| Object {
+        id: None,
+        name: "/dev/zero (deleted)".to_owned(),
+        kind: Kind::Shared,
+        bytes: 1 << 20,
+        pages: ObjectPages::default(),
+        looked,
+        mapped: Vec::new(),
+    };
+    let objects = looked.map(segment).into_iter().collect();
+    Map { members: vec![member], objects, unseen: Vec::new(), tells_large_pages }
+}
+
+/// What a text says of pages where large ones may be among them.
+const UNTOLD: &str = "base pages only, as far as is told";
+
+/// Sums with a part that is an estimate or was not seen say so in every form, and no others do.
+#[test]
+fn a_sum_is_about_right_where_a_part_of_it_is_and_nowhere_else() {
+    let small = |estimated| part(0, Backing::Base, 4096, estimated);
+    let mixed = [part(0, Backing::Thp, 2 << 20, true), part(1, Backing::Base, 2 << 20, false)];
+    let of_pool = [part(0, Backing::Hugetlb, 2 << 20, true), part(0, Backing::Base, 6 << 20, false)];
+    let unseen = [
+        "resident_bytes",
+        "base_bytes",
+        "mthp_bytes",
+        "thp_bytes",
+        "hugetlb_bytes",
+        "swapped_bytes",
+        "unwritten_bytes",
+    ];
+    type Case<'a> = (&'a str, Map, &'a [&'a str], &'a [&'a str]);
+    // What it is, the map, the sums that are about right, words of the text.
+    let cases: [Case<'_>; 7] = [
+        ("exact", map_with(&[small(false)], None, true), &[], &["4 KiB: 100 % on node 0", "base pages only"]),
+        (
+            "pages in proportion",
+            map_with(&[small(true)], None, true),
+            &["resident_bytes", "base_bytes"],
+            &["about 4 KiB: about 100 % on node 0", UNTOLD],
+        ),
+        (
+            "one kind of them",
+            map_with(&mixed, None, true),
+            &["resident_bytes", "thp_bytes"],
+            &[
+                "about 4 MiB: about 50 % on node 0, 50 % on node 1",
+                "about 50 % transparent huge pages, 50 % base",
+            ],
+        ),
+        (
+            "a pool",
+            map_with(&of_pool, None, true),
+            &["resident_bytes", "hugetlb_bytes"],
+            &["about 8 MiB: about 100 % on node 0", "about 25 % of pools, 75 % base pages"],
+        ),
+        (
+            "a segment that was looked at",
+            map_with(&[small(false)], Some(true), true),
+            &[],
+            &["base pages only"],
+        ),
+        (
+            "one that was not",
+            map_with(&[small(false)], Some(false), true),
+            &unseen,
+            &["about 4 KiB: about 100 % on node 0", UNTOLD, "about 4 KiB in swap"],
+        ),
+        (
+            "large pages that nobody tells",
+            map_with(&[small(false)], None, false),
+            &["base_bytes", "mthp_bytes"],
+            &["4 KiB: 100 % on node 0", UNTOLD],
+        ),
+    ];
+    for (case, map, sums, words) in &cases {
+        is_told(case, map, sums, words);
+    }
+}
+
+/// Holds the report of a map against the sums that are about right, in JSON, text and HTML.
+fn is_told(case: &str, map: &Map, sums: &[&str], words: &[&str]) {
+    let report = MapReport::from(map);
+    let json = serde_json::to_value(&report).expect("plain data");
+    assert_eq!(json["totals"]["estimated"], serde_json::json!(sums), "{case}");
+    let catalogue = Catalogue::default();
+    let mut page = Page::new(PageOptions { width: 160, detailed: false }, &catalogue);
+    report.text(&mut page);
+    let text = anstream::adapter::strip_str(&page.into_text()).to_string();
+    for word in words {
+        assert!(text.contains(word), "{case}: {word}: {text}");
+    }
+    // No mark but where something is one.
+    assert_eq!(text.contains("about "), sums.contains(&"resident_bytes"), "{case}: {text}");
+    assert_eq!(text.contains(UNTOLD), words.contains(&UNTOLD), "{case}: {text}");
+    let html = map_html(&report);
+    check(&html).expect("true to its report");
+    let is_marked = |at: &str| {
+        let value = json.pointer(at).and_then(Value::as_u64).expect("a figure");
+        html.contains(&format!("about <data value=\"{value}\" data-at=\"{at}\">"))
+    };
+    let totals = json["totals"].as_object().expect("sums");
+    for (name, _) in totals.iter().filter(|(_, value)| value.as_u64() > Some(0)) {
+        assert_eq!(is_marked(&format!("/totals/{name}")), sums.contains(&name.as_str()), "{case}: {name}");
+    }
+    for (index, node) in report.nodes.iter().enumerate() {
+        let at = |name: &str| format!("/nodes/{index}/{name}");
+        assert_eq!(is_marked(&at("resident_bytes")), node.estimated, "{case}: {node:?}");
+        assert_eq!(is_marked(&at("huge_bytes")), node.huge_estimated, "{case}: {node:?}");
+    }
+    let own = map.members[0].areas[0].own.iter().any(|part| part.estimated);
+    assert_eq!(report.processes[0].private.iter().any(|private| private.estimated), own, "{case}");
 }
 
 #[test]

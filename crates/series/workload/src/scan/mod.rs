@@ -14,11 +14,11 @@
 //! by piece. For each row of 64 bytes a thread adds to one place of its heap, which the row decides: what an aggregate
 //! does.
 //!
-//! Threads stand for the backends of a database, tables for its shared buffers, and so each table is a segment of shared
-//! memory (MAP_SHARED): the kernel keeps a policy of it with the segment and not with who touches it, has huge pages
-//! for it by rules of its own, and counts it apart. Heaps are private. Threads are those of one process and have one
-//! page table, so that every arm can be had without any right; what a segment of another program gets is `planish run`'s
-//! to tell.
+//! Threads stand for the backends of a database, tables for its shared buffers, and so each table is a segment of
+//! shared memory (MAP_SHARED): the kernel keeps a policy of it with the segment and not with who touches it, has huge
+//! pages for it by rules of its own, and counts it apart. Heaps are private. Threads are those of one process and have
+//! one page table, so that every arm can be had without any right; what a segment of another program gets is `planish
+//! run`'s to tell.
 //!
 //! Where memory lies is decided by [`Place`], read back before anything is timed, and compared with what was wanted.
 

@@ -20,6 +20,8 @@ pub struct MapPart {
     pub page_bytes: u64,
     /// Resident bytes.
     pub resident_bytes: u64,
+    /// Whether that is about right only, as of a row.
+    pub estimated: bool,
 }
 
 /// Neighbouring mappings of one kind and name.
@@ -54,12 +56,14 @@ pub struct MapPicture {
     pub left_out: usize,
     /// Resident bytes of these.
     pub left_out_bytes: u64,
+    /// Whether a part of those is an estimate.
+    pub left_out_estimated: bool,
 }
 
 impl From<&Part> for MapPart {
     fn from(part: &Part) -> Self {
-        let Part { backing, node, page_bytes, bytes, .. } = *part;
-        Self { backing: backing.into(), node, page_bytes, resident_bytes: bytes }
+        let Part { backing, node, page_bytes, bytes, estimated } = *part;
+        Self { backing: backing.into(), node, page_bytes, resident_bytes: bytes, estimated }
     }
 }
 
@@ -67,6 +71,11 @@ impl MapArea {
     /// Bytes of it that are in memory.
     pub(crate) fn resident_bytes(&self) -> u64 {
         self.parts.iter().map(|part| part.resident_bytes).sum()
+    }
+
+    /// Whether a part of those is an estimate.
+    pub(crate) fn is_estimated(&self) -> bool {
+        self.parts.iter().any(|part| part.estimated)
     }
 }
 
@@ -85,6 +94,7 @@ impl MapPicture {
             areas: areas.into_iter().map(|(_, area)| area).collect(),
             left_out: rest.len(),
             left_out_bytes: rest.iter().map(|(_, area)| area.resident_bytes()).sum(),
+            left_out_estimated: rest.iter().any(|(_, area)| area.is_estimated()),
         }
     }
 }
@@ -138,7 +148,10 @@ fn parts_of(map: &Map, pages: &AreaPages, range: std::ops::Range<u64>, of: u64) 
 pub(super) fn add(parts: &mut Vec<MapPart>, part: MapPart) {
     let key = |part: &MapPart| (part.backing, part.node, part.page_bytes);
     match parts.iter_mut().find(|known| key(known) == key(&part)) {
-        Some(known) => known.resident_bytes += part.resident_bytes,
+        Some(known) => {
+            known.resident_bytes += part.resident_bytes;
+            known.estimated |= part.estimated;
+        }
         None => parts.push(part),
     }
 }

@@ -1,12 +1,28 @@
 //! What PostgreSQL says of its shared memory, laid over the map of it.
 
+use std::collections::BTreeMap;
+
 use planish_residency::{Kind, Map, Object, Part};
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::picture::{MapPart, add};
-use super::{MapPrivate, MapProcess};
+use super::{MapBacking, MapPrivate, MapProcess};
+
+/// Buffers on pages of one size on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MapBuffers {
+    /// On which pages they lie; null for those of which no page was seen: in swap, or mapped by no process that was
+    /// looked at.
+    pub backing: Option<MapBacking>,
+    /// NUMA node; null where nobody tells.
+    pub node: Option<u32>,
+    /// Size of one of the pages in bytes; null as the backing is.
+    pub page_bytes: Option<u64>,
+    /// How many buffers; one that reaches over pages counts where its first byte lies.
+    pub buffers: u64,
+}
 
 /// A named piece of shared memory, and what of it is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -17,6 +33,9 @@ pub struct MapPiece {
     pub bytes: u64,
     /// Where its memory lies; bytes that nobody has used yet are in none.
     pub parts: Vec<MapPart>,
+    /// Of a relation, its buffers by where they lie; none where places in the segment are not told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub buffers: Vec<MapBuffers>,
     /// Bytes that have memory and were not written yet: on no node that is told, and in no part. Of a whole segment; 0
     /// for a piece of one.
     pub unwritten_bytes: u64,
@@ -106,13 +125,13 @@ fn main_segment(map: &Map) -> Option<&Object> {
 fn whole(object: &Object) -> MapPiece {
     let parts = object.parts().iter().map(MapPart::from).collect();
     let unwritten_bytes = object.pages.unwritten_bytes;
-    MapPiece { name: object.name.clone(), bytes: object.bytes, parts, unwritten_bytes }
+    MapPiece { name: object.name.clone(), bytes: object.bytes, parts, buffers: Vec::new(), unwritten_bytes }
 }
 
 fn piece(name: &str, bytes: u64, parts: impl IntoIterator<Item = Part>) -> MapPiece {
     let mut sums = Vec::new();
     parts.into_iter().for_each(|part| add(&mut sums, MapPart::from(&part)));
-    MapPiece { name: name.to_owned(), bytes, parts: sums, unwritten_bytes: 0 }
+    MapPiece { name: name.to_owned(), bytes, parts: sums, buffers: Vec::new(), unwritten_bytes: 0 }
 }
 
 fn allocations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
@@ -128,16 +147,36 @@ fn allocations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
 /// The memory of each relation's buffers. Buffers side by side are one range.
 fn relations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
     let Some(first) = layout.buffers_offset else { return Vec::new() };
+    let start_of = |buffer: i32| {
+        let number = u64::try_from(buffer).unwrap_or(1).saturating_sub(1);
+        first + number * layout.block_bytes
+    };
     let relation = |cached: &planish_trial::postgres::Cached| {
         let runs = cached.buffers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
         let parts = runs.flat_map(|run| {
-            let number = u64::try_from(run[0]).unwrap_or(1).saturating_sub(1);
-            let start = first + number * layout.block_bytes;
+            let start = start_of(run[0]);
             main.pages.parts(&(start..start + run.len() as u64 * layout.block_bytes))
         });
-        piece(&cached.relation, cached.buffers.len() as u64 * layout.block_bytes, parts)
+        let whole = piece(&cached.relation, cached.buffers.len() as u64 * layout.block_bytes, parts);
+        let starts = cached.buffers.iter().map(|buffer| start_of(*buffer));
+        let told = main.pages.tells_places();
+        let buffers = if told { buffers(starts.map(|start| main.pages.at(start))) } else { Vec::new() };
+        MapPiece { buffers, ..whole }
     };
     layout.cached.iter().map(relation).collect()
+}
+
+/// Counts buffers by the page that each begins in.
+fn buffers(pages: impl Iterator<Item = Option<Part>>) -> Vec<MapBuffers> {
+    let mut counts: BTreeMap<(Option<MapBacking>, Option<u32>, Option<u64>), u64> = BTreeMap::new();
+    for page in pages {
+        let key = page.map(|page| (MapBacking::from(page.backing), page.node, page.page_bytes));
+        let key = key.map_or((None, None, None), |(backing, node, bytes)| (Some(backing), node, Some(bytes)));
+        *counts.entry(key).or_default() += 1;
+    }
+    let told = counts.into_iter();
+    told.map(|((backing, node, page_bytes), buffers)| MapBuffers { backing, node, page_bytes, buffers })
+        .collect()
 }
 
 fn backends(processes: &[MapProcess], layout: &Layout) -> Vec<MapBackend> {
@@ -155,4 +194,30 @@ fn backends(processes: &[MapProcess], layout: &Layout) -> Vec<MapBackend> {
         }
     };
     processes.iter().map(backend).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use planish_residency::Backing;
+
+    use super::*;
+
+    #[test]
+    fn buffers_are_counted_where_they_begin() {
+        let page = |node, backing, page_bytes| {
+            Some(Part { backing, node: Some(node), page_bytes, bytes: page_bytes, estimated: false })
+        };
+        let (small, huge) = (page(0, Backing::Base, 4096), page(1, Backing::Hugetlb, 2 << 20));
+        let told = buffers([huge, small, None, small, huge, small].into_iter());
+        let told: Vec<_> = told.iter().map(|it| (it.backing, it.node, it.page_bytes, it.buffers)).collect();
+        assert_eq!(
+            told,
+            [
+                (None, None, None, 1),
+                (Some(MapBacking::Base), Some(0), Some(4096), 3),
+                (Some(MapBacking::Hugetlb), Some(1), Some(2 << 20), 2),
+            ]
+        );
+        assert_eq!(buffers(std::iter::empty()), []);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{MapBacking, MapKind, MapPiece, MapPostgres, MapPrivate, MapProcess, MapReport, MapRow};
+use super::{MapBacking, MapKind, MapNode, MapPiece, MapPostgres, MapPrivate, MapProcess, MapReport, MapRow};
 use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -21,14 +21,15 @@ impl Report for MapReport {
         let locked =
             if self.processes.len() > 1 { "locked (what several lock counts in each)" } else { "locked" };
         let costs = [
-            (totals.page_table_bytes, "of page tables"),
-            (totals.locked_bytes, locked),
-            (totals.swapped_bytes, "in swap"),
-            (totals.unwritten_bytes, "allocated and not written yet"),
+            ("page_table_bytes", totals.page_table_bytes, "of page tables"),
+            ("locked_bytes", totals.locked_bytes, locked),
+            ("swapped_bytes", totals.swapped_bytes, "in swap"),
+            ("unwritten_bytes", totals.unwritten_bytes, "allocated and not written yet"),
         ];
-        let told = costs.iter().filter(|(bytes, what)| *bytes > 0 || *what == "of page tables");
-        let told: Vec<String> =
-            told.map(|(bytes, what)| format!("{} {what}", units::bytes(*bytes))).collect();
+        let told = costs.iter().filter(|(_, bytes, what)| *bytes > 0 || *what == "of page tables");
+        let told: Vec<String> = told
+            .map(|(name, bytes, what)| format!("{} {what}", resident(*bytes, totals.is_estimated(name))))
+            .collect();
         page.fact("besides", &told.join(", "));
         page.fact("threads", &self.where_they_run());
         page.gap();
@@ -76,26 +77,24 @@ impl MapReport {
 
     /// `1.2 GiB: 96 % on node 0, 4 % on node 1; 62 % local to its threads`
     fn where_it_lies(&self) -> String {
-        let resident = self.totals.resident_bytes;
-        let mut text = units::bytes(resident);
-        let on: Vec<String> = self
-            .nodes
-            .iter()
-            .filter(|node| node.resident_bytes > 0)
-            .map(|node| format!("{} on {}", share(node.resident_bytes, resident), node_name(node.node)))
-            .collect();
+        let whole = self.totals.resident_bytes;
+        let mut text = resident(whole, self.totals.is_estimated("resident_bytes"));
+        let on = |node: &MapNode| {
+            let share = about(node.estimated, share(node.resident_bytes, whole));
+            format!("{share} on {}", node_name(node.node))
+        };
+        let on: Vec<String> = self.nodes.iter().filter(|node| node.resident_bytes > 0).map(on).collect();
         if !on.is_empty() {
             text += &format!(": {}", on.join(", "));
         }
         match self.local_share {
             Some(local) if local > 0.9999 => {
-                text += "; all of it local to the threads, by where they ran last"
+                let all = if self.local_share_estimated { "all of it that was seen" } else { "all of it" };
+                text += &format!("; {all} local to the threads, by where they ran last");
             }
             Some(local) => {
-                text += &format!(
-                    "; {:.1} % local to the threads by where they ran last, the rest remote",
-                    local * 100.0
-                );
+                let share = about(self.local_share_estimated, format!("{:.1} %", local * 100.0));
+                text += &format!("; {share} local to the threads by where they ran last, the rest remote");
             }
             None => {}
         }
@@ -106,17 +105,21 @@ impl MapReport {
         let totals = &self.totals;
         let huge = totals.thp_bytes + totals.hugetlb_bytes + totals.mthp_bytes;
         if huge == 0 {
-            return "base pages only".to_owned();
+            let known = if totals.is_estimated("base_bytes") { ", as far as is told" } else { "" };
+            return format!("base pages only{known}");
         }
         let each = [
-            (totals.hugetlb_bytes, "of pools"),
-            (totals.thp_bytes, "transparent huge pages"),
-            (totals.mthp_bytes, "large pages mapped by base-page entries"),
-            (totals.base_bytes, "base pages"),
+            ("hugetlb_bytes", totals.hugetlb_bytes, "of pools"),
+            ("thp_bytes", totals.thp_bytes, "transparent huge pages"),
+            ("mthp_bytes", totals.mthp_bytes, "large pages mapped by base-page entries"),
+            ("base_bytes", totals.base_bytes, "base pages"),
         ];
-        let some = each.iter().filter(|(bytes, _)| *bytes > 0);
-        let told: Vec<String> =
-            some.map(|(bytes, what)| format!("{} {what}", share(*bytes, totals.resident_bytes))).collect();
+        let some = each.iter().filter(|(_, bytes, _)| *bytes > 0);
+        let tell = |(name, bytes, what): &(&str, u64, &str)| {
+            let share = about(totals.is_estimated(name), share(*bytes, totals.resident_bytes));
+            format!("{share} {what}")
+        };
+        let told: Vec<String> = some.map(tell).collect();
         told.join(", ")
     }
 
@@ -198,11 +201,12 @@ impl MapReport {
         let mut table = Table::new(&titles);
         for process in &self.processes {
             let private: u64 = process.private.iter().map(|private| private.resident_bytes).sum();
+            let estimated = process.private.iter().any(|private| private.estimated);
             let cpus: Vec<&str> = process.ran_on.iter().map(|on| on.cpus.as_str()).collect();
             table.row([
                 process.pid.to_string().into(),
                 process.name.as_str().into(),
-                units::bytes(private).into(),
+                resident(private, estimated).into(),
                 units::bytes(process.file_mapped_bytes).into(),
                 units::bytes(process.shared_mapped_bytes).into(),
                 units::bytes(process.page_table_bytes).into(),
@@ -223,7 +227,7 @@ impl MapReport {
                 jit.pid.to_string().into(),
                 format!("{}-{}", jit.start, jit.end).into(),
                 units::bytes(jit.resident_bytes).into(),
-                units::bytes(jit.huge_bytes).into(),
+                resident(jit.huge_bytes, jit.huge_estimated).into(),
                 jit.name.as_str().into(),
             ]);
         }
@@ -278,7 +282,8 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
     let mut table = Table::new(&[title, ">bytes", ">resident", "where"]);
     let shown = if page.is_detailed() { pieces.len() } else { PIECES_MAX };
     for piece in pieces.iter().take(shown) {
-        let resident: u64 = piece.parts.iter().map(|part| part.resident_bytes).sum();
+        let sum: u64 = piece.parts.iter().map(|part| part.resident_bytes).sum();
+        let estimated = piece.parts.iter().any(|part| part.estimated);
         let unwritten = (piece.unwritten_bytes > 0).then(|| {
             format!(
                 "besides {} allocated and not written yet, on a node that is not told",
@@ -287,16 +292,13 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
         });
         let each = piece.parts.iter().map(|part| {
             let (node, page) = (node_name(part.node), units::bytes(part.page_bytes));
-            format!(
-                "{} of it on {node}, {} {page}",
-                share(part.resident_bytes, resident),
-                part.backing.word()
-            )
+            let share = about(part.estimated, share(part.resident_bytes, sum));
+            format!("{share} of it on {node}, {} {page}", part.backing.word())
         });
         table.row([
             piece.name.as_str().into(),
             units::bytes(piece.bytes).into(),
-            units::bytes(resident).into(),
+            resident(sum, estimated).into(),
             each.chain(unwritten).collect::<Vec<_>>().join("; ").into(),
         ]);
     }
@@ -307,9 +309,9 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
 }
 
 fn private_by_node(private: &[MapPrivate]) -> String {
-    let each = private
-        .iter()
-        .map(|private| format!("{} {}", node_name(private.node), units::bytes(private.resident_bytes)));
+    let each = private.iter().map(|private| {
+        format!("{} {}", node_name(private.node), resident(private.resident_bytes, private.estimated))
+    });
     each.collect::<Vec<_>>().join(", ")
 }
 
@@ -337,8 +339,13 @@ fn node_name(node: Option<u32>) -> String {
     node.map_or("a node that is not told".to_owned(), |node| format!("node {node}"))
 }
 
-fn resident(bytes: u64, estimated: bool) -> String {
-    format!("{}{}", if estimated { "about " } else { "" }, units::bytes(bytes))
+pub(super) fn resident(bytes: u64, estimated: bool) -> String {
+    about(estimated, units::bytes(bytes))
+}
+
+/// The mark of what has a part that is an estimate or was not seen.
+fn about(estimated: bool, told: String) -> String {
+    if estimated { format!("about {told}") } else { told }
 }
 
 /// A part of a whole in percent; what is not nothing is not told as such.
@@ -361,12 +368,13 @@ mod tests {
 
     #[test]
     fn memory_that_nobody_wrote_is_told_beside_what_is_resident() {
-        let part =
-            MapPart { node: Some(0), backing: MapBacking::Base, page_bytes: 4096, resident_bytes: 4096 };
+        let (node, backing) = (Some(0), MapBacking::Base);
+        let part = MapPart { node, backing, page_bytes: 4096, resident_bytes: 4096, estimated: false };
         let segment = MapPiece {
             name: "/dev/shm/PostgreSQL.1".to_owned(),
             bytes: 26_976,
             parts: vec![part],
+            buffers: Vec::new(),
             unwritten_bytes: 24_576,
         };
         let catalogue = Catalogue::default();
