@@ -7,6 +7,7 @@ use crate::{planish, settings};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
+use std::ops::Range;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         return;
     }
     report.check("move.there-and-back", there_and_back);
+    report.check("move.range", range);
     report.check("move.spread", spread);
     report.check("move.killed", killed);
 }
@@ -68,6 +70,41 @@ impl Victim {
             }
         }
         Ok(nodes)
+    }
+
+    /// The addresses of the mapping that has most pages on node 0.
+    fn largest(&self) -> Result<Range<u64>> {
+        let text = settings::read(&format!("/proc/{}/numa_maps", self.0.id()))?;
+        let of = |line: &str| {
+            let pages = line.split(' ').find_map(|word| word.strip_prefix("N0="))?.parse::<u64>().ok()?;
+            Some((pages, line.split(' ').next()?.to_owned()))
+        };
+        let private = text.lines().filter(|line| line.contains(" anon=") && !line.contains(" file="));
+        let (_, start) = private.filter_map(of).max().context("no private memory on node 0")?;
+        let maps = settings::read(&format!("/proc/{}/maps", self.0.id()))?;
+        let whole = maps.lines().filter_map(|line| line.split(' ').next()?.split_once('-'));
+        let hex = |text: &str| u64::from_str_radix(text, 16).context("an address");
+        let start = hex(&start)?;
+        let of_start = whole.map(|(from, end)| Ok((hex(from)?, hex(end)?))).collect::<Result<Vec<_>>>()?;
+        let end = of_start.into_iter().find(|(from, _)| *from == start).context("its mapping")?.1;
+        Ok(start..end)
+    }
+
+    /// Pages by node of the mapping that begins at an address, and of all others together.
+    fn here_and_elsewhere(&self, start: u64) -> Result<[BTreeMap<String, u64>; 2]> {
+        let text = settings::read(&format!("/proc/{}/numa_maps", self.0.id()))?;
+        let mut pages = [BTreeMap::new(), BTreeMap::new()];
+        for line in text.lines().filter(|line| line.contains(" anon=") && !line.contains(" file=")) {
+            let head = line.split(' ').next().unwrap_or_default();
+            let side = usize::from(u64::from_str_radix(head, 16) != Ok(start));
+            for (key, count) in line.split(' ').filter_map(|word| word.split_once('=')) {
+                let is_node = key.strip_prefix('N').is_some_and(|node| node.parse::<u32>().is_ok());
+                if let (true, Ok(count)) = (is_node, count.parse::<u64>()) {
+                    *pages[side].entry(key.to_owned()).or_default() += count;
+                }
+            }
+        }
+        Ok(pages)
     }
 
     fn on(&self, node: u32) -> Result<u64> {
@@ -123,6 +160,51 @@ fn there_and_back() -> Result<Outcome> {
     ensure!(victim.on(0)?.abs_diff(before[&0]) < MIB, "{back:?}, and before {before:?}");
     ensure!(victim.cpus()? == cpus, "threads on CPU {}, before {cpus}", victim.cpus()?);
     Ok(Outcome::Ok(format!("{} KiB on node 1, and {} KiB back on node 0", there[&1] >> 10, back[&0] >> 10)))
+}
+
+/// Of one mapping the named pages go, each of them, and no other of the process does; an undo brings them back.
+fn range() -> Result<Outcome> {
+    let victim = Victim::start()?;
+    let (pid, set) = (victim.pid(), victim.largest()?);
+    let [before, others] = victim.here_and_elsewhere(set.start)?;
+    let bytes = set.end - set.start;
+    ensure!(bytes >= MIB && !before.contains_key("N1"), "{set:x?}: {before:?}");
+    let (start, end) = (set.start + bytes / 4 / 4096 * 4096, set.start + bytes / 2 / 4096 * 4096);
+    let part = format!("{start:x}-{end:x}");
+    let words = ["move", &pid, "--to", "1", "--against-policy", "--rate", "50", "--range", &part];
+    let moved = planish::json(&words, &[0, 1])?;
+    let told = &moved["result"]["processes"][0];
+    ensure!(told["ranges"][0]["start"] == format!("{start:x}"), "{moved}");
+    let pages = told["moved_bytes"].as_u64().context("nothing moved")? >> 12;
+    let [there, others_there] = victim.here_and_elsewhere(set.start)?;
+    ensure!((1..=(end - start) >> 12).contains(&pages), "{pages} pages of {part}");
+    ensure!(there.get("N1") == Some(&pages), "{there:?} after {moved}");
+    ensure!(
+        there.get("N0") == before.get("N0").map(|all| all - pages).as_ref(),
+        "{there:?}, before {before:?}"
+    );
+    // What it faults in meanwhile lies on the node of its threads, which is any.
+    ensure!(
+        others_there.get("N1").unwrap_or(&0).abs_diff(*others.get("N1").unwrap_or(&0)) < 16,
+        "{others_there:?}"
+    );
+    planish::json(&["undo"], &[0])?;
+    let [back, _] = victim.here_and_elsewhere(set.start)?;
+    ensure!(back == before, "{back:?}, before {before:?}");
+
+    let beyond = format!("{:x}-{:x}", 0x1000, 0x3000);
+    for (absent, word) in
+        [(beyond.as_str(), "nothing mapped at 1000-3000"), ("/no/such", "no mapping /no/such")]
+    {
+        let run = planish::run(&["move", &pid, "--to", "1", "--range", absent])?;
+        ensure!(run.exit == 3 && run.stderr.contains(word), "left with {}: {}", run.exit, run.stderr);
+    }
+    // By its name: what of the stack is not on node 1 yet goes there.
+    let stack = planish::json(&["move", &pid, "--to", "1", "--range", "[stack]"], &[0, 1])?;
+    ensure!(stack["result"]["processes"][0]["ranges"][0]["name"] == "[stack]", "{stack}");
+    ensure!(victim.here_and_elsewhere(set.start)?[0] == before, "the rest went with the stack");
+    planish::json(&["undo", "--all"], &[0])?;
+    Ok(Outcome::Ok(format!("{pages} pages of {part} alone, and back")))
 }
 
 fn spread() -> Result<Outcome> {

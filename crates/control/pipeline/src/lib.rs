@@ -87,6 +87,7 @@ pub use meant::running_like;
 pub use mistaken::Judging;
 pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_entry, once_preview};
 pub use plan::{PlanOptions, plan};
+pub use planish_act::relocate::Named;
 pub use preview::{Preview, persisted, preview, refuse_moved};
 pub use program::{NewProgram, ReplacedProgram, kept_original, replace_program, replaced_before};
 pub use relocate::{MOVE_RATE, MoveRequest, MovedProcess, MovedThreads, Relocated, relocate, told_end};

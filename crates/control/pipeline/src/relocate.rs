@@ -4,13 +4,17 @@
 //! What was where is a record beside the journal, since it may be long: on the disk before the intent that names it,
 //! and kept until nothing of the entry can be undone any more. The intent is on the disk before the first page moves.
 
+mod ranges;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 use planish_act::relocate::{
-    Back, Carried, End, Identity, Load, Pace, Pinned, Process, Processes, Reasons, Record, RelocateError,
-    Survey, Threads, ThreadsBack, Wish, carry, pin, release, survey, take_back as take_pages_back, to_pin,
+    Back, Carried, End, Found, Identity, Load, Named, Pace, Pinned, Process, Processes, Reasons, Record,
+    RelocateError, Survey, Threads, ThreadsBack, Wish, carry, merged, pin, release, survey,
+    take_back as take_pages_back, to_pin,
 };
 use planish_act::{Sink, in_full};
 use planish_host::Host;
@@ -51,6 +55,8 @@ pub struct MoveRequest {
     pub from: Option<NodeSet>,
     /// Only memory of these kinds.
     pub kinds: Vec<Kind>,
+    /// Only these parts of memory; none for all of it.
+    pub ranges: Vec<Named>,
     /// Also what has a policy that says otherwise.
     pub against_policy: bool,
     /// Also what a program has locked into memory.
@@ -72,6 +78,8 @@ pub struct MovedProcess {
     pub pid: u32,
     /// Its name.
     pub name: String,
+    /// The parts that were named, as they were found in it: addresses in whole pages, and the name of the mapping.
+    pub ranges: Vec<(Range<u64>, String)>,
     /// Bytes of the wanted kinds by node, before.
     pub before: BTreeMap<u32, u64>,
     /// The same afterwards, looked at afresh; `None` where nothing was moved, or it has ended.
@@ -122,6 +130,10 @@ pub struct Relocated {
 struct Mover<'a> {
     process: Box<dyn Process + 'a>,
     identity: Identity,
+    /// What was named of its memory, in the order in which it was.
+    found: Vec<Found>,
+    /// What is to be moved of it.
+    wish: Wish,
     survey: Survey,
     threads: Option<Threads>,
     told: MovedProcess,
@@ -157,13 +169,14 @@ pub fn relocate(
     let wish = wish_of(request);
     let looked = info_span!("observe").in_scope(|| look(session.host(), &*processes, request, &wish))?;
     let Looked { mut movers, missed, _room } = looked;
+    ranges::refuse_absent(request, &movers)?;
     refuse_full(&*processes, &movers)?;
     let Some(journal) = journal.as_mut().filter(|_| movers.iter().any(Mover::has_work)) else {
         return Ok(ended(None, movers, missed, session.host(), request));
     };
     gone::close(journal, &session.host().boot_id())?;
     journal.sweep_records();
-    let steps = keep(journal, &movers, &wish, &*processes)?;
+    let steps = keep(journal, &movers, &*processes)?;
     let entry = info_span!("record").in_scope(|| {
         let steps = steps.iter().map(|step| step.step.clone()).collect();
         journal.begin(intent::unplanned(session, "move", request.reason.as_deref(), steps))
@@ -174,7 +187,7 @@ pub fn relocate(
     let mut is_any = false;
     for (index, step) in steps.iter().enumerate() {
         let mover = &mut movers[step.mover];
-        let outcome = info_span!("act").in_scope(|| step.act(mover, &*processes, &wish, &pace));
+        let outcome = info_span!("act").in_scope(|| step.act(mover, &*processes, &pace));
         // A kernel that refuses half way may have moved something before.
         is_any |= outcome.outcome == OutcomeKind::Done || mover.was_touched();
         journal.outcome(entry, index, outcome).map_err(|source| PipelineError::JournalHalfWay {
@@ -193,7 +206,7 @@ pub fn relocate(
     // After this point a fresh look trusts none of that.
     let late = started_meanwhile(session.host(), request, &movers);
     for mover in &mut movers {
-        let looked = Wish { targets: Vec::new(), ..wish.clone() };
+        let looked = Wish { targets: Vec::new(), ..mover.wish.clone() };
         mover.told.after = survey(&*processes, &*mover.process, &looked).ok().map(|survey| survey.on);
     }
     let mut relocated = ended(is_any.then_some(entry), movers, missed, session.host(), request);
@@ -230,6 +243,8 @@ fn wish_of(request: &MoveRequest) -> Wish {
         targets: request.to.iter().flat_map(NodeSet::iter).collect(),
         from: request.from.clone(),
         kinds: request.kinds.clone(),
+        // Where they are is found in each process.
+        ranges: None,
         against_policy: request.against_policy,
         locked: request.locked,
         bytes_per_second: request.bytes_per_second,
@@ -324,6 +339,7 @@ fn look<'a>(
         let family = family.into_iter().enumerate().filter(|(_, (pid, _))| seen.insert(*pid));
         meant.extend(family.map(|(index, (pid, stat))| (index == 0, pid, stat.name)));
     }
+    ranges::refuse_several(request, meant.len())?;
     let room = FileRoom::make(2 * meant.len() as u64).map_err(|error| {
         let why = match error {
             SamplingError::Files { needed, limit } => {
@@ -359,7 +375,10 @@ fn mover<'a>(
     let process = processes.open(pid)?.ok_or(RelocateError::Ended { pid })?;
     let identity = process.identity()?.ok_or(RelocateError::Ended { pid })?;
     refuse_outside(host, request, pid)?;
-    let survey = survey(processes, &*process, wish)?;
+    let found = ranges::found(processes, &*process, request, pid)?;
+    let ranges = (!found.is_empty()).then(|| merged(&found));
+    let wish = Wish { ranges, ..wish.clone() };
+    let survey = survey(processes, &*process, &wish)?;
     let threads = request.cpus.as_ref().map(|cpus| to_pin(&*process, cpus)).transpose()?;
     if !process.identity()?.is_some_and(|now| now.is_program(&identity)) {
         let why = format!("process {pid} ended, or executed another program, while it was looked at");
@@ -373,6 +392,7 @@ fn mover<'a>(
     let told = MovedProcess {
         pid,
         name,
+        ranges: found.iter().flat_map(|found| found.ranges.iter().cloned()).collect(),
         before: survey.on.clone(),
         after: None,
         wanted: survey.bytes(),
@@ -380,7 +400,7 @@ fn mover<'a>(
         stays: survey.stays.clone(),
         threads: moved_threads,
     };
-    Ok(Mover { process, identity, survey, threads, told })
+    Ok(Mover { process, identity, found, wish, survey, threads, told })
 }
 
 /// Refuses nodes that the cpuset of a process does not have, and threads that we may not pin.
@@ -424,8 +444,8 @@ fn refuse_full(processes: &dyn Processes, movers: &[Mover<'_>]) -> Result<(), Pi
                 mib(kept),
                 mib(bytes)
             );
-            let cure = "less of it: --only heap, --from NODE; or free memory there: page cache counts as used, and \
-                        planish drops none";
+            let cure = "less of it: --only heap, --range, --from NODE; or free memory there: page cache counts as \
+                        used, and planish drops none";
             return Err(refusal(why, cure));
         }
     }
@@ -460,7 +480,6 @@ struct MoveStep {
 fn keep(
     journal: &Journal,
     movers: &[Mover<'_>],
-    wish: &Wish,
     processes: &dyn Processes,
 ) -> Result<Vec<MoveStep>, PipelineError> {
     let mut steps = Vec::new();
@@ -471,7 +490,7 @@ fn keep(
             let bytes = record.encode().map_err(|error| {
                 refusal(
                     format!("process {}: {error}", identity.pid),
-                    "less of it at a time: --only heap, --from NODE",
+                    "less of it at a time: --only heap, --range, --from NODE",
                 )
             })?;
             let (knob, name) = (KnobId::new(knob), journal.keep_record(&bytes)?);
@@ -490,9 +509,10 @@ fn keep(
             add(THREADS, format!("{at}/threads"), wanted, Record::Threads(identity, threads.clone()))?;
         }
         if mover.survey.bytes() > 0 {
-            let nodes: NodeSet = wish.targets.iter().copied().collect();
-            let pages = mover.survey.pages(wish, processes);
-            add(MEMORY, format!("{at}/memory"), format!("node {nodes}"), Record::Pages(identity, pages))?;
+            let nodes: NodeSet = mover.wish.targets.iter().copied().collect();
+            let wanted = format!("node {nodes}{}", ranges::told(&mover.wish));
+            let pages = mover.survey.pages(&mover.wish, processes);
+            add(MEMORY, format!("{at}/memory"), wanted, Record::Pages(identity, pages))?;
         }
     }
     Ok(steps)
@@ -500,7 +520,7 @@ fn keep(
 
 impl MoveStep {
     /// Does it, and says how it ended.
-    fn act(&self, mover: &mut Mover<'_>, processes: &dyn Processes, wish: &Wish, pace: &Pace<'_>) -> Outcome {
+    fn act(&self, mover: &mut Mover<'_>, processes: &dyn Processes, pace: &Pace<'_>) -> Outcome {
         let mut outcome = Outcome::new(self.step.knob.clone(), self.step.place.clone(), OutcomeKind::Done);
         if (pace.stop)() {
             outcome.outcome = OutcomeKind::NotReached;
@@ -519,7 +539,7 @@ impl MoveStep {
             }
             Record::Pages(identity, pages) => {
                 let load = Load { process: &*mover.process, identity, pages };
-                let carried = carry(processes, &load, wish, pace);
+                let carried = carry(processes, &load, &mover.wish, pace);
                 outcome.detail = Some(told_carried(&carried));
                 // Where it was refused half way, what is moved is to be undone all the same.
                 if carried.moved == 0 {
@@ -583,6 +603,7 @@ fn ended(
     host: &Host,
     request: &MoveRequest,
 ) -> Relocated {
+    let mut hints = ranges::notes(request, &movers);
     let processes: Vec<MovedProcess> = movers.into_iter().map(|mover| mover.told).collect();
     let is_whole = |told: &MovedProcess| {
         let memory = told.carried.as_ref().is_none_or(|carried| carried.moved == told.wanted);
@@ -593,7 +614,6 @@ fn ended(
         memory && tried && threads
     };
     let all = request.dry_run || processes.iter().all(is_whole);
-    let mut hints = Vec::new();
     if missed > 0 {
         hints.push(format!("{missed} processes ended before they were looked at"));
     }

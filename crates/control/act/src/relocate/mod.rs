@@ -17,6 +17,7 @@
 mod back;
 mod carry;
 mod live;
+mod named;
 mod record;
 mod sight;
 mod survey;
@@ -39,6 +40,7 @@ use planish_sys::{CpuSet, Errno};
 pub use back::{Back, take_back};
 pub use carry::{Carried, End, Load, Pace, carry};
 pub use live::LiveProcesses;
+pub use named::{Found, Named, find, merged};
 pub use record::{Extent, Pages, RECORD_BYTES_MAX, Record, RecordError, Threads};
 pub use survey::{Survey, Wish, survey};
 pub use threads::{Pinned, ThreadsBack, pin, release, to_pin};

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use planish_residency::Kind;
+use planish_residency::{Area, Kind};
 use planish_sys::pagemap::{Filled, Run};
 use planish_sys::policy::PageAt;
 use planish_sys::{Errno, NodeSet};
 
+use super::named::{overlap, whole};
 use super::{Extent, Mapped, Pages, Process, Processes, Reasons, RelocateError, target};
 
 /// Pages that are asked about in one call.
@@ -28,6 +29,8 @@ pub struct Wish {
     pub from: Option<NodeSet>,
     /// Only memory of these kinds.
     pub kinds: Vec<Kind>,
+    /// Only memory at these addresses: whole pages, in rising order, no two of which touch. `None` is all of it.
+    pub ranges: Option<Vec<Range<u64>>>,
     /// Also what has a policy of its own that says otherwise.
     pub against_policy: bool,
     /// Also what the program has locked into memory.
@@ -49,6 +52,8 @@ pub struct Survey {
     pub stays: Reasons,
     /// Bytes that are to go to each node.
     pub incoming: BTreeMap<u32, u64>,
+    /// Of these, bytes beyond the addresses that were named: they are of the same huge pages.
+    pub beyond: u64,
 }
 
 impl Survey {
@@ -88,13 +93,14 @@ pub fn survey(
     wish: &Wish,
 ) -> Result<Survey, RelocateError> {
     let mut survey = Survey::default();
-    if wish.kinds.is_empty() {
-        // Threads alone: nothing of its memory is looked at, which costs it something, and needs NUMA.
+    if wish.kinds.is_empty() || wish.ranges.as_ref().is_some_and(Vec::is_empty) {
+        // Threads alone: nothing of its memory is looked at, which costs it something, and needs NUMA. Or it has none
+        // of the mappings that were named.
         return Ok(survey);
     }
     let mut marked = 0;
     for mapped in process.mapped()?.iter().filter(|mapped| wish.kinds.contains(&mapped.area.kind)) {
-        let runs = process.runs(mapped.area.range.clone())?;
+        let runs = runs_of(processes, process, wish, &mapped.area.range)?;
         let bytes = |wanted: fn(Filled) -> bool| -> u64 {
             let runs = runs.iter().filter(|run| wanted(run.filled));
             runs.map(|run| run.range.end - run.range.start).sum()
@@ -116,7 +122,56 @@ pub fn survey(
     let swapped = if marked > 0 { process.swapped_bytes()?.unwrap_or(marked).min(marked) } else { 0 };
     survey.stay(IN_SWAP, swapped);
     survey.stay(MARKED, marked - swapped);
+    let base = processes.base_bytes();
+    survey.beyond =
+        wish.ranges.as_ref().map_or(0, |ranges| survey.bytes() - bytes_within(&survey.extents, ranges, base));
     Ok(survey)
+}
+
+/// What the page tables have in a mapping: of one in which parts were named those parts, and a huge page at the end of
+/// one as a whole, since the kernel moves no piece of it.
+fn runs_of(
+    processes: &dyn Processes,
+    process: &dyn Process,
+    wish: &Wish,
+    area: &Range<u64>,
+) -> Result<Vec<Run>, RelocateError> {
+    let Some(ranges) = &wish.ranges else { return process.runs(area.clone()) };
+    let (mut runs, mut reached) = (Vec::new(), area.start);
+    for part in ranges.iter().map(|range| overlap(range, area)).filter(|part| !part.is_empty()) {
+        let wide = overlap(&whole(&part, processes.chunk_bytes()), area);
+        for run in process.runs(wide.clone())? {
+            let meant = if run.filled == Filled::Huge { &wide } else { &part };
+            let mut range = overlap(&run.range, meant);
+            // Of a huge page that two parts lie in.
+            range.start = range.start.max(reached);
+            if !range.is_empty() {
+                reached = range.end;
+                runs.push(Run { range, filled: run.filled });
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Bytes of runs that lie within ranges, both in rising order.
+fn bytes_within(extents: &[Extent], ranges: &[Range<u64>], base: u64) -> u64 {
+    let (mut bytes, mut first) = (0, 0);
+    for extent in extents.iter().map(|extent| extent.range(base)) {
+        while ranges.get(first).is_some_and(|range| range.end <= extent.start) {
+            first += 1;
+        }
+        let rest = ranges.get(first..).unwrap_or_default();
+        let touched =
+            rest.iter().take_while(|range| range.start < extent.end).map(|range| overlap(range, &extent));
+        bytes += touched.map(|part| part.end - part.start).sum::<u64>();
+    }
+    bytes
+}
+
+/// Whether a mapping is of this process alone: a child that it forked may share its pages, and nobody else.
+pub(super) fn is_own(area: &Area) -> bool {
+    !area.is_shared() && area.inode == 0
 }
 
 /// Why a whole mapping stays; `None` for one that may go.
@@ -126,7 +181,7 @@ pub(super) fn kept(mapped: &Mapped, wish: &Wish) -> Option<String> {
             "on pages of a pool, which are taken from the pool of another node: not moved".to_owned(),
         );
     }
-    if mapped.area.is_shared() || mapped.area.inode != 0 {
+    if !is_own(&mapped.area) {
         return Some("of a file, or shared with other processes: not moved".to_owned());
     }
     if mapped.is_locked && !wish.locked {

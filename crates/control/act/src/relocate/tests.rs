@@ -80,6 +80,62 @@ fn only_what_lies_on_the_named_nodes_goes() {
     assert_eq!(found.extents, [Extent { start: START + BASE, pages: 1, node: 2 }]);
 }
 
+/// Only these addresses.
+fn within(ranges: &[Range<u64>]) -> Wish {
+    Wish { ranges: Some(ranges.to_vec()), ..to(&[1]) }
+}
+
+#[test]
+fn only_pages_of_the_named_addresses_go_and_come_back() {
+    let fake = Fake::new(pages(&[0; 10]));
+    let start = fake.nodes();
+    let named = [START + 2 * BASE..START + 4 * BASE, START + 7 * BASE..START + 8 * BASE];
+    let (found, pages) = surveyed(&fake, &within(&named));
+    assert_eq!((found.bytes(), found.beyond, found.on[&0]), (3 * BASE, 0, 3 * BASE), "the rest is not told");
+    let moved = carried(&fake, &fake.me(), &pages);
+    assert_eq!((moved.moved, moved.untried, moved.end), (3 * BASE, 0, End::Whole));
+    assert_eq!(fake.nodes().into_values().collect::<Vec<_>>(), [0, 0, 1, 1, 0, 0, 0, 1, 0, 0]);
+    // A page beside them that came to that node by itself stays there, by force too.
+    fake.pages.borrow_mut().insert(START, page(1));
+    let back = back(&fake, &fake.me(), &pages, true);
+    assert_eq!((back.back, back.left_bytes()), (3 * BASE, 0));
+    fake.pages.borrow_mut().insert(START, page(0));
+    assert_eq!(fake.nodes(), start);
+    assert_eq!(surveyed(&fake, &within(&[])).0.on.len(), 0, "a process that has none of it");
+}
+
+#[test]
+fn a_huge_page_at_the_end_of_a_range_goes_as_a_whole_and_is_told() {
+    let huge = |(address, page)| (address, Page { huge: true, ..page });
+    let fake = Fake::new(pages(&[0; 32]).into_iter().map(huge));
+    let start = fake.nodes();
+    // Of the four huge pages a piece of the second, twice, and of the third.
+    let named =
+        [START + CHUNK + BASE..START + CHUNK + 2 * BASE, START + CHUNK + 6 * BASE..START + 2 * CHUNK + BASE];
+    let (found, pages) = surveyed(&fake, &within(&named));
+    assert_eq!((found.bytes(), found.beyond), (2 * CHUNK, 2 * CHUNK - 4 * BASE));
+    assert_eq!(carried(&fake, &fake.me(), &pages).moved, 2 * CHUNK);
+    let there = fake.nodes().into_iter().filter(|(_, node)| *node == 1).map(|(address, _)| address);
+    assert_eq!(
+        there.collect::<Vec<_>>(),
+        (START + CHUNK..START + 3 * CHUNK).step_by(4096).collect::<Vec<_>>()
+    );
+    assert_eq!(back(&fake, &fake.me(), &pages, false).back, 2 * CHUNK);
+    assert_eq!(fake.nodes(), start);
+}
+
+#[test]
+fn swap_and_reasons_are_those_of_the_named_addresses() {
+    let fake = Fake::new([
+        (START, Page { swapped: true, ..page(0) }),
+        (START + BASE, Page { swapped: true, ..page(0) }),
+        (START + 2 * BASE, Page { hidden: true, ..page(0) }),
+        (START + 3 * BASE, Page { hidden: true, ..page(0) }),
+    ]);
+    let (found, _) = surveyed(&fake, &within(&[START + BASE..START + 3 * BASE]));
+    assert_eq!(found.stays.values().copied().collect::<Vec<_>>(), [BASE, BASE], "{:?}", found.stays);
+}
+
 #[test]
 fn what_stays_is_told_with_its_reason() {
     let stuck = |errno| Page { stuck: Some(errno), ..page(0) };

@@ -206,6 +206,61 @@ fn a_move_is_an_entry_and_undo_takes_it_back() {
     assert!(records(&tree).is_empty(), "nobody needs them any more");
 }
 
+fn of(parts: &[&str]) -> MoveRequest {
+    let ranges = parts.iter().map(|part| part.parse().expect("a part")).collect();
+    MoveRequest { ranges, cpus: None, ..request() }
+}
+
+#[test]
+fn a_named_part_goes_alone_and_undo_takes_it_back() {
+    let (tree, model) = (host(), Model::new());
+    let start = model.shape();
+    // Pages 10 to 19 and 30, by addresses that are no whole pages.
+    let parts = of(&["1000a001-10013fff", "0x1001E000-0x1001F000"]);
+    let moved = relocate(&session(&tree, &model), &parts, &|| false).expect("moved");
+    assert_eq!(moved.exit, Exit::Done, "{moved:?}");
+    let told = &moved.processes[0];
+    let heap = |start: u64, end: u64| (start..end, "[heap]".to_owned());
+    assert_eq!(told.ranges, [heap(0x1000_a000, 0x1001_4000), heap(0x1001_e000, 0x1001_f000)]);
+    assert_eq!(told.before, BTreeMap::from([(0, 11 * BASE)]), "of the parts alone");
+    assert_eq!(told.after, Some(BTreeMap::from([(1, 11 * BASE)])));
+    assert_eq!(moved.hints, ["1000a001-10013fff is no whole pages: 1000a000-10014000 was taken for it"]);
+    for (address, node) in model.pages.borrow().iter() {
+        let page = (address - START) / BASE;
+        assert_eq!(*node == 1, (10..20).contains(&page) || page == 30 || page % 200 == 199, "page {page}");
+    }
+    let entries = tree.entries();
+    assert_eq!(entries[0].steps.len(), 1);
+    assert_eq!(entries[0].steps[0].wanted, "node 1, of 1000a000-10014000, 1001e000-1001f000");
+    let undone = undo(&session(&tree, &model), Target::Newest, false).expect("undone");
+    assert_eq!((undone.exit, model.shape(), records(&tree).len()), (Exit::Done, start, 0));
+    // By its name the whole heap goes.
+    let whole = relocate(&session(&tree, &model), &of(&["[heap]"]), &|| false).expect("moved");
+    assert_eq!((whole.exit, whole.hints.len()), (Exit::Done, 0));
+    assert!(model.pages.borrow().values().all(|node| *node == 1));
+}
+
+#[test]
+fn parts_that_are_not_there_are_refused_by_name() {
+    let (tree, model) = (host(), Model::new());
+    let start = model.shape();
+    let refused = |request: MoveRequest, word: &str| {
+        let error = relocate(&session(&tree, &model), &request, &|| false).expect_err(word);
+        assert_eq!((error.exit(), error.hints().is_empty()), (Exit::Refused, false));
+        assert!(error.to_string().contains(word), "{error}");
+    };
+    refused(of(&["1fff0000-20010000"]), "nothing mapped at 20000000-20010000, of 1fff0000-20010000");
+    refused(of(&["[heap]", "[stack]"]), "process 77 has no mapping [stack]");
+    bear(&tree);
+    model.child.replace(Some(cpus("1")));
+    tree.put("/proc/78/status", "Name:\tdb\nUid:\t0\t0\t0\t0\nMems_allowed_list:\t0-1\n");
+    let tree_of = |parts: &[&str]| MoveRequest { tree: true, ..of(parts) };
+    refused(tree_of(&["10000000-10001000"]), "10000000-10001000 are of one process, and 2 are meant");
+    refused(tree_of(&["[stack]"]), "none of 2 processes has a mapping [stack]");
+    assert_eq!(model.shape(), start);
+    assert!(tree.entries().is_empty() && records(&tree).is_empty());
+}
+
 #[test]
 fn a_dry_run_writes_nothing() {
     let (tree, model) = (host(), Model::new());

@@ -1,11 +1,12 @@
 //! `planish move`
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use planish_host::Host;
 use planish_model::Catalogue;
-use planish_pipeline::{self as pipeline, MOVE_RATE, MoveRequest, MovedProcess, Relocated, Service};
-use planish_report::{MoveLeft, MoveProcess, MoveReport, MoveStayed, MoveThreads};
+use planish_pipeline::{self as pipeline, MOVE_RATE, MoveRequest, MovedProcess, Named, Relocated, Service};
+use planish_report::{MoveLeft, MoveProcess, MoveRange, MoveReport, MoveStayed, MoveThreads};
 use planish_residency::{Kind, Who};
 use planish_sys::{CpuSet, NodeSet};
 
@@ -38,6 +39,10 @@ pub(crate) struct Args {
     /// Only memory of this kind: heap, anon, stack; separated by commas
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind, requires = "to")]
     only: Vec<Kind>,
+    /// Only memory at these addresses, in hex, or in mappings of this name ([heap], a path), both as /proc/PID/maps has
+    /// them; may be given several times
+    #[arg(long, value_name = "START-END|NAME", value_parser = range, requires = "to")]
+    range: Vec<Named>,
     /// Pin every thread to these CPUs
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     cpus: Option<CpuSet>,
@@ -84,6 +89,10 @@ fn kind(text: &str) -> Result<Kind, String> {
     }
 }
 
+fn range(text: &str) -> Result<Named, String> {
+    text.parse()
+}
+
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let request = request(args, session.host())?;
@@ -111,8 +120,14 @@ fn request(args: &Args, host: &Host) -> Result<MoveRequest, Failure> {
         Service::Pid(pid) => Who::Pid(pid),
         Service::Name(name) => Who::Name(name),
     };
-    let kinds =
-        if args.only.is_empty() { vec![Kind::Heap, Kind::Anon, Kind::Stack] } else { args.only.clone() };
+    let kinds = match (args.only.as_slice(), args.range.as_slice()) {
+        ([], []) => vec![Kind::Heap, Kind::Anon, Kind::Stack],
+        // Of what was named by its place all is told: what is never moved too.
+        ([], _) => {
+            vec![Kind::Heap, Kind::Anon, Kind::Stack, Kind::Data, Kind::Text, Kind::Shared, Kind::File]
+        }
+        (only, _) => only.to_vec(),
+    };
     let cpus = match (&args.to, args.threads) {
         (Some(to), true) => Some(cpus_of(host, to)?),
         _ => args.cpus.clone(),
@@ -123,6 +138,7 @@ fn request(args: &Args, host: &Host) -> Result<MoveRequest, Failure> {
         to: args.to.clone(),
         from: args.from.clone(),
         kinds: if args.to.is_some() { kinds } else { Vec::new() },
+        ranges: args.range.clone(),
         against_policy: args.against_policy,
         locked: args.locked,
         cpus,
@@ -149,11 +165,19 @@ fn report(relocated: &Relocated, request: &MoveRequest) -> MoveReport {
         entry: relocated.entry,
         dry_run: request.dry_run,
         to: request.to.as_ref().map(ToString::to_string),
-        processes: relocated.processes.iter().map(process).collect(),
+        processes: relocated
+            .processes
+            .iter()
+            .map(|moved| process(moved, !request.ranges.is_empty()))
+            .collect(),
     }
 }
 
-fn process(moved: &MovedProcess) -> MoveProcess {
+fn range_of((range, name): &(Range<u64>, String)) -> MoveRange {
+    MoveRange { start: format!("{:x}", range.start), end: format!("{:x}", range.end), name: name.clone() }
+}
+
+fn process(moved: &MovedProcess, has_ranges: bool) -> MoveProcess {
     let mut stayed = moved.stays.clone();
     let carried = moved.carried.as_ref();
     for (reason, bytes) in carried.iter().flat_map(|carried| &carried.stayed) {
@@ -177,6 +201,7 @@ fn process(moved: &MovedProcess) -> MoveProcess {
     MoveProcess {
         pid: moved.pid,
         name: moved.name.clone(),
+        ranges: has_ranges.then(|| moved.ranges.iter().map(range_of).collect()),
         nodes: MoveProcess::nodes(&moved.before, moved.after.as_ref()),
         wanted_bytes: moved.wanted,
         moved_bytes: carried.map(|carried| carried.moved),

@@ -95,6 +95,38 @@ fn a_process_that_ended_leaves_nothing_to_undo() {
     assert!(undone.stdout.contains("has ended"), "{undone:?}");
 }
 
+/// With one node there is nowhere to go, whatever part is named; with more, what is not mapped is refused by its name.
+#[test]
+fn a_part_that_cannot_be_moved_leaves_no_entry() {
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(
+            "a_part_that_cannot_be_moved_leaves_no_entry",
+            "the lock of the host is root's",
+        );
+    }
+    let (sleeper, state) = (Sleeper::start(), tempfile::tempdir().expect("a folder"));
+    for part in ["1000-2000", "/no/such/mapping"] {
+        let refused = with_state(state.path(), &["move", &sleeper.pid(), "--to", "0", "--range", part]);
+        let envelope = refused.envelope();
+        assert_eq!((refused.exit, &envelope["result"]), (3, &serde_json::Value::Null), "{refused:?}");
+        let told = envelope["messages"].to_string();
+        let words = [
+            "memory on node 0 alone",
+            "was built without NUMA",
+            "nothing mapped at 1000-2000",
+            "no mapping /no",
+        ];
+        assert!(words.iter().any(|word| told.contains(word)), "{told}");
+    }
+    assert!(!state.path().join("var/moved").exists(), "no record");
+    let log = with_state(state.path(), &["log"]);
+    assert_eq!(
+        (log.exit, log.envelope()["result"]["entries"].as_array().map(Vec::len)),
+        (0, Some(0)),
+        "{log:?}"
+    );
+}
+
 #[test]
 fn what_cannot_be_moved_has_its_code() {
     let sleeper = Sleeper::start();
@@ -104,6 +136,9 @@ fn what_cannot_be_moved_has_its_code() {
         (&["move", &pid, "--to", "x"], 2, "neither an id nor a range"),
         (&["move", &pid, "--to", "0", "--only", "shared"], 2, "is not moved"),
         (&["move", &pid, "--to", "0", "--only", "heaps"], 2, "heap, anon and stack"),
+        (&["move", &pid, "--to", "0", "--range", "heap"], 2, "START-END"),
+        (&["move", &pid, "--to", "0", "--range", "7f00-7e00"], 2, "not above the first one"),
+        (&["move", &pid, "--cpus", "0", "--range", "[heap]"], 2, "--to"),
         (&["move", &pid, "--to", "900"], 3, "node"),
         (&["move", &pid, "--cpus", "90000"], 3, "is not online"),
         (&["move", "1", "--cpus", "0", "--dry-run"], 3, "is left alone"),

@@ -60,7 +60,7 @@ pub use map::{
     MapTotals,
 };
 pub use profiles::{ProfileRow, ProfileWant, ProfilesReport};
-pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveReport, MoveStayed, MoveThreads};
+pub use relocate::{MoveLeft, MoveNode, MoveProcess, MoveRange, MoveReport, MoveStayed, MoveThreads};
 pub use run::{RunInstance, RunPrivate, RunReport, RunSegment, RunShare, RunText, RunVariable};
 pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowReport};
 pub use text_bolt::{TextBoltCheckRow, TextBoltFile, TextBoltReport, TextBoltSkipRow};

@@ -30,6 +30,17 @@ pub struct MoveStayed {
     pub bytes: u64,
 }
 
+/// A part of the memory of a process that was named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MoveRange {
+    /// First address, in hex: that of a page.
+    pub start: String,
+    /// The address after the last.
+    pub end: String,
+    /// Name of the mapping that it lies in; often empty.
+    pub name: String,
+}
+
 /// Threads that were to be pinned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MoveThreads {
@@ -59,7 +70,9 @@ pub struct MoveProcess {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Memory of the kinds that were named, by node.
+    /// The parts of its memory that were named, as they were found; null where all of it is meant.
+    pub ranges: Option<Vec<MoveRange>>,
+    /// Memory of the kinds that were named, by node; where parts were named, of those.
     pub nodes: Vec<MoveNode>,
     /// Bytes that were to go.
     pub wanted_bytes: u64,
@@ -86,6 +99,9 @@ pub struct MoveReport {
     pub processes: Vec<MoveProcess>,
 }
 
+/// Parts of a process that its text tells.
+const RANGES_MAX: usize = 8;
+
 impl MoveProcess {
     /// Bytes by node, before and after.
     #[must_use]
@@ -106,6 +122,13 @@ impl MoveProcess {
 
     fn text(&self, dry_run: bool, page: &mut Page<'_>) {
         page.heading(&format!("{} (pid {})", units::one_line(&self.name), self.pid));
+        let ranges = self.ranges.as_deref().unwrap_or_default();
+        for MoveRange { start, end, name } in ranges.iter().take(RANGES_MAX) {
+            page.fact("range", format!("{start}-{end} {}", units::one_line(name)).trim_end());
+        }
+        if ranges.len() > RANGES_MAX {
+            page.fact("range", &format!("and {} more (--json has all)", ranges.len() - RANGES_MAX));
+        }
         let mut table = Table::new(&[">node", ">before", ">now"]);
         for node in &self.nodes {
             table.row([
@@ -165,9 +188,15 @@ mod tests {
     fn what_went_and_what_stayed_is_told() {
         let before = BTreeMap::from([(0, 96 << 20), (1, 4 << 20)]);
         let after = BTreeMap::from([(0, 1 << 20), (1, 99 << 20)]);
+        let range = |at: u32| MoveRange {
+            start: format!("{:x}", 0x7f00_1000 + at),
+            end: "7f008000".to_owned(),
+            name: if at == 0 { "[heap]".to_owned() } else { String::new() },
+        };
         let process = MoveProcess {
             pid: 77,
             name: "postgres\n(pid 1)".to_owned(),
+            ranges: Some((0..10).map(range).collect()),
             nodes: MoveProcess::nodes(&before, Some(&after)),
             wanted_bytes: 96 << 20,
             moved_bytes: Some(95 << 20),
@@ -189,6 +218,9 @@ mod tests {
         assert!(!told.contains("\n(pid 1)"), "a name forges no line: {told}");
         for word in [
             "postgres (pid 1) (pid 77)",
+            "7f001000-7f008000 [heap]\n",
+            "7f001007-7f008000\n",
+            "and 2 more",
             "95 MiB of 96 MiB",
             "1 MiB: pinned",
             "3 threads to CPU 4-7",
