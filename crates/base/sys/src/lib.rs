@@ -30,6 +30,7 @@ pub mod pages;
 pub mod peek;
 pub mod perf;
 mod perf_event;
+pub mod pmu;
 pub mod policy;
 pub mod process;
 mod raw;
@@ -37,6 +38,7 @@ pub mod sampling;
 pub mod schedule;
 pub mod set;
 pub mod signals;
+pub mod uncore;
 pub mod warden;
 
 pub use beside::beside;

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::perf::{Unavailable, has_pmu, may_always, paranoid_level};
+use crate::perf::{Unavailable, has_pmu, refused_for_all};
 use crate::perf_event::{self, Attr, Place};
 
 const TYPE_HW_CACHE: u32 = 3;
@@ -18,7 +18,7 @@ const NODE_LOADS: u64 = 6;
 /// The same with the result miss: another node answered.
 const NODE_LOAD_MISSES: u64 = 6 | 1 << 16;
 /// PERF_FORMAT_TOTAL_TIME_ENABLED and PERF_FORMAT_TOTAL_TIME_RUNNING.
-const FORMAT_TIMES: u64 = 3;
+pub(crate) const FORMAT_TIMES: u64 = 3;
 
 /// Open counters, two a CPU.
 #[derive(Debug)]
@@ -80,11 +80,7 @@ fn refusal(errno: Errno) -> Unavailable {
     match errno {
         Errno::NOENT | Errno::NODEV | Errno::OPNOTSUPP if !has_pmu() => Unavailable::NoPmu,
         Errno::NOENT | Errno::NODEV | Errno::OPNOTSUPP | Errno::INVAL => Unavailable::NoNodeLoads,
-        // To count for everybody takes 0 or less, or CAP_PERFMON.
-        Errno::ACCESS | Errno::PERM => match paranoid_level() {
-            Some(level) if level > 0 && !may_always() => Unavailable::Paranoid { level },
-            _ => Unavailable::Blocked { errno },
-        },
+        Errno::ACCESS | Errno::PERM => refused_for_all(errno),
         errno => Unavailable::Failed { errno },
     }
 }
@@ -92,6 +88,7 @@ fn refusal(errno: Errno) -> Unavailable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::perf::{may_always, paranoid_level};
 
     #[test]
     fn a_count_that_took_turns_is_extrapolated() {

@@ -191,6 +191,17 @@ impl Count {
         }
         self.counted as f64 * (self.enabled_ns as f64 / self.running_ns as f64)
     }
+
+    /// What it came to since an earlier reading, extrapolated by the share of that time in which it ran; `None` where
+    /// it did not run since, which is no zero, or began anew.
+    pub fn since(&self, before: &Self) -> Option<f64> {
+        // The kernel makes 64 bits of what the hardware has, and those may go round.
+        let counted = self.counted.wrapping_sub(before.counted);
+        let enabled_ns = self.enabled_ns.checked_sub(before.enabled_ns)?;
+        let running_ns = self.running_ns.checked_sub(before.running_ns)?;
+        let is_sound = running_ns > 0 && counted <= u64::MAX >> 1;
+        is_sound.then(|| counted as f64 * (enabled_ns as f64 / running_ns as f64))
+    }
 }
 
 /// A set of open counters.
@@ -290,7 +301,7 @@ impl Slot {
 }
 
 /// The record of `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: three native u64.
-fn parse_count(bytes: &[u8; 24], user_only: bool) -> Count {
+pub(crate) fn parse_count(bytes: &[u8; 24], user_only: bool) -> Count {
     let (words, _) = bytes.as_chunks::<8>();
     let word = |index: usize| native(words[index]);
     Count { counted: word(0), enabled_ns: word(1), running_ns: word(2), user_only }
@@ -369,6 +380,14 @@ pub(crate) fn may_always() -> bool {
     use rustix::thread::{CapabilitySet, capabilities};
     capabilities(None)
         .is_ok_and(|sets| sets.effective.intersects(CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN))
+}
+
+/// Why we may not count for everybody, which takes a level of 0 or less, or CAP_PERFMON.
+pub(crate) fn refused_for_all(errno: Errno) -> Unavailable {
+    match paranoid_level() {
+        Some(level) if level > 0 && !may_always() => Unavailable::Paranoid { level },
+        _ => Unavailable::Blocked { errno },
+    }
 }
 
 pub(crate) fn paranoid_level() -> Option<i32> {
@@ -454,6 +473,22 @@ mod tests {
         let count = Count { counted: 100, enabled_ns: 1000, running_ns: 250, user_only: false };
         assert!((count.scaled() - 400.0).abs() < 1e-9);
         assert_eq!(Count { running_ns: 0, ..count }.scaled(), 100.0);
+    }
+
+    #[test]
+    fn what_was_counted_between_two_readings_is_extrapolated_by_itself() {
+        let count =
+            |counted, enabled_ns, running_ns| Count { counted, enabled_ns, running_ns, user_only: false };
+        let before = count(1000, 10_000, 10_000);
+        assert_eq!(count(1500, 12_000, 12_000).since(&before), Some(500.0));
+        // It took turns since: a quarter of the time.
+        assert_eq!(count(1500, 14_000, 11_000).since(&before), Some(2000.0));
+        assert_eq!(count(1000, 12_000, 12_000).since(&before), Some(0.0), "nothing happened");
+        assert_eq!(count(1000, 12_000, 10_000).since(&before), None, "it did not run");
+        let round = count(u64::MAX - 5, 10_000, 10_000);
+        assert_eq!(count(10, 11_000, 11_000).since(&round), Some(16.0), "64 bits went round");
+        assert_eq!(count(999, 12_000, 12_000).since(&before), None, "it fell");
+        assert_eq!(count(1500, 9000, 9000).since(&before), None, "it began anew");
     }
 
     #[test]

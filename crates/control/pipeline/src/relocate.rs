@@ -169,7 +169,6 @@ pub fn relocate(
     let wish = wish_of(request);
     let looked = info_span!("observe").in_scope(|| look(session.host(), &*processes, request, &wish))?;
     let Looked { mut movers, missed, _room } = looked;
-    ranges::refuse_absent(request, &movers)?;
     refuse_full(&*processes, &movers)?;
     let Some(journal) = journal.as_mut().filter(|_| movers.iter().any(Mover::has_work)) else {
         return Ok(ended(None, movers, missed, session.host(), request));
@@ -361,6 +360,7 @@ fn look<'a>(
             Err(error) => return Err(error),
         }
     }
+    ranges::refuse_absent(request, &looked.movers)?;
     Ok(looked)
 }
 

@@ -10,6 +10,7 @@
 //! for each step, and comes again to one process only after a hundred times the time that it took there. A figure that
 //! was read earlier says when.
 
+mod bandwidth;
 mod node;
 mod reader;
 mod rows;
@@ -46,6 +47,9 @@ pub struct Sample {
     pub nodes: Vec<NodeSample>,
     /// Loads from memory, by node.
     pub loads: Loads,
+    /// What controllers of memory read and wrote; a recording of an older planish has none.
+    #[serde(default)]
+    pub bandwidth: Bandwidth,
     /// What it took to see this.
     pub reads: Reads,
     /// What was not seen.
@@ -180,6 +184,26 @@ pub struct NodeLoadsSample {
     pub local: f64,
     /// Answered by memory of another node.
     pub remote: f64,
+}
+
+/// What the controllers of memory read and wrote, by node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bandwidth {
+    /// Why there are no figures, or none of some nodes; null where all are counted.
+    pub reason: Option<String>,
+    /// Since the first sample, by node.
+    pub nodes: Vec<NodeBandwidthSample>,
+}
+
+/// What the controllers of one node read and wrote since the first sample.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeBandwidthSample {
+    /// The node of the CPU by which they are counted; null for a machine whose kernel knows no nodes.
+    pub node: Option<u32>,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Bytes written.
+    pub written_bytes: f64,
 }
 
 /// What a step read.

@@ -8,9 +8,10 @@ use planish_host::Host;
 use planish_sys::node_loads::NodeLoads;
 use planish_sys::{CpuSet, NodeSet};
 
+use super::bandwidth::Controllers;
 use super::{
-    Loads, NodeLoadsSample, PlacesSample, ProcessSample, Reads, SAMPLE_SCHEMA, Sample, StatusSample,
-    WalkSample, node,
+    Bandwidth, Loads, NodeLoadsSample, PlacesSample, ProcessSample, Reads, SAMPLE_SCHEMA, Sample,
+    StatusSample, WalkSample, node,
 };
 use crate::map::Unseen;
 use crate::map::{above_us, stat_of, threads};
@@ -85,6 +86,9 @@ impl<T> Default for Turn<T> {
     }
 }
 
+/// Why nothing is counted of a machine that does not run.
+const RECORDED: &str = "a recorded host has no counters";
+
 /// The counters of loads, or why there are none.
 type OpenLoads = Result<(NodeLoads, Vec<(u32, CpuSet)>), String>;
 
@@ -94,11 +98,12 @@ pub struct Reader {
     begun: Instant,
     known: HashMap<(u32, u64), Known>,
     loads: Option<OpenLoads>,
+    controllers: Option<Result<Controllers, String>>,
 }
 
 impl Default for Reader {
     fn default() -> Self {
-        Self { begun: Instant::now(), known: HashMap::new(), loads: None }
+        Self { begun: Instant::now(), known: HashMap::new(), loads: None, controllers: None }
     }
 }
 
@@ -158,6 +163,7 @@ impl Reader {
         }
         let unseen = self.unseen(&step, &processes);
         let nodes_told = node::read(host, &nodes.iter().map(|(node, _)| *node).collect::<Vec<_>>());
+        let bandwidth = self.bandwidth(host, &nodes);
         let loads = self.loads(host, nodes);
         let mut reads = step.reads;
         if live {
@@ -175,6 +181,7 @@ impl Reader {
             kernel_threads,
             nodes: nodes_told,
             loads,
+            bandwidth,
             reads,
             unseen,
         }
@@ -350,9 +357,19 @@ impl Reader {
         unseen
     }
 
+    fn bandwidth(&mut self, host: &Host, nodes: &[(u32, CpuSet)]) -> Bandwidth {
+        if !host.is_live() {
+            return Bandwidth { reason: Some(RECORDED.to_owned()), ..Bandwidth::default() };
+        }
+        match self.controllers.get_or_insert_with(|| Controllers::open(host, nodes)) {
+            Ok(controllers) => controllers.read(),
+            Err(reason) => Bandwidth { reason: Some(reason.clone()), ..Bandwidth::default() },
+        }
+    }
+
     fn loads(&mut self, host: &Host, nodes: Vec<(u32, CpuSet)>) -> Loads {
         if !host.is_live() {
-            return Loads { reason: Some("a recorded host has no counters".to_owned()), ..Loads::default() };
+            return Loads { reason: Some(RECORDED.to_owned()), ..Loads::default() };
         }
         let opened = self.loads.get_or_insert_with(|| {
             let cpus = nodes.iter().flat_map(|(_, cpus)| cpus.iter());

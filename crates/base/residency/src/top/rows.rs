@@ -82,6 +82,10 @@ pub struct TopNode {
     pub local_bytes_per_s: Option<f64>,
     /// Bytes in a second that those remote loads brought.
     pub remote_bytes_per_s: Option<f64>,
+    /// Bytes in a second that its memory controllers read, for whomever; null where they are not counted, as the next.
+    pub read_bytes_per_s: Option<f64>,
+    /// Bytes in a second that they wrote.
+    pub written_bytes_per_s: Option<f64>,
 }
 
 /// Seconds from one sample to the next; `None` where no time has passed.
@@ -152,6 +156,7 @@ pub fn nodes(sample: &Sample, before: Option<&Sample>) -> Vec<TopNode> {
             |of: fn(&Numastat) -> u64| stats.map(|((now, then), seconds)| rate(of(&now), of(&then), seconds));
         let loads = loads_per_s(sample, before, node.node, passed);
         let line = sample.loads.line_bytes as f64;
+        let bandwidth = bandwidth(sample, before, node.node, passed);
         let pool = |pool: &super::PoolSample| TopPool {
             page_bytes: pool.page_bytes,
             pages: pool.pages,
@@ -172,6 +177,8 @@ pub fn nodes(sample: &Sample, before: Option<&Sample>) -> Vec<TopNode> {
             remote_loads_per_s: loads.map(|(_, remote)| remote),
             local_bytes_per_s: loads.map(|(local, _)| local * line),
             remote_bytes_per_s: loads.map(|(_, remote)| remote * line),
+            read_bytes_per_s: bandwidth.map(|(read, _)| read),
+            written_bytes_per_s: bandwidth.map(|(_, written)| written),
         }
     };
     sample.nodes.iter().map(of).collect()
@@ -191,10 +198,24 @@ fn loads_per_s(
     Some((rate(now.local, then.local), rate(now.remote, then.remote)))
 }
 
+/// Bytes in a second that the controllers of one node read and wrote.
+fn bandwidth(
+    sample: &Sample,
+    before: Option<&Sample>,
+    node: Option<u32>,
+    passed: Option<f64>,
+) -> Option<(f64, f64)> {
+    let of = |sample: &Sample| sample.bandwidth.nodes.iter().find(|counted| counted.node == node).copied();
+    let (now, then, seconds) = (of(sample)?, of(before?)?, passed?);
+    let rate = |now: f64, then: f64| (now - then).max(0.0) / seconds;
+    Some((rate(now.read_bytes, then.read_bytes), rate(now.written_bytes, then.written_bytes)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{
-        Loads, NodeLoadsSample, NodeSample, PlacesSample, Reads, SAMPLE_SCHEMA, StatusSample, WalkSample,
+        Bandwidth, Loads, NodeBandwidthSample, NodeLoadsSample, NodeSample, PlacesSample, Reads,
+        SAMPLE_SCHEMA, StatusSample, WalkSample,
     };
     use super::*;
 
@@ -226,6 +247,7 @@ mod tests {
             kernel_threads: 0,
             nodes: Vec::new(),
             loads: Loads::default(),
+            bandwidth: Bandwidth::default(),
             reads: Reads::default(),
             unseen: Vec::new(),
         }
@@ -284,7 +306,11 @@ mod tests {
             };
             let nodes = vec![NodeLoadsSample { node: 1, local: loads * 3.0, remote: loads }];
             let loads = Loads { reason: None, line_bytes: 64, nodes };
-            Sample { nodes: vec![node], loads, ..sample(at_ms, Vec::new()) }
+            let counted =
+                |node, bytes| NodeBandwidthSample { node, read_bytes: bytes, written_bytes: bytes / 2.0 };
+            let nodes = vec![counted(Some(0), 9e9), counted(Some(1), pages as f64 * 1000.0)];
+            let bandwidth = Bandwidth { reason: None, nodes };
+            Sample { nodes: vec![node], loads, bandwidth, ..sample(at_ms, Vec::new()) }
         };
         let told = nodes(&of(2500, 600, 200.0), Some(&of(500, 200, 100.0)));
         assert_eq!((told[0].used_bytes, told[0].free_bytes), (70, 30));
@@ -294,6 +320,9 @@ mod tests {
         );
         assert_eq!((told[0].local_loads_per_s, told[0].remote_loads_per_s), (Some(150.0), Some(50.0)));
         assert_eq!((told[0].local_bytes_per_s, told[0].remote_bytes_per_s), (Some(9600.0), Some(3200.0)));
+        assert_eq!((told[0].read_bytes_per_s, told[0].written_bytes_per_s), (Some(200e3), Some(100e3)));
+        let blind = Sample { bandwidth: Bandwidth::default(), ..of(500, 200, 100.0) };
+        assert_eq!(nodes(&of(2500, 600, 200.0), Some(&blind))[0].read_bytes_per_s, None, "of no interval");
         let without = Sample { loads: Loads::default(), ..of(2500, 600, 0.0) };
         assert_eq!(
             nodes(&without, Some(&of(500, 200, 1.0)))[0].local_bytes_per_s,

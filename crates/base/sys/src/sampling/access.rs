@@ -12,6 +12,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::pmu;
+
 pub(super) const DEVICES: &str = "/sys/bus/event_source/devices";
 
 /// PMUs that name events of accesses: the second is that of the fast cores of a hybrid.
@@ -67,46 +69,14 @@ fn read(path: &Path) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// `event=0xcd,umask=0x1,ldlat=3` by formats such as `config:0-7` and `config1:0-15`: both configurations. `None` for a
-/// term whose format is not known, which would be another event.
+/// `event=0xcd,umask=0x1,ldlat=3` by the formats of its terms: both configurations.
 fn encode(event: &str, format: &dyn Fn(&str) -> Option<String>) -> Option<(u64, u64)> {
     /// What perf asks for, too: below it caches answer.
-    const LOAD_CYCLES: u64 = 30;
-    let (mut config, mut config1) = (0, 0);
-    for term in event.split(',') {
-        let (name, value) = term.split_once('=').unwrap_or((term, "1"));
-        let value = match (name, value.strip_prefix("0x")) {
-            ("ldlat", _) => LOAD_CYCLES,
-            (_, Some(digits)) => u64::from_str_radix(digits, 16).ok()?,
-            (_, None) => value.parse().ok()?,
-        };
-        let format = format(name)?;
-        let (word, bits) = format.split_once(':')?;
-        let word = match word {
-            "config" => &mut config,
-            "config1" => &mut config1,
-            _ => return None,
-        };
-        *word |= spread(value, bits)?;
-    }
-    Some((config, config1))
-}
-
-/// The lowest bits of a value, put into ranges of bits such as `0-7,32-35`.
-fn spread(mut value: u64, ranges: &str) -> Option<u64> {
-    let mut word = 0;
-    for range in ranges.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last < first || last > 63 {
-            return None;
-        }
-        for bit in first..=last {
-            word |= (value & 1) << bit;
-            value >>= 1;
-        }
-    }
-    (value == 0).then_some(word)
+    const LOADS_FROM: &str = "ldlat=30";
+    let terms = event.split(',').map(|term| if term.starts_with("ldlat=") { LOADS_FROM } else { term });
+    let terms: Vec<&str> = terms.collect();
+    let [config, config1, config2] = pmu::encode(&terms.join(","), format)?;
+    (config2 == 0).then_some((config, config1))
 }
 
 #[cfg(test)]
@@ -158,14 +128,5 @@ mod tests {
         assert_eq!(find(devices(&[("software/type", "1")]).path()), None);
         let without_format = [INTEL[0], INTEL[1], INTEL[3], INTEL[4]];
         assert_eq!(find(devices(&without_format).path()), None, "ldlat would be left out");
-    }
-
-    #[test]
-    fn values_go_where_their_format_says() {
-        assert_eq!(spread(0x1ff, "0-7,32"), Some(0x1_0000_00ff));
-        assert_eq!(
-            (spread(2, "3"), spread(0, "3"), spread(1, "64"), spread(1, "5-4")),
-            (None, Some(0), None, None)
-        );
     }
 }

@@ -29,7 +29,7 @@ fn this_machine_is_told_in_text_and_json() {
     assert!(text.stdout.contains("page tables") && text.stdout.contains(" planish\n"), "{}", text.stdout);
     assert!(!text.stdout.contains("\u{1b}"), "no terminal, no sequences");
     if !Path::new("/sys/bus/event_source/devices/cpu").exists() {
-        assert!(text.stdout.contains("local and remote loads: n/a, no PMU"), "{}", text.stdout);
+        assert!(text.stdout.contains("local and remote loads, bandwidth: n/a, no PMU"), "{}", text.stdout);
     }
     for odd in [
         &["top", "--sort", "names"][..],

@@ -116,6 +116,8 @@ pub struct TopReport {
     pub nodes: Vec<TopNode>,
     /// Why loads are not counted; null where they are.
     pub loads_missing: Option<String>,
+    /// Why what memory controllers read and wrote is not counted, or not of every node; null where it is.
+    pub bandwidth_missing: Option<String>,
     /// What it took to see this.
     pub reads: Reads,
     /// What was not seen.
@@ -129,6 +131,8 @@ impl TopReport {
         let mut rows = top::rows(sample, before);
         rows.retain(|row| row.name.contains(filter));
         rows.sort_by(|a, b| sort.order(a, b));
+        let bandwidth = &sample.bandwidth;
+        let untold = bandwidth.nodes.is_empty().then(|| "this recording tells none".to_owned());
         let passed = before.and_then(|before| sample.at_ms.checked_sub(before.at_ms));
         Self {
             unix_seconds: sample.unix_seconds,
@@ -140,6 +144,7 @@ impl TopReport {
             rows,
             nodes: top::nodes(sample, before),
             loads_missing: sample.loads.reason.clone(),
+            bandwidth_missing: bandwidth.reason.clone().or(untold),
             reads: sample.reads,
             unseen: sample.unseen.clone(),
         }
@@ -172,6 +177,22 @@ impl TopReport {
         text
     }
 
+    /// What the memory controllers of each node read and wrote, two nodes a line; nothing where that is not counted.
+    #[must_use]
+    pub fn bandwidth(&self) -> Vec<String> {
+        let of = |node: &TopNode| {
+            let (read, written) = node.read_bytes_per_s.zip(node.written_bytes_per_s)?;
+            let whose = node.node.map_or_else(|| "memory".to_owned(), |node| format!("node {node}"));
+            Some(format!(
+                "{whose}: {}/s read, {}/s written",
+                short_bytes(read as u64),
+                short_bytes(written as u64)
+            ))
+        };
+        let told: Vec<String> = self.nodes.iter().filter_map(of).collect();
+        told.chunks(2).map(|nodes| nodes.join("; ")).collect()
+    }
+
     /// Why a column or a row of loads has no figures.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
@@ -182,8 +203,17 @@ impl TopReport {
             1 => vec![one_node.to_owned()],
             _ => Vec::new(),
         };
-        let loads = self.loads_missing.as_ref();
-        missing.extend(loads.map(|reason| format!("local and remote loads: n/a, {reason}")));
+        let loads = "local and remote loads";
+        let bandwidth = if self.bandwidth().is_empty() { "bandwidth" } else { "bandwidth of some nodes" };
+        match (&self.loads_missing, &self.bandwidth_missing) {
+            (Some(reason), Some(same)) if reason == same => {
+                missing.push(format!("{loads}, {bandwidth}: n/a, {reason}"));
+            }
+            (reason, other) => {
+                missing.extend(reason.iter().map(|reason| format!("{loads}: n/a, {reason}")));
+                missing.extend(other.iter().map(|reason| format!("{bandwidth}: n/a, {reason}")));
+            }
+        }
         missing
     }
 }
@@ -314,6 +344,7 @@ impl Report for TopReport {
         self.nodes.iter().for_each(|node| table.row(top_node_cells(node).map(Cell::from)));
         page.gap();
         page.table(&table);
+        self.bandwidth().iter().for_each(|told| page.fact("bandwidth", told));
         page.gap();
         let titles = TOP_TITLES.map(|title| format!(">{title}"));
         let titles: Vec<&str> = titles.iter().map(String::as_str).chain(["program"]).collect();
@@ -370,6 +401,87 @@ mod tests {
         let mut rows = [row(7, 5, None), row(2, 1, None)];
         rows.sort_by(|a, b| TopSort::Pid.order(a, b));
         assert_eq!(rows.map(|row| row.pid), [2, 7]);
+    }
+
+    fn node(node: u32, bandwidth: Option<(f64, f64)>) -> TopNode {
+        TopNode {
+            node: Some(node),
+            memory_bytes: 0,
+            used_bytes: 0,
+            free_bytes: 0,
+            thp_bytes: 0,
+            pools: Vec::new(),
+            hit_per_s: None,
+            miss_per_s: None,
+            foreign_per_s: None,
+            other_per_s: None,
+            local_loads_per_s: None,
+            remote_loads_per_s: None,
+            local_bytes_per_s: None,
+            remote_bytes_per_s: None,
+            read_bytes_per_s: bandwidth.map(|(read, _)| read),
+            written_bytes_per_s: bandwidth.map(|(_, written)| written),
+        }
+    }
+
+    fn report(nodes: Vec<TopNode>, loads: Option<&str>, bandwidth: Option<&str>) -> TopReport {
+        TopReport {
+            unix_seconds: None,
+            interval_s: None,
+            sort: TopSort::Pid,
+            processes: 0,
+            kernel_threads: 0,
+            memory_nodes: 2,
+            rows: Vec::new(),
+            nodes,
+            loads_missing: loads.map(str::to_owned),
+            bandwidth_missing: bandwidth.map(str::to_owned),
+            reads: Reads::default(),
+            unseen: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn bandwidth_is_told_by_node_and_its_absence_by_its_reason() {
+        let gib = f64::from(1 << 30);
+        let all = [0, 1, 2].map(|number| node(number, Some((1.5 * gib, 0.0)))).to_vec();
+        let told = report(all, None, None);
+        assert_eq!(
+            told.bandwidth(),
+            [
+                "node 0: 1.5G/s read, 0B/s written; node 1: 1.5G/s read, 0B/s written",
+                "node 2: 1.5G/s read, 0B/s written"
+            ]
+        );
+        assert!(told.missing().is_empty());
+        let some = vec![node(0, Some((gib, gib))), node(1, None)];
+        let told = report(some, None, Some("by socket"));
+        assert_eq!(told.bandwidth(), ["node 0: 1G/s read, 1G/s written"]);
+        assert_eq!(told.missing(), ["bandwidth of some nodes: n/a, by socket"]);
+        let none = || vec![node(0, None)];
+        let told = report(none(), Some("no PMU"), Some("no PMU"));
+        assert_eq!(told.missing(), ["local and remote loads, bandwidth: n/a, no PMU"]);
+        let told = report(none(), Some("one"), Some("other"));
+        assert_eq!(told.missing(), ["local and remote loads: n/a, one", "bandwidth: n/a, other"]);
+        assert!(told.bandwidth().is_empty());
+    }
+
+    #[test]
+    fn a_recording_of_before_bandwidth_is_played_and_says_so() {
+        let nodes =
+            r#"[{"node":0,"memory_bytes":9,"free_bytes":1,"thp_bytes":0,"pools":[],"numastat":null}]"#;
+        let line = format!(
+            r#"{{"schema":"planish.top-sample/1","unix_seconds":5,"at_ms":1,"ticks_per_s":100,"memory_nodes":2,
+            "processes":[],"kernel_threads":3,"nodes":{nodes},"loads":{{"reason":null,"line_bytes":64,"nodes":[]}},
+            "reads":{{"stat":1,"status":0,"walks":0,"places":0,"waiting":0,"longest_us":0,"took_us":9}},"unseen":[]}}"#
+        );
+        let old = top_sample_of(line.as_bytes()).expect("as it was");
+        let told = TopReport::of(&old, None, TopSort::Pid, "");
+        assert_eq!(told.missing(), ["bandwidth: n/a, this recording tells none"]);
+        // And one of today comes back as it was.
+        let counted = top::NodeBandwidthSample { node: Some(0), read_bytes: 64.0, written_bytes: 0.5 };
+        let today = Sample { bandwidth: top::Bandwidth { reason: None, nodes: vec![counted] }, ..old };
+        assert_eq!(top_sample_of(&top_sample_line(&today)), Ok(today));
     }
 
     #[test]

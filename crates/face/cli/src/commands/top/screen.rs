@@ -107,6 +107,9 @@ fn table(view: &mut View, lines: &mut Vec<Line>, height: usize) {
         if more > 0 {
             lines.push(line(styles::DIM, format!("and {more} more nodes (--once tells all)")));
         }
+        // Two nodes a line.
+        let told = view.report.bandwidth().into_iter().take(NODES_MAX / 2);
+        lines.extend(told.map(|told| line(Style::new(), format!("bandwidth of {told}"))));
     }
     let mut titles = TOP_TITLES.map(str::to_owned);
     let sorted = TopSort::ALL.iter().position(|sort| *sort == view.sort).unwrap_or(0);

@@ -3,8 +3,8 @@
 use planish_report::TopSort;
 use planish_residency::Unseen;
 use planish_residency::top::{
-    Loads, NodeLoadsSample, NodeSample, Numastat, PlacesSample, PoolSample, ProcessSample, Reads,
-    SAMPLE_SCHEMA, Sample, StatusSample, WalkSample,
+    Bandwidth, Loads, NodeBandwidthSample, NodeLoadsSample, NodeSample, Numastat, PlacesSample, PoolSample,
+    ProcessSample, Reads, SAMPLE_SCHEMA, Sample, StatusSample, WalkSample,
 };
 
 use super::keys::Key;
@@ -51,6 +51,10 @@ pub(super) fn sample(at_ms: u64) -> Sample {
     };
     let loads =
         |node: u32| NodeLoadsSample { node, local: 2e7 * seconds as f64, remote: 5e6 * seconds as f64 };
+    let counted = |node: u32, bytes: f64| {
+        let (read_bytes, written_bytes) = (bytes * seconds as f64, bytes / 4.0 * seconds as f64);
+        NodeBandwidthSample { node: Some(node), read_bytes, written_bytes }
+    };
     Sample {
         schema: SAMPLE_SCHEMA.to_owned(),
         unix_seconds: Some(1_800_000_000 + seconds),
@@ -61,6 +65,7 @@ pub(super) fn sample(at_ms: u64) -> Sample {
         kernel_threads: 120,
         nodes: vec![node(0), node(1)],
         loads: Loads { reason: None, line_bytes: 64, nodes: vec![loads(0), loads(1)] },
+        bandwidth: Bandwidth { reason: None, nodes: vec![counted(0, 9e9), counted(1, 2e9)] },
         reads: Reads {
             stat: 123,
             status: 3,
@@ -100,6 +105,7 @@ fn a_machine_with_one_node_and_no_counters_says_so() {
     one.nodes.truncate(1);
     one.unseen.clear();
     one.loads = Loads { reason: Some("no PMU in this machine".to_owned()), ..Loads::default() };
+    one.bandwidth = Bandwidth { reason: one.loads.reason.clone(), ..Bandwidth::default() };
     one.processes.iter_mut().for_each(|process| process.places = None);
     let mut view = view();
     view.update(&one, None);
