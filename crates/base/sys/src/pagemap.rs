@@ -484,7 +484,6 @@ mod tests {
 
     proptest! {
         #[test]
-        #[expect(clippy::host_endian_bytes, reason = "as the kernel writes them")]
         fn every_page_is_in_one_run_of_its_like(
             entries in proptest::collection::vec(an_entry(), 0..64),
             cut in 0usize..64,

@@ -191,7 +191,7 @@ impl Eyes {
 
     /// Notes that nobody tells the frames of pages: private ones of one process count in the next one again. Those of
     /// files are told apart by their places.
-    fn blind_frames(&mut self, why: &str, cure: &str) {
+    pub(super) fn blind_frames(&mut self, why: &str, cure: &str) {
         if self.seen.take().is_some() {
             self.blind(COUNTED_IN_EACH, why, cure);
         }

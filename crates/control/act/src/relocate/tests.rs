@@ -1,5 +1,6 @@
 //! Moves of a model: there and back, and everything that may happen in between.
 
+use std::iter;
 use std::time::Duration;
 
 use planish_residency::Kind;
@@ -81,8 +82,8 @@ fn only_what_lies_on_the_named_nodes_goes() {
 }
 
 /// Only these addresses.
-fn within(ranges: &[Range<u64>]) -> Wish {
-    Wish { ranges: Some(ranges.to_vec()), ..to(&[1]) }
+fn within(ranges: impl IntoIterator<Item = Range<u64>>) -> Wish {
+    Wish { ranges: Some(ranges.into_iter().collect()), ..to(&[1]) }
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn only_pages_of_the_named_addresses_go_and_come_back() {
     let fake = Fake::new(pages(&[0; 10]));
     let start = fake.nodes();
     let named = [START + 2 * BASE..START + 4 * BASE, START + 7 * BASE..START + 8 * BASE];
-    let (found, pages) = surveyed(&fake, &within(&named));
+    let (found, pages) = surveyed(&fake, &within(named.clone()));
     assert_eq!((found.bytes(), found.beyond, found.on[&0]), (3 * BASE, 0, 3 * BASE), "the rest is not told");
     let moved = carried(&fake, &fake.me(), &pages);
     assert_eq!((moved.moved, moved.untried, moved.end), (3 * BASE, 0, End::Whole));
@@ -101,7 +102,7 @@ fn only_pages_of_the_named_addresses_go_and_come_back() {
     assert_eq!((back.back, back.left_bytes()), (3 * BASE, 0));
     fake.pages.borrow_mut().insert(START, page(0));
     assert_eq!(fake.nodes(), start);
-    assert_eq!(surveyed(&fake, &within(&[])).0.on.len(), 0, "a process that has none of it");
+    assert_eq!(surveyed(&fake, &within([])).0.on.len(), 0, "a process that has none of it");
 }
 
 #[test]
@@ -112,7 +113,7 @@ fn a_huge_page_at_the_end_of_a_range_goes_as_a_whole_and_is_told() {
     // Of the four huge pages a piece of the second, twice, and of the third.
     let named =
         [START + CHUNK + BASE..START + CHUNK + 2 * BASE, START + CHUNK + 6 * BASE..START + 2 * CHUNK + BASE];
-    let (found, pages) = surveyed(&fake, &within(&named));
+    let (found, pages) = surveyed(&fake, &within(named.clone()));
     assert_eq!((found.bytes(), found.beyond), (2 * CHUNK, 2 * CHUNK - 4 * BASE));
     assert_eq!(carried(&fake, &fake.me(), &pages).moved, 2 * CHUNK);
     let there = fake.nodes().into_iter().filter(|(_, node)| *node == 1).map(|(address, _)| address);
@@ -132,7 +133,7 @@ fn swap_and_reasons_are_those_of_the_named_addresses() {
         (START + 2 * BASE, Page { hidden: true, ..page(0) }),
         (START + 3 * BASE, Page { hidden: true, ..page(0) }),
     ]);
-    let (found, _) = surveyed(&fake, &within(&[START + BASE..START + 3 * BASE]));
+    let (found, _) = surveyed(&fake, &within(iter::once(START + BASE..START + 3 * BASE)));
     assert_eq!(found.stays.values().copied().collect::<Vec<_>>(), [BASE, BASE], "{:?}", found.stays);
 }
 

@@ -168,7 +168,8 @@ fn relations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
 
 /// Counts buffers by the page that each begins in.
 fn buffers(pages: impl Iterator<Item = Option<Part>>) -> Vec<MapBuffers> {
-    let mut counts: BTreeMap<(Option<MapBacking>, Option<u32>, Option<u64>), u64> = BTreeMap::new();
+    type Page = (Option<MapBacking>, Option<u32>, Option<u64>);
+    let mut counts: BTreeMap<Page, u64> = BTreeMap::new();
     for page in pages {
         let key = page.map(|page| (MapBacking::from(page.backing), page.node, page.page_bytes));
         let key = key.map_or((None, None, None), |(backing, node, bytes)| (Some(backing), node, Some(bytes)));
