@@ -5,7 +5,10 @@
 //! planish-store-s3 put URL     the object's bytes from stdin, whole under its name or not at all
 //! planish-store-s3 list URL    a line an object below URL/: BYTES SECONDS NAME, where SECONDS are those since 1970 at
 //!                              which it was last put, and NAME stands behind URL/
-//! planish-store-s3 delete URL  the object is there no more, also where there was none
+//! planish-store-s3 delete URL SECONDS
+//!                              the object is there no more, also where there was none; one that was put anew since
+//!                              SECONDS, when it was last put by the list, stays: it is looked at once more, as late as
+//!                              can be, and the helper ends with 5
 //! ```
 //!
 //! `get` and `put` are all that publishing and fetching need. A helper without the other two ends with [`USAGE`], and
@@ -41,6 +44,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// There is no such object.
 pub const MISSING: u8 = 4;
+/// Somebody has put it anew since it was listed, so it stays.
+pub const CHANGED: u8 = 5;
 
 /// How long a helper may take for one object.
 pub const PATIENCE: Duration = Duration::from_secs(120);

@@ -11,7 +11,7 @@ use planish_sys::process::{pidfd, wait_readable};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 
-use crate::contract::{DELETE, DONE, GET, LIST, MISSING, PUT};
+use crate::contract::{CHANGED, DELETE, DONE, GET, LIST, MISSING, PUT};
 use crate::error::StoreError;
 use crate::store::{Got, Object};
 
@@ -39,7 +39,7 @@ struct Ended {
 
 impl Helper {
     pub fn get(&self, url: &str) -> Result<Got, StoreError> {
-        let mut ended = self.run(GET, url, &[])?;
+        let mut ended = self.run(&[GET, url], &[])?;
         if ended.is_too_long {
             return Ok(Got::TooLong);
         }
@@ -51,13 +51,13 @@ impl Helper {
     }
 
     pub fn put(&self, url: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let ended = self.run(PUT, url, bytes)?;
+        let ended = self.run(&[PUT, url], bytes)?;
         if ended.code == Some(i32::from(DONE)) { Ok(()) } else { Err(self.failed(ended)) }
     }
 
     /// What there is below a URL.
     pub fn list(&self, url: &str) -> Result<Vec<Object>, StoreError> {
-        let mut ended = self.run(LIST, url, &[])?;
+        let mut ended = self.run(&[LIST, url], &[])?;
         if ended.is_too_long || ended.code != Some(i32::from(DONE)) {
             return Err(self.failed(ended));
         }
@@ -76,9 +76,14 @@ impl Helper {
         object.ok_or_else(|| StoreError::Line { program: self.program.clone(), line: line.to_owned() })
     }
 
-    pub fn delete(&self, url: &str) -> Result<(), StoreError> {
-        let ended = self.run(DELETE, url, &[])?;
-        if ended.code == Some(i32::from(DONE)) { Ok(()) } else { Err(self.failed(ended)) }
+    /// Takes an object away, unless it was put anew since `put_at`; says whether it is gone.
+    pub fn delete(&self, url: &str, put_at: u64) -> Result<bool, StoreError> {
+        let ended = self.run(&[DELETE, url, &put_at.to_string()], &[])?;
+        match ended.code {
+            Some(code) if code == i32::from(DONE) => Ok(true),
+            Some(code) if code == i32::from(CHANGED) => Ok(false),
+            _ => Err(self.failed(ended)),
+        }
     }
 
     /// What it handed out.
@@ -89,13 +94,14 @@ impl Helper {
         Ok(bytes)
     }
 
-    fn run(&self, verb: &str, url: &str, bytes: &[u8]) -> Result<Ended, StoreError> {
+    /// Starts it with these words, of which the second is a URL.
+    fn run(&self, words: &[&str], bytes: &[u8]) -> Result<Ended, StoreError> {
         let file = || in_memory(&[]).map_err(|error| self.odd(error));
         let (out, mut told) = (file()?, file()?);
         let input = in_memory(bytes).map_err(|error| self.odd(error))?;
         let stream = |file: &File| file.try_clone().map(Stdio::from).map_err(|error| self.odd(error));
         let mut command = Command::new(self.path());
-        command.args([verb, url]).stdin(Stdio::from(input)).stdout(stream(&out)?).stderr(stream(&told)?);
+        command.args(words).stdin(Stdio::from(input)).stdout(stream(&out)?).stderr(stream(&told)?);
         // A build that is broken off leaves nobody behind.
         let mut child = prepare(&mut command, ChildSetup { die_with_parent: true, ..ChildSetup::default() })
             .spawn()
@@ -107,7 +113,7 @@ impl Helper {
             if is_too_long {
                 return Ok(Ended { code: None, out, told: String::new(), is_too_long });
             }
-            let (program, url) = (self.program.clone(), url.to_owned());
+            let (program, url) = (self.program.clone(), words[1].to_owned());
             return Err(StoreError::Silent { program, url, patience: self.patience });
         };
         let mut text = Vec::new();
@@ -231,6 +237,21 @@ mod tests {
         }
         let endless = told("#!/bin/sh\nwhile :; do head -c 65536 /dev/zero; sleep 0.01; done\n").unwrap_err();
         assert!(endless.to_string().contains("more than 1 MiB"), "{endless}");
+    }
+
+    /// The second look is the helper's, right before it deletes: it is told what the list said, and may say no.
+    #[test]
+    fn what_was_put_anew_since_the_list_stays_and_is_no_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let script =
+            "#!/bin/sh\n[ \"$1 $2\" = 'delete test://x/y' ] || exit 2\n[ \"$3\" = 1700000000 ] || exit 5\n";
+        let own = helper(&folder, script);
+        assert!(own.delete("test://x/y", 1_700_000_000).unwrap());
+        assert!(!own.delete("test://x/y", 1_700_000_001).unwrap());
+        let older =
+            helper(&folder, "#!/bin/sh\n[ $# = 2 ] && exit 0\necho 'usage: get|put URL' >&2; exit 2\n");
+        let told = older.delete("test://x/y", 7).unwrap_err().to_string();
+        assert!(told.ends_with(": usage: get|put URL"), "nothing goes unseen: {told}");
     }
 
     #[test]

@@ -150,8 +150,8 @@ impl Store {
         Ok(listing)
     }
 
-    /// Takes a blob away that was listed, and says whether it is gone: one of a folder that was put anew since stays.
-    /// Of a store beyond this machine nobody can tell.
+    /// Takes a blob away that was listed, and says whether it is gone: one that was put anew since stays. A folder is
+    /// looked at here, right before; a store beyond this machine by its helper, which is as near to it as can be.
     ///
     /// # Errors
     /// [`StoreError::ReadOnly`], and what a folder or helper says.
@@ -162,7 +162,7 @@ impl Store {
                 Err(StoreError::ReadOnly { store: self.location.to_string() })
             }
             Location::Beyond { url, .. } => {
-                self.helper().delete(&format!("{url}/{}", blob.handle)).map(|()| true)
+                self.helper().delete(&format!("{url}/{}", blob.handle), blob.put_at)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `planish-store-s3 get|put|list|delete URL`: objects of a store beyond this machine, on stdin or stdout.
+//! `planish-store-s3 get|put|list URL`, `delete URL SECONDS`: objects of a store beyond this machine, on stdin or stdout.
 //!
 //! `planish` starts it by the contract of `planish_store::contract`: it links neither TLS nor S3, which are C and some
 //! eighty crates. Keys and places come from the environment, as for other programs that speak S3: `AWS_ACCESS_KEY_ID`,
@@ -12,15 +12,16 @@ use std::error::Error;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use planish_store::contract::{DELETE, DONE, FAILED, GET, LIST, MISSING, PUT, USAGE};
+use planish_store::contract::{CHANGED, DELETE, DONE, FAILED, GET, LIST, MISSING, PUT, USAGE};
 
 use object::{Object, ObjectError};
 
 const HELP: &str = "\
-usage: planish-store-s3 get|put|list|delete URL
+usage: planish-store-s3 get|put|list URL
+       planish-store-s3 delete URL SECONDS
 
-Hands the object of URL to stdout, takes it from stdin, lists what is below URL, or deletes the object of URL:
-s3://BUCKET/PATH, and https://HOST/PATH to get.
+Hands the object of URL to stdout, takes it from stdin, lists what is below URL, or deletes the object of URL unless it
+was put anew since SECONDS, as the list tells them: s3://BUCKET/PATH, and https://HOST/PATH to get.
 planish text publish, text fetch and text prune start it; what it is told and what it ends with: docs/text-publish.md
 ";
 
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         [GET, url] => get(url),
         [PUT, url] => put(url),
         [LIST, url] => list(url),
-        [DELETE, url] => Object::at(url).and_then(|object| object.delete()),
+        [DELETE, url, seconds] => delete(url, seconds),
         ["--version"] => say(concat!("planish-store-s3 ", env!("CARGO_PKG_VERSION"), "\n")),
         ["--help" | "-h"] => say(HELP),
         _ => {
@@ -43,8 +44,12 @@ fn main() -> ExitCode {
     let Err(error) = done else { return ExitCode::from(DONE) };
     let _ = writeln!(io::stderr(), "{}", chain(&error));
     ExitCode::from(match error {
-        ObjectError::Url { .. } | ObjectError::NotS3 { .. } | ObjectError::Settings(_) => USAGE,
+        ObjectError::Url { .. }
+        | ObjectError::NotS3 { .. }
+        | ObjectError::Seconds { .. }
+        | ObjectError::Settings(_) => USAGE,
         ObjectError::Missing => MISSING,
+        ObjectError::Changed => CHANGED,
         _ => FAILED,
     })
 }
@@ -63,6 +68,11 @@ fn put(url: &str) -> Result<(), ObjectError> {
 fn list(url: &str) -> Result<(), ObjectError> {
     let listed = Object::at(url)?.list()?;
     say(&listed.iter().map(|(bytes, put_at, name)| format!("{bytes} {put_at} {name}\n")).collect::<String>())
+}
+
+fn delete(url: &str, seconds: &str) -> Result<(), ObjectError> {
+    let put_at = seconds.parse().map_err(|_| ObjectError::Seconds { text: seconds.to_owned() })?;
+    Object::at(url)?.delete(put_at)
 }
 
 fn say(text: &str) -> Result<(), ObjectError> {

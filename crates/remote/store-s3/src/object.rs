@@ -33,6 +33,12 @@ pub(crate) enum ObjectError {
         /// What was named.
         url: String,
     },
+    /// A time that no list tells.
+    #[error("`{text}` is no number of seconds since 1970")]
+    Seconds {
+        /// What was named.
+        text: String,
+    },
     /// Keys, region or endpoint are missing or wrong.
     #[error("the settings of the store (AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT_URL and their like)")]
     Settings(#[source] object_store::Error),
@@ -48,6 +54,9 @@ pub(crate) enum ObjectError {
     /// The store cannot be reached, or failed.
     #[error("the store cannot be used")]
     Failed(#[source] object_store::Error),
+    /// It is another one than was listed: somebody has published it again.
+    #[error("it was put anew since it was listed")]
+    Changed,
     /// Our own stdin or stdout.
     #[error("the bytes cannot be handed on")]
     Stream(#[source] io::Error),
@@ -122,24 +131,48 @@ impl Object {
         let below = format!("{}/", self.path);
         let one = |object: object_store::ObjectMeta| {
             let name = object.location.as_ref().strip_prefix(&below)?.to_owned();
-            // From before 1970 is no time that a store has put anything at.
-            Some((object.size, object.last_modified.timestamp().max(0), name))
+            Some((object.size, seconds(&object), name))
         };
         Ok(listed.into_iter().filter_map(one).collect())
     }
 
-    /// Takes it away. It is no error where there is none: S3 does not tell.
-    pub fn delete(&self) -> Result<(), ObjectError> {
+    /// Takes it away, unless it was put anew since `put_at`. It is no error where there is none: S3 does not tell.
+    ///
+    /// A delete of S3 has no condition that every server keeps, so the look and the delete are two requests, one behind
+    /// the other on the same connection: what is put between the two goes, and whoever put it finds that out when it
+    /// reads back. It is looked at by a list, since that is what `put_at` is from: no other right, and no other clock.
+    pub fn delete(&self, put_at: i64) -> Result<(), ObjectError> {
         self.of_s3()?;
+        match self.runtime.block_on(self.put_at())? {
+            None => return Ok(()),
+            Some(now) if now != put_at => return Err(ObjectError::Changed),
+            Some(_) => {}
+        }
         match self.runtime.block_on(self.store.delete(&self.path)) {
             Err(object_store::Error::NotFound { .. }) => Ok(()),
             deleted => Ok(deleted?),
         }
     }
 
+    /// When it was last put, in seconds since 1970; `None` where there is none.
+    async fn put_at(&self) -> object_store::Result<Option<i64>> {
+        let mut beside = self.store.list(self.path.parent().as_ref());
+        while let Some(object) = beside.try_next().await? {
+            if object.location == self.path {
+                return Ok(Some(seconds(&object)));
+            }
+        }
+        Ok(None)
+    }
+
     fn of_s3(&self) -> Result<(), ObjectError> {
         self.s3.clone().map_err(|url| ObjectError::NotS3 { url })
     }
+}
+
+/// When an object was last put. From before 1970 is no time that a store has put anything at.
+fn seconds(object: &object_store::ObjectMeta) -> i64 {
+    object.last_modified.timestamp().max(0)
 }
 
 /// A bucket by what the environment says of keys and places, which goes before what is said here.

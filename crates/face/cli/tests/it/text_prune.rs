@@ -131,37 +131,69 @@ fn nothing_goes_while_it_is_not_known_what_builds_follow() {
     refused("--pin damaged.toml --delete --keep 0", 2, "which is no sha256");
 }
 
-/// The contract as a script. Its first delete works, and no other.
+/// The contract as a script. Its first delete works, and no other. Where there is a file `again`, somebody publishes
+/// what has its name between the list and the first delete.
 const HELPER: &str = "#!/bin/sh
 file=\"$HOME/beyond/${2#own://}\"
 case $1 in
 get) [ -e \"$file\" ] || exit 4; exec cat \"$file\" ;;
 put) mkdir -p \"${file%/*}\" && cat >\"$file.part\" && mv \"$file.part\" \"$file\" ;;
-list) cd \"$file\" && find . -type f -printf '%s %T@ %P\\n' | sed 's/\\.[0-9]* / /' ;;
-delete) [ ! -e \"$HOME/locked\" ] || { echo 'it is locked' >&2; exit 1; }; rm \"$file\" && touch \"$HOME/locked\" ;;
+list) cd \"$file\" && find . -type f -printf '%s %T@ %P\\n' | sed 's/\\.[0-9]* / /'
+    [ ! -e \"$HOME/again\" ] || touch $(cat \"$HOME/again\") ;;
+delete) [ \"$(stat -c %Y \"$file\")\" = \"$3\" ] || exit 5
+    [ ! -e \"$HOME/locked\" ] || { echo 'it is locked' >&2; exit 1; }; rm \"$file\" && touch \"$HOME/locked\" ;;
 *) exit 2 ;;
 esac
 ";
 
+/// Makes this script the helper of `own://`.
+fn install(home: &Path, text: &str) {
+    fs::create_dir_all(home.join("bin")).expect("room for a folder");
+    fs::write(home.join("helper"), text).expect("room for a file");
+    fs::set_permissions(home.join("helper"), fs::Permissions::from_mode(0o755)).expect("our own file");
+    copy_program(&home.join("helper"), &home.join("bin/planish-store-own"));
+}
+
+fn beyond(home: &Path, line: &str) -> Run {
+    let path = format!("{}:/usr/bin:/bin", home.join("bin").display());
+    command(home, line.split(' ')).env("PATH", &path).output().expect("the binary starts").into()
+}
+
+/// The same as [`three`] in a store that only a helper reaches, and long ago.
+fn three_beyond() -> tempfile::TempDir {
+    let home = home();
+    install(home.path(), HELPER);
+    for line in ["hot.planish --store own://bucket/p", "warm.planish", "other.planish --force"] {
+        assert_eq!(beyond(home.path(), &format!("text publish {line}")).exit, 0, "{line}");
+    }
+    aged(&home.path().join("beyond"));
+    home
+}
+
+#[test]
+fn what_is_published_again_while_a_store_beyond_is_pruned_stays() {
+    let home = three_beyond();
+    let home = home.path();
+    let dry = beyond(home, "text prune --keep 0 --json").envelope()["result"].clone();
+    assert_eq!(count(&dry, "unkept"), 2, "{dry}");
+    let unkept = dry["blobs"].as_array().expect("rows").iter().find(|row| row["fate"] == "unkept");
+    let handle = unkept.expect("there are two")["handle"].as_str().expect("a name").to_owned();
+    let file = home.join("beyond/bucket/p").join(&handle);
+    fs::write(home.join("again"), file.to_str().expect("text")).expect("room for a file");
+    let run = beyond(home, "text prune --keep 0 --delete --json");
+    let result = &run.envelope()["result"];
+    assert_eq!((run.exit, count(result, "young"), count(result, "unkept")), (0, 1, 1), "{result}");
+    let rows = result["blobs"].as_array().expect("rows").iter();
+    let told: Vec<_> = rows.filter(|row| row["fate"] == "young").map(|row| &row["handle"]).collect();
+    assert_eq!(told, [&Value::from(handle.as_str())]);
+    assert!(file.exists() && blobs(&home.join("beyond")).len() == 5, "{result}");
+}
+
 #[test]
 fn a_helper_that_fails_half_way_is_told_with_what_was_done() {
-    let home = home();
+    let home = three_beyond();
     let home = home.path();
-    fs::create_dir(home.join("bin")).expect("room for a folder");
-    let install = |text: &str| {
-        fs::write(home.join("helper"), text).expect("room for a file");
-        fs::set_permissions(home.join("helper"), fs::Permissions::from_mode(0o755)).expect("our own file");
-        copy_program(&home.join("helper"), &home.join("bin/planish-store-own"));
-    };
-    install(HELPER);
-    let path = format!("{}:/usr/bin:/bin", home.join("bin").display());
-    let run = |line: &str| -> Run {
-        command(home, line.split(' ')).env("PATH", &path).output().expect("the binary starts").into()
-    };
-    for line in ["hot.planish --store own://bucket/p", "warm.planish", "other.planish --force"] {
-        assert_eq!(run(&format!("text publish {line}")).exit, 0, "{line}");
-    }
-    aged(&home.join("beyond"));
+    let run = |line: &str| beyond(home, line);
     let half = run("text prune --keep 0 --delete --json");
     let result = &half.envelope()["result"];
     let gone = result["blobs"].as_array().expect("rows").iter().filter(|row| row["deleted"] == true).count();
@@ -173,7 +205,7 @@ fn a_helper_that_fails_half_way_is_told_with_what_was_done() {
     assert_eq!(run("text prune --keep 0 --delete").exit, 0);
     assert_eq!(blobs(&home.join("beyond")).len(), 4);
     // One that knows get and put alone.
-    install("#!/bin/sh\necho 'unknown verb' >&2\nexit 2\n");
+    install(home, "#!/bin/sh\necho 'unknown verb' >&2\nexit 2\n");
     let old = run("text prune");
     assert!(old.exit == 3 && old.stderr.contains("unknown verb"), "{}", old.stderr);
 }

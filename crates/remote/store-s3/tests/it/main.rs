@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use planish_store::Digest;
-use planish_store::contract::{DONE, FAILED, MISSING, USAGE};
+use planish_store::contract::{CHANGED, DONE, FAILED, MISSING, USAGE};
 
 use server::{BUCKET, KEY, SECRET};
 
@@ -26,7 +26,7 @@ fn with_keys(command: &mut Command, port: u16, secret: &str) {
     command.env("AWS_REGION", "us-east-1").env("AWS_TIMEOUT", "5s").env("AWS_CONNECT_TIMEOUT", "2s");
 }
 
-fn store(port: u16, secret: &str, words: [&str; 2], input: &[u8]) -> Output {
+fn store<const N: usize>(port: u16, secret: &str, words: [&str; N], input: &[u8]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planish-store-s3"));
     with_keys(&mut command, port, secret);
     ended(command.args(words), input)
@@ -88,10 +88,43 @@ fn an_object_of_s3_is_put_and_got() {
     };
     assert_eq!(listed(), [(1, "cd/x y".to_owned()), (long.len(), "ab/abc".to_owned())]);
     assert_ended(&store(port, "another-secret", ["list", &below], b""), FAILED, "does not allow it");
-    assert_ended(&store(port, "another-secret", ["delete", &url], b""), FAILED, "does not allow it");
+}
+
+/// When the object was last put, by the list of what lies beside it.
+fn put_at(port: u16, folder: &str, name: &str) -> u64 {
+    let listed = store(port, SECRET, ["list", folder], b"");
+    assert_ended(&listed, DONE, "");
+    let text = String::from_utf8(listed.stdout).expect("text");
+    let line = text.lines().find(|line| line.ends_with(&format!(" {name}"))).expect("it is listed");
+    line.split(' ').nth(1).expect("seconds").parse().expect("seconds")
+}
+
+#[test]
+fn an_object_of_s3_goes_unless_it_was_put_anew_since_it_was_listed() {
+    const NAME: &str = "an_object_of_s3_goes_unless_it_was_put_anew_since_it_was_listed";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(server) = server::s3(NAME, folder.path()) else { return };
+    let port = server.port;
+    let below = format!("s3://{BUCKET}/team/sha256");
+    let (url, beside) = (format!("{below}/ab/abc"), format!("{below}/ab/abcd"));
+    let put = |url: &str| assert_ended(&store(port, SECRET, ["put", url], b"profile"), DONE, "");
+    let file = |name: &str| folder.path().join(BUCKET).join("team/sha256/ab").join(name);
+    [&url, &beside].into_iter().for_each(|url| put(url));
+    let listed = put_at(port, &below, "ab/abc");
+    // Another publisher stores the same content: nothing changes but the time, in whole seconds.
+    std::thread::sleep(Duration::from_millis(1100));
+    put(&url);
+    let seen = listed.to_string();
+    assert_ended(&store(port, SECRET, ["delete", &url, &seen], b""), CHANGED, "put anew");
+    assert!(file("abc").exists(), "who has just published it was told that it is there");
+    let now = put_at(port, &below, "ab/abc").to_string();
+    assert_ne!(now, seen);
+    assert_ended(&store(port, "another-secret", ["delete", &url, &now], b""), FAILED, "does not allow it");
+    assert!(file("abc").exists());
+    // Gone is gone, whoever took it away.
     for _ in 0..2 {
-        assert_ended(&store(port, SECRET, ["delete", &url], b""), DONE, "");
-        assert_eq!(listed(), [(1, "cd/x y".to_owned())]);
+        assert_ended(&store(port, SECRET, ["delete", &url, &now], b""), DONE, "");
+        assert!(!file("abc").exists() && file("abcd").exists());
     }
 }
 
@@ -115,8 +148,13 @@ fn a_wrong_line_is_told_before_anybody_is_asked() {
         ["get", "ftp://h/x"],
         ["move", "s3://b/x"],
         ["list", "https://h/x"],
-        ["delete", "http://h/x"],
+        // Without the time of the list nothing is taken away.
+        ["delete", "s3://b/x"],
     ] {
+        let code = store(1, SECRET, words, b"").status.code();
+        assert_eq!(code, Some(USAGE.into()), "{words:?}");
+    }
+    for words in [["delete", "http://h/x", "7"], ["delete", "s3://b/x", "now"], ["delete", "s3://b/x", ""]] {
         let code = store(1, SECRET, words, b"").status.code();
         assert_eq!(code, Some(USAGE.into()), "{words:?}");
     }
