@@ -3,6 +3,7 @@
 //! systemd that this module does not write.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::calendar;
 use crate::error::PipelineError;
@@ -21,6 +22,8 @@ pub struct Weekly {
     pub commands: Vec<Vec<String>>,
     /// The folder in which it is called.
     pub folder: String,
+    /// The folders that it writes into, by absolute paths: all else is read-only to it.
+    pub writes: Vec<String>,
     /// The number of the user as whom it runs; root where there is none.
     pub user: Option<u32>,
     /// When, as a calendar event of systemd.
@@ -32,11 +35,12 @@ pub struct Weekly {
 impl Weekly {
     /// Every week, some time within six hours.
     #[must_use]
-    pub fn new(program: String, commands: Vec<Vec<String>>, folder: String, user: Option<u32>) -> Self {
-        Self { program, commands, folder, user, every: EVERY.to_owned(), spread: SPREAD.to_owned() }
+    pub fn new(program: String, commands: Vec<Vec<String>>, folder: String, writes: Vec<String>) -> Self {
+        let (every, spread) = (EVERY.to_owned(), SPREAD.to_owned());
+        Self { program, commands, folder, writes, user: None, every, spread }
     }
 
-    /// The text of the service.
+    /// The text of the service. What it may do, and why not less: `docs/text-publish.md`.
     ///
     /// # Errors
     /// A word, or a folder, with control characters; a folder that systemd would read as another one.
@@ -59,7 +63,38 @@ impl Weekly {
         }
         text += "# 1 says that it is pinned, and not pushed. 3 says that a gate refused it: the old pin stays.\n\
                  SuccessExitStatus=1\nTimeoutStartSec=3h\nNice=10\nUMask=0022\n";
+        text += &format!("CapabilityBoundingSet={}\n{FENCE}", self.rights());
+        if !self.is_in_tmp() {
+            text += "PrivateTmp=yes\n";
+        }
+        text += "# All that it writes; one that is not there is told by planish.\n";
+        for path in &self.writes {
+            text += &format!("ReadWritePaths={}\n", written(path)?);
+        }
         Ok(text)
+    }
+
+    /// The rights that it may have at most. Root's are for files of others: what a store, or a repository, has of
+    /// other users, with their groups and times. To record other users' processes takes reading what they have mapped.
+    fn rights(&self) -> &'static str {
+        match (self.user, self.records()) {
+            (Some(_), false) => OF_A_USER,
+            (Some(_), true) => OF_A_USER_WHO_RECORDS,
+            (None, false) => OF_ROOT,
+            (None, true) => OF_ROOT_WHO_RECORDS,
+        }
+    }
+
+    /// Whether something that is named lies in what `PrivateTmp=` would replace by an empty folder.
+    fn is_in_tmp(&self) -> bool {
+        let is_in = |path: &str| {
+            let path = Path::new(path.strip_prefix("file://").unwrap_or(path));
+            path.starts_with("/tmp") || path.starts_with("/var/tmp")
+        };
+        let names_one =
+            |word: &String| is_in(word) || word.split_once('=').is_some_and(|(_, value)| is_in(value));
+        let words = self.commands.iter().flatten().chain(&self.writes);
+        words.chain([&self.folder, &self.program]).any(names_one)
     }
 
     /// The text of the timer.
@@ -79,7 +114,7 @@ impl Weekly {
     /// The first line that neither is one of [`Self::service`] and [`Self::timer`] nor differs from it in a value that
     /// may be edited; a service without a command; a time that is none.
     pub fn read(service: &str, timer: &str) -> Result<Self, PipelineError> {
-        let mut read = Self::new(String::new(), Vec::new(), String::new(), None);
+        let mut read = Self::new(String::new(), Vec::new(), String::new(), Vec::new());
         for Line { section, key, value, text } in lines(service)? {
             let is_sound = match (section, key) {
                 ("[Service]", "WorkingDirectory") => take(&mut read.folder, folder_of(value)),
@@ -92,6 +127,12 @@ impl Weekly {
                     _ => false,
                 },
                 ("[Service]", "ExecStart") => read.add(value),
+                ("[Service]", "ReadWritePaths") => {
+                    let path = written_of(value);
+                    let is_sound = path.is_some();
+                    read.writes.extend(path);
+                    is_sound
+                }
                 _ => is_fixed(OF_SERVICE, section, key, value),
             };
             refuse_unless(is_sound, "line", text)?;
@@ -99,6 +140,8 @@ impl Weekly {
         let ends_with = |verb: &str| read.commands.last().is_some_and(|command| command[1] == verb);
         refuse_unless(ends_with("publish"), "line", "(no ExecStart= that publishes, as the last one)")?;
         refuse_unless(!read.folder.is_empty(), "line", "(no WorkingDirectory=)")?;
+        // One of an earlier version: nobody else knows what it writes.
+        refuse_unless(!read.writes.is_empty(), "line", "(no ReadWritePaths=)")?;
         let mut has_time = false;
         for Line { section, key, value, text } in lines(timer)? {
             let is_sound = match (section, key) {
@@ -163,6 +206,32 @@ fn is_span(text: &str) -> bool {
     !text.trim().is_empty()
 }
 
+/// The rights of a service, by its user and by whether it records.
+const OF_A_USER: &str = "";
+const OF_A_USER_WHO_RECORDS: &str = "CAP_PERFMON";
+const OF_ROOT: &str = "CAP_CHOWN CAP_DAC_OVERRIDE CAP_FOWNER";
+const OF_ROOT_WHO_RECORDS: &str =
+    "CAP_CHECKPOINT_RESTORE CAP_CHOWN CAP_DAC_OVERRIDE CAP_FOWNER CAP_PERFMON CAP_SYS_PTRACE";
+
+/// What every service is fenced by. What is not there is missing on purpose: `docs/text-publish.md`.
+const FENCE: &str = "\
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+";
+
 /// What other lines say, by section.
 const OF_SERVICE: &[(&str, &str, &str)] = &[
     ("[Unit]", "Description", "Publish a fresh text profile"),
@@ -174,6 +243,11 @@ const OF_SERVICE: &[(&str, &str, &str)] = &[
     ("[Service]", "TimeoutStartSec", "3h"),
     ("[Service]", "Nice", "10"),
     ("[Service]", "UMask", "0022"),
+    ("[Service]", "CapabilityBoundingSet", OF_A_USER),
+    ("[Service]", "CapabilityBoundingSet", OF_A_USER_WHO_RECORDS),
+    ("[Service]", "CapabilityBoundingSet", OF_ROOT),
+    ("[Service]", "CapabilityBoundingSet", OF_ROOT_WHO_RECORDS),
+    ("[Service]", "PrivateTmp", "yes"),
 ];
 const OF_TIMER: &[(&str, &str, &str)] = &[
     ("[Unit]", "Description", "Publish a fresh text profile, every week"),
@@ -182,7 +256,8 @@ const OF_TIMER: &[(&str, &str, &str)] = &[
 ];
 
 fn is_fixed(known: &[(&str, &str, &str)], section: &str, key: &str, value: &str) -> bool {
-    known.contains(&(section, key, value))
+    let is_fence = || FENCE.lines().any(|line| line.split_once('=') == Some((key, value)));
+    known.contains(&(section, key, value)) || (section == "[Service]" && is_fence())
 }
 
 /// An assignment, with its section and its line as it stands.
@@ -193,7 +268,10 @@ struct Line<'a> {
     text: &'a str,
 }
 
-/// The assignments of a text, each key once in its section save for commands. Only the line feed ends a line here, and
+/// Keys that may come again.
+const MANY: [&str; 2] = ["ExecStart", "ReadWritePaths"];
+
+/// The assignments of a text, each key once in its section save for lists. Only the line feed ends a line here, and
 /// of control characters nothing else is let through: systemd takes a carriage return for the end of a line, too.
 fn lines(text: &str) -> Result<Vec<Line<'_>>, PipelineError> {
     let (mut section, mut found, mut seen) = ("", Vec::new(), BTreeSet::new());
@@ -206,7 +284,7 @@ fn lines(text: &str) -> Result<Vec<Line<'_>>, PipelineError> {
             section = text;
             continue;
         }
-        let set = text.split_once('=').filter(|(key, _)| *key == "ExecStart" || seen.insert((section, *key)));
+        let set = text.split_once('=').filter(|(key, _)| MANY.contains(key) || seen.insert((section, *key)));
         let Some((key, value)) = set else {
             return Err(PipelineError::NotForAUnit { what: "line", text: text.to_owned() });
         };
@@ -278,6 +356,30 @@ fn folder_of(value: &str) -> Option<String> {
     folder(&path).is_ok_and(|again| again == value).then_some(path)
 }
 
+/// A folder that is written, as a unit has it: with quotes where it has to have some, and no harm where there is none.
+/// A `$` means itself there.
+fn written(path: &str) -> Result<String, PipelineError> {
+    let is_sound = path.starts_with('/') && !path.contains(char::is_control);
+    refuse_unless(is_sound, "folder", path)?;
+    if is_plain(path) {
+        return Ok(format!("-{path}"));
+    }
+    let escaped = path.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    Ok(format!("\"-{escaped}\""))
+}
+
+fn written_of(value: &str) -> Option<String> {
+    let path = match value.strip_prefix("\"-").and_then(|quoted| quoted.strip_suffix('"')) {
+        // A dollar is the one thing that means itself here and not on a command line.
+        Some(escaped) => match unquoted(&format!("{}\"", escaped.replace('$', "$$")))? {
+            (path, "") => path,
+            _ => return None,
+        },
+        None => value.strip_prefix('-')?.to_owned(),
+    };
+    written(&path).is_ok_and(|again| again == value).then_some(path)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -291,12 +393,10 @@ mod tests {
     fn weekly() -> Weekly {
         let record = owned(&["text", "record", "--unit", "a.service", "-o", "a b.planish"]);
         let publish = owned(&["text", "publish", "a b.planish", "--store", "s3://b/p,x=1"]);
-        Weekly::new(
-            "/opt/my tools/planish".to_owned(),
-            vec![record, publish],
-            "/srv/50% a".to_owned(),
-            Some(1000),
-        )
+        let writes = owned(&["/srv/50% a", "/srv/store"]);
+        let program = "/opt/my tools/planish".to_owned();
+        let weekly = Weekly::new(program, vec![record, publish], "/srv/50% a".to_owned(), writes);
+        Weekly { user: Some(1000), ..weekly }
     }
 
     fn read(service: &str) -> Result<Weekly, PipelineError> {
@@ -359,6 +459,16 @@ mod tests {
             change("Nice=10", "Environment=LD_PRELOAD=/tmp/x"),
             change("Nice=10", "ExecStartPre=/bin/true"),
             change("WorkingDirectory=/", "WorkingDirectory=-/"),
+            change("CapabilityBoundingSet=CAP_PERFMON", "CapabilityBoundingSet=~CAP_PERFMON"),
+            change("NoNewPrivileges=yes", "NoNewPrivileges=no"),
+            change("ProtectHome=read-only", "ProtectHome=no"),
+            change("ReadWritePaths=-/srv/store", "ReadWritePaths=/srv/store"),
+            change("ReadWritePaths=-/srv/store", "ReadWritePaths=-/srv/store /etc"),
+            change("ReadWritePaths=-/srv/store", "ReadWritePaths=-+/srv/store"),
+            change("ReadWritePaths=-/srv/store", "ReadWritePaths=-/srv/%i"),
+            change("ReadWritePaths=-/srv/store", "BindPaths=/srv/store:/etc"),
+            change("PrivateTmp=yes", "PrivateTmp=disconnected"),
+            text.lines().filter(|line| !line.starts_with("ReadWrite")).collect::<Vec<_>>().join("\n"),
             text.replace(" text publish ", " text record "),
             text.lines().filter(|line| !line.starts_with("ExecStart")).collect::<Vec<_>>().join("\n"),
             String::new(),
@@ -376,22 +486,126 @@ mod tests {
         assert!(service(&weekly().timer().replace("timers.target", "x.target")));
     }
 
+    const OF_ROOT_WHOLE: &str = "[Unit]
+Description=Publish a fresh text profile
+Wants=network-online.target
+After=network-online.target
+[Service]
+Type=oneshot
+WorkingDirectory=/srv/repo
+ExecStart=/usr/bin/planish text publish a.planish --branch bot --push origin
+# 1 says that it is pinned, and not pushed. 3 says that a gate refused it: the old pin stays.
+SuccessExitStatus=1
+TimeoutStartSec=3h
+Nice=10
+UMask=0022
+CapabilityBoundingSet=CAP_CHOWN CAP_DAC_OVERRIDE CAP_FOWNER
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateDevices=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+PrivateTmp=yes
+# All that it writes; one that is not there is told by planish.
+ReadWritePaths=-/srv/repo
+ReadWritePaths=\"-/srv/the store\"
+";
+
+    /// A directive that is there or gone by chance is a hole that nobody sees: the whole texts, by who runs them.
+    #[test]
+    fn a_service_may_do_what_it_has_to_and_no_more() {
+        let publish = owned(&["text", "publish", "a.planish", "--branch", "bot", "--push", "origin"]);
+        let writes = owned(&["/srv/repo", "/srv/the store"]);
+        let of_root =
+            Weekly::new("/usr/bin/planish".to_owned(), vec![publish], "/srv/repo".to_owned(), writes);
+        let of_a_user = Weekly { user: Some(1000), ..of_root.clone() };
+        let recording = |weekly: &Weekly| {
+            let record = owned(&["text", "record", "--unit", "a.service", "-o", "a.planish"]);
+            Weekly { commands: [vec![record], weekly.commands.clone()].concat(), ..weekly.clone() }
+        };
+        let text = |weekly: &Weekly| weekly.service().expect("sound");
+        assert_eq!(text(&of_root), OF_ROOT_WHOLE);
+        let who_records = "User=1000\n# Recording a service takes this right and no other.\n\
+                           AmbientCapabilities=CAP_PERFMON\n\
+                           ExecStart=/usr/bin/planish text record --unit a.service -o a.planish\nExecStart=";
+        let expected = OF_ROOT_WHOLE.replacen("ExecStart=", who_records, 1);
+        assert_eq!(text(&recording(&of_a_user)), expected.replace(OF_ROOT, OF_A_USER_WHO_RECORDS));
+        let bounded = |weekly: &Weekly| {
+            let text = text(weekly);
+            let line = text.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+            line.expect("every service is bounded").to_owned()
+        };
+        assert_eq!(bounded(&of_a_user), "");
+        assert_eq!(bounded(&of_root), "CAP_CHOWN CAP_DAC_OVERRIDE CAP_FOWNER");
+        assert!(bounded(&recording(&of_root)).contains(" CAP_PERFMON CAP_SYS_PTRACE"));
+        for weekly in [&of_root, &of_a_user, &recording(&of_root), &recording(&of_a_user)] {
+            assert_eq!(&read(&text(weekly)).expect("ours"), weekly);
+        }
+    }
+
+    #[test]
+    fn a_private_tmp_hides_nothing_that_the_service_needs() {
+        let has = |weekly: &Weekly| weekly.service().expect("sound").contains("PrivateTmp=yes\n");
+        assert!(has(&weekly()));
+        assert!(has(&Weekly { folder: "/tmpfs/x".to_owned(), ..weekly() }));
+        let with = |word: &str| {
+            let mut weekly = weekly();
+            weekly.commands[1].push(word.to_owned());
+            weekly
+        };
+        let in_tmp = [
+            Weekly { folder: "/tmp/x".to_owned(), ..weekly() },
+            Weekly { program: "/var/tmp/planish".to_owned(), ..weekly() },
+            Weekly { writes: vec!["/tmp".to_owned()], ..weekly() },
+            with("/tmp/order.txt"),
+            with("--order=/tmp/order.txt"),
+            with("file:///tmp/remote.git"),
+        ];
+        in_tmp.iter().for_each(|weekly| assert!(!has(weekly), "{weekly:?}"));
+    }
+
+    #[test]
+    fn folders_that_are_written_mean_themselves() {
+        for (path, told) in [
+            ("/srv/store", "-/srv/store"),
+            ("/srv/my store", "\"-/srv/my store\""),
+            ("/a\"b\\c%d$e", "\"-/a\\\"b\\\\c%%d$e\""),
+        ] {
+            assert_eq!(written(path).expect("sound"), told);
+            assert_eq!(written_of(told).as_deref(), Some(path));
+        }
+        for wrong in ["store", "", "/a\nb"] {
+            assert!(written(wrong).is_err(), "{wrong}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_words_come_back(
             words in prop::collection::vec("[^\\p{Cc}]{0,12}", 1..6),
             folder in "/[^\\p{Cc}]{0,12}",
+            writes in prop::collection::vec("/[^\\p{Cc}]{0,12}", 1..4),
         ) {
             let mut command = owned(&["text", "publish"]);
             command.extend(words);
-            let wanted = Weekly::new("/p".to_owned(), vec![command], folder, None);
+            let wanted = Weekly::new("/p".to_owned(), vec![command], folder, writes);
             if let Ok(text) = wanted.service() {
                 prop_assert_eq!(read(&text).expect("ours"), wanted);
             }
         }
 
         #[test]
-        fn what_is_read_of_any_text_is_written_as_it_is_read(edit in 0..600_usize, text in "[\\PC\\n\\r=%$\"]{0,6}") {
+        fn what_is_read_of_any_text_is_written_as_it_is_read(edit in 0..1600_usize, text in "[\\PC\\n\\r=%$\"]{0,6}") {
             let mut service = weekly().service().expect("sound");
             let at = (edit.min(service.len())..=service.len()).find(|at| service.is_char_boundary(*at)).unwrap_or(0);
             service.insert_str(at, &text);

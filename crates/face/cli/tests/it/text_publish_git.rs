@@ -367,6 +367,11 @@ fn units_for_every_week_are_ones_that_systemd_takes() {
     assert!(
         service.contains(" text record --unit server.service --seconds 3600 --duty 0.05 -o hot.planish\n")
     );
+    // All lies in one folder, which is told once; and it is one of /tmp, which is not hidden then.
+    let real = home.canonicalize().expect("it is there");
+    assert_eq!(writes(&service), [real.display().to_string()], "{service}");
+    assert!(service.contains("\nProtectSystem=strict\n"), "{service}");
+    assert_eq!(service.contains("\nPrivateTmp=yes\n"), !real.starts_with("/tmp"), "{service}");
     let install = "sudo planish install publish 'my units/planish-text-publish-hot.timer'";
     assert!(run.stderr.contains(install), "{}", run.stderr);
     go_through_the_journal(home, &units[1]);
@@ -377,4 +382,38 @@ fn units_for_every_week_are_ones_that_systemd_takes() {
     let told = String::from_utf8_lossy(&output.stderr);
     let ours: Vec<&str> = told.lines().filter(|line| line.contains("planish-text-publish")).collect();
     assert!(ours.is_empty(), "{told}");
+    let security = ["security", "--offline=true", "--threshold=50", "./planish-text-publish-hot.service"];
+    let mut analyze = Command::new("systemd-analyze");
+    let output = analyze.args(security).current_dir(home.join("my units")).output().expect("it ran just now");
+    let told = String::from_utf8_lossy(&output.stderr);
+    if told.contains("unrecognized option") {
+        return planish_skip::skip(NAME, "a systemd-analyze that looks at no file");
+    }
+    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// The folders that a service may write into.
+fn writes(service: &str) -> Vec<String> {
+    let paths = service.lines().filter_map(|line| line.strip_prefix("ReadWritePaths=-"));
+    paths.map(str::to_owned).collect()
+}
+
+#[test]
+fn units_for_every_week_may_write_what_a_publish_writes_and_no_more() {
+    let home = repository();
+    let home = home.path();
+    git(home, "init --quiet --bare remote.git");
+    git_in(home, "remote add origin ../remote.git");
+    published(home, &format!("hot.planish {PIN} --branch bot --push origin --timer units"));
+    let service = home.join("units/planish-text-publish-hot.service");
+    let service = fs::read_to_string(service).expect("a service");
+    let real = home.canonicalize().expect("it is there");
+    let told = ["remote.git", "repo/.git", "repo/server", "store"].map(|name| real.join(name));
+    assert_eq!(writes(&service), told.map(|path| path.display().to_string()), "{service}");
+    // A remote that is beyond this machine is no folder of it.
+    git_in(home, "remote set-url --push origin ssh://127.0.0.1:1/remote.git");
+    published(home, &format!("hot.planish {PIN} --branch bot --push origin --timer units"));
+    let service = home.join("units/planish-text-publish-hot.service");
+    let service = fs::read_to_string(service).expect("a service");
+    assert_eq!(writes(&service).len(), 3, "{service}");
 }

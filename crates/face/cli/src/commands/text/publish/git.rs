@@ -178,6 +178,22 @@ impl Branch {
         })
     }
 
+    /// The folders that a commit and a push write into: those of git, of a work tree and of what it shares with others,
+    /// and the remotes that are folders of this machine.
+    pub fn folders(&self, remote: Option<&str>) -> Vec<PathBuf> {
+        let told = |word: &str| self.asked(&["rev-parse", word]).map(|path| self.folder.join(path));
+        let own = ["--absolute-git-dir", "--git-common-dir"].into_iter().filter_map(told);
+        let urls = remote.map(|remote| {
+            // One that has no name is a URL itself.
+            let named = self.asked(&["remote", "get-url", "--push", "--all", "--", remote]);
+            named.unwrap_or_else(|| remote.to_owned())
+        });
+        let urls = urls.unwrap_or_default();
+        let top = told("--show-toplevel").unwrap_or_else(|| self.folder.clone());
+        let remotes = urls.lines().filter_map(folder_of_url).map(|path| top.join(path));
+        own.chain(remotes).collect()
+    }
+
     /// A question to git: its answer, or `None` where it is no.
     fn asked(&self, words: &[&str]) -> Option<String> {
         self.git(words).ok()
@@ -225,6 +241,16 @@ fn command_name(command: &Command) -> String {
     format!("git {verb}")
 }
 
+/// The folder of a remote of this machine; `None` of one that is reached by a host, as git tells them apart: a colon
+/// before the first slash stands behind a host.
+fn folder_of_url(url: &str) -> Option<&str> {
+    if let Some(path) = url.strip_prefix("file://") {
+        return Some(path);
+    }
+    let is_beyond = url.split('/').next().is_some_and(|first| first.contains(':'));
+    (!url.is_empty() && !is_beyond).then_some(url)
+}
+
 /// An index of our own, which goes with this value.
 struct Draft(PathBuf);
 
@@ -239,5 +265,27 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folder_of_url;
+
+    #[test]
+    fn a_remote_of_this_machine_is_a_folder() {
+        for (url, folder) in [
+            ("/srv/git/a.git", Some("/srv/git/a.git")),
+            ("../a.git", Some("../a.git")),
+            ("./a:b", Some("./a:b")),
+            ("file:///srv/a.git", Some("/srv/a.git")),
+            ("git@host:a.git", None),
+            ("host:/srv/a.git", None),
+            ("ssh://host/a.git", None),
+            ("https://host/a.git", None),
+            ("", None),
+        ] {
+            assert_eq!(folder_of_url(url), folder, "{url}");
+        }
     }
 }

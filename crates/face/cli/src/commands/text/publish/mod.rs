@@ -120,7 +120,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     warnings.extend(draft.warnings());
     let pushed = args.push.as_deref().filter(|_| changed).map(|remote| place.push(remote));
     let units = match &args.timer {
-        Some(folder) => timer::write(folder, &args.profile, args.record_unit.as_deref(), context)?,
+        Some(folder) => {
+            let written = written(args, &place, &location);
+            timer::write(folder, &args.profile, args.record_unit.as_deref(), written, context)?
+        }
         None => Vec::new(),
     };
     let remote = args.push.clone().filter(|_| matches!(pushed, Some(Ok(()))));
@@ -160,6 +163,17 @@ fn location(args: &Args, before: Option<&Pin>) -> Result<Location, Failure> {
         Location::Folder(path) => Location::Folder(std::fs::canonicalize(&path).unwrap_or(path)),
         beyond => beyond,
     })
+}
+
+/// The folders that a publish like this one writes into: of the pin, of the store, and of git and a remote on this
+/// machine.
+fn written(args: &Args, place: &Place, location: &Location) -> Vec<PathBuf> {
+    let store = match location {
+        Location::Folder(path) => Some(path.clone()),
+        Location::Beyond { .. } => None,
+    };
+    let folders = std::iter::once(folder_of(&args.pin)).chain(store);
+    folders.chain(place.folders(args.push.as_deref())).collect()
 }
 
 fn refused(doubts: &[String], context: &Context) -> Failure {

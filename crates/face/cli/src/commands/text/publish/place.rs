@@ -65,6 +65,11 @@ impl Place {
         }
     }
 
+    /// The folders of git that a commit and a push write into; none without a branch.
+    pub fn folders(&self, remote: Option<&str>) -> Vec<PathBuf> {
+        self.branch.as_ref().map_or_else(Vec::new, |branch| branch.folders(remote))
+    }
+
     /// Pushes the branch. Never by force.
     pub fn push(&self, remote: &str) -> Result<(), Failure> {
         self.branch.as_ref().map_or(Ok(()), |branch| branch.push(remote))
