@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((first, samples)) = bytes.split_first() else { return };
     let format = Format::ALL.get(usize::from(first & 0x0f)).map(|(_, format)| *format);
     let program = (first & 0x80 != 0).then(|| &*PROGRAM);
-    let options = ImportOptions { format, program, event: None };
+    let options = ImportOptions { format, program, event: None, stacks: true };
     let _ = perf_data::overview(samples);
     let _ = perf_data::contention(samples, &mut |_, _| None);
     let _ = perf_data::Traces::read(samples, &PROGRAM, None).map(|traces| traces.text());

@@ -17,7 +17,7 @@ pub mod units;
 
 pub use commands::*;
 pub use envelope::{Envelope, Level, Message};
-pub use html::{jitter_html, latency_html, map_html, trial_html};
+pub use html::{jitter_html, latency_html, map_html, text_show_html, trial_html};
 pub use page::{Page, PageOptions, Report, counted, styles};
 pub use reasons::SaidOnce;
 pub use schema::{schema_names, schemas};

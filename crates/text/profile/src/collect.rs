@@ -4,6 +4,7 @@ use foldhash::fast::FixedState;
 
 use crate::profile::{CallProfile, Edge, Edges, Function, Weights};
 use crate::program::Program;
+use crate::stacks::{StackTree, Stacks};
 
 /// Millions of small keys, from files that their owner recorded: quick to hash, the same in every run.
 type HashMap<K, V> = std::collections::HashMap<K, V, FixedState>;
@@ -39,6 +40,8 @@ pub(crate) struct Collector<'a> {
     edges: HashMap<(u32, u32), u64>,
     /// The stack that a thread showed last, from its root.
     last: HashMap<u64, Vec<Place>>,
+    /// All stacks, where somebody wants them.
+    stacks: Option<StackTree>,
     total: u64,
     outside: u64,
     unnamed: u64,
@@ -54,9 +57,27 @@ impl<'a> Collector<'a> {
             hits: HashMap::default(),
             edges: HashMap::default(),
             last: HashMap::default(),
+            stacks: None,
             total: 0,
             outside: 0,
             unnamed: 0,
+        }
+    }
+
+    /// Keeps the stacks as well.
+    pub fn with_stacks(self) -> Self {
+        Self { stacks: Some(StackTree::default()), ..self }
+    }
+
+    /// The stacks that were kept.
+    pub fn stacks(&self) -> Option<Stacks> {
+        self.stacks.as_ref().map(|tree| tree.named(|function| self.name_of(function).to_owned()))
+    }
+
+    fn name_of(&self, function: u32) -> &str {
+        match self.program {
+            Some(program) => &program.functions()[function as usize].name,
+            None => &self.free[function as usize],
         }
     }
 
@@ -157,6 +178,9 @@ impl<'a> Collector<'a> {
     pub fn stack(&mut self, thread: Option<u64>, places: &[Place], weight: u64) {
         let Some(&leaf) = places.first() else { return };
         self.hit(leaf, weight);
+        if let Some(stacks) = &mut self.stacks {
+            stacks.add(places, weight);
+        }
         let stayed = match thread {
             Some(thread) => {
                 let last = self.last.entry(thread).or_default();

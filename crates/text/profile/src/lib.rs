@@ -32,6 +32,7 @@ mod profile;
 mod program;
 mod read;
 mod rewrite;
+mod stacks;
 
 pub use allows::{Allows, FileKind, marked_range};
 pub use error::ProfileError;
@@ -42,3 +43,4 @@ pub use profile::{CallProfile, Edge, Edges, Function, Weights, Window};
 pub use program::{Program, ProgramFunction, Segment, build_id};
 pub use read::{Format, ImportOptions, Imported, import};
 pub use rewrite::{Departed, Rewritable, Rewritten, same_outside};
+pub use stacks::{StackFrame, Stacks};

@@ -32,6 +32,23 @@ fn stacks_become_a_profile_that_can_be_shown() {
 }
 
 #[test]
+fn a_page_shows_areas_and_stacks_where_there_are_some() {
+    let home = home();
+    let page = || std::fs::read_to_string(home.path().join("page.html")).expect("it was written");
+    let drawn = on(home.path(), "text show stacks --html page.html");
+    assert_eq!(drawn.exit, 0, "{}", drawn.stderr);
+    assert!(page().contains("class=\"tree\"") && page().contains("class=\"flames\""), "{}", page());
+    assert!(!drawn.stderr.contains("no flame graph"), "{}", drawn.stderr);
+    assert_eq!(on(home.path(), "text import stacks -o a.planish").exit, 0);
+    let kept = on(home.path(), "text show a.planish --html page.html");
+    assert!(kept.exit == 0 && kept.stderr.contains("no flame graph"), "{}", kept.stderr);
+    assert!(page().contains("class=\"tree\"") && !page().contains("class=\"flames\""), "{}", page());
+    // Over a page, and over nothing else.
+    let refused = on(home.path(), "text show stacks --html a.planish");
+    assert!(refused.exit == 2 && refused.stderr.contains("is no page of HTML"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_profile_without_a_file_goes_to_stdout_and_reads_back() {
     let home = home();
     let printed = on(home.path(), "text import stacks");

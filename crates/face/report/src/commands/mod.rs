@@ -26,6 +26,7 @@ mod text_bolt;
 mod text_huge;
 mod text_link;
 mod text_order;
+mod text_picture;
 mod text_prune;
 mod text_publish;
 mod text_record;
@@ -67,6 +68,7 @@ pub use text_bolt::{TextBoltCheckRow, TextBoltFile, TextBoltReport, TextBoltSkip
 pub use text_huge::{TextActionRow, TextCacheRow, TextHugeReport, TextPrepared, TextRouteRow, TextRunnerRow};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
 pub use text_order::{TextOrderReport, TextOrderRow};
+pub use text_picture::{TextBox, TextFlame, TextFlames, TextGroup, TextObject, TextPicture};
 pub use text_prune::{TextPruneReport, TextPruneRow};
 pub use text_publish::{TextFetchReport, TextFetched, TextPinCommit, TextPinFacts, TextPublishReport};
 pub use text_record::{TextRecordReport, TextRecordSource};

@@ -18,11 +18,14 @@ mod markup;
 mod noise;
 mod repeat;
 mod rungs;
+mod squares;
 mod svg;
+mod text_show;
 mod words;
 
 pub use self::latency::{jitter_html, latency_html};
 pub use self::map::map_html;
+pub use self::text_show::text_show_html;
 
 use askama::Template;
 use planish_trial::{LadderMode, TrialOutcome};

@@ -1,5 +1,5 @@
-//! The HTML pages of a trial and of a map: as recorded, as parsed, and as a browser draws them; the text; and the
-//! proofs that are published.
+//! The HTML pages of a trial, of a map and of a call profile: as recorded, as parsed, and as a browser draws them; the
+//! text; and the proofs that are published.
 
 #![expect(clippy::disallowed_methods, reason = "the browser reads a copy of the page from a file")]
 
@@ -12,3 +12,4 @@ mod published;
 #[path = "../../../../lab/trial/tests/it/recompute.rs"]
 mod recompute;
 mod text;
+mod text_show;

@@ -76,7 +76,7 @@ pub fn quotes(page: &str) -> Vec<(String, String)> {
 }
 
 /// All shapes that stand for a number: pointer and number.
-fn shapes(page: &str) -> Vec<(String, f64)> {
+pub fn shapes(page: &str) -> Vec<(String, f64)> {
     let mut found = Vec::new();
     let mut rest = page;
     while let Some((value, after)) = between(rest, "\" data-value=\"", "\"") {

@@ -14,6 +14,7 @@ use crate::collect::Collector;
 use crate::error::ProfileError;
 use crate::profile::{CallProfile, Edges, Weights};
 use crate::program::Program;
+use crate::stacks::Stacks;
 use crate::{file, perf_data};
 
 /// The formats that can be read.
@@ -102,6 +103,8 @@ pub struct ImportOptions<'a> {
     pub program: Option<&'a Program>,
     /// The event to take, where the input holds several; else the first.
     pub event: Option<String>,
+    /// Whether the stacks are wanted as well, where the input has some.
+    pub stacks: bool,
 }
 
 /// What was read.
@@ -115,6 +118,8 @@ pub struct Imported {
     pub lost: u64,
     /// From the first sample to the last, in nanoseconds; 0 where the format has no times.
     pub span_ns: u64,
+    /// The stacks, where they are wanted and there are some.
+    pub stacks: Option<Stacks>,
 }
 
 /// Reads samples of any format into a profile.
@@ -126,9 +131,10 @@ pub fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, Pro
     let format = options.format.or_else(|| Format::of(bytes)).ok_or(ProfileError::UnknownFormat)?;
     if format == Format::Planish {
         let profile = file::parse(&String::from_utf8_lossy(bytes))?;
-        return Ok(Imported { profile, format, lost: 0, span_ns: 0 });
+        return Ok(Imported { profile, format, lost: 0, span_ns: 0, stacks: None });
     }
-    let mut collector = Collector::new(options.program);
+    let collector = Collector::new(options.program);
+    let mut collector = if options.stacks { collector.with_stacks() } else { collector };
     let read = match format {
         Format::PerfData => perf_data::read(bytes, options, &mut collector)?,
         Format::Pprof => pprof::read(bytes, options, &mut collector)?,
@@ -148,9 +154,11 @@ pub fn import(bytes: &[u8], options: &ImportOptions<'_>) -> Result<Imported, Pro
         let program = options.program.map_or("a program", |program| &program.name).to_owned();
         return Err(ProfileError::NoSamples { program, samples: collector.total() });
     }
+    // Flat samples are stacks of one frame each.
+    let stacks = collector.stacks().filter(|_| read.edges == Edges::Stacks);
     let mut profile = collector.finish(read.event, read.weights, read.edges);
     profile.hosts = read.host.into_iter().collect();
-    Ok(Imported { profile, format, lost: read.lost, span_ns: read.span_ns })
+    Ok(Imported { profile, format, lost: read.lost, span_ns: read.span_ns, stacks })
 }
 
 /// What a reader tells besides the samples.

@@ -62,7 +62,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         program = Some(found);
         notes.push(note);
     }
-    let options = ImportOptions { format, program: program.as_ref(), event: args.event.clone() };
+    let options =
+        ImportOptions { format, program: program.as_ref(), event: args.event.clone(), stacks: false };
     let imported =
         planish_profile::import(&bytes, &options).map_err(|source| in_file(&args.samples, source))?;
     let mut profile = imported.profile;

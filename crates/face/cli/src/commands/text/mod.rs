@@ -21,7 +21,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
 use planish_model::Exit;
-use planish_profile::{CallProfile, ImportOptions, ProfileError, Program};
+use planish_profile::{CallProfile, ImportOptions, ProfileError, Program, Stacks};
 use planish_report::TextCacheRow;
 use planish_sys::pages;
 
@@ -138,10 +138,19 @@ fn now(context: &Context) -> u64 {
 
 /// Reads a profile of any format that needs no program; usually one of ours.
 fn profile(path: &Path, program: Option<&Program>) -> Result<CallProfile, Failure> {
+    imported(path, program, false).map(|(profile, _)| profile)
+}
+
+/// The same with the stacks, if they are wanted and the file has some.
+fn imported(
+    path: &Path,
+    program: Option<&Program>,
+    stacks: bool,
+) -> Result<(CallProfile, Option<Stacks>), Failure> {
     let bytes = read_file(path)?;
-    let options = ImportOptions { program, ..ImportOptions::default() };
+    let options = ImportOptions { program, stacks, ..ImportOptions::default() };
     let imported = planish_profile::import(&bytes, &options).map_err(|source| in_file(path, source))?;
-    Ok(imported.profile)
+    Ok((imported.profile, imported.stacks))
 }
 
 /// The program that a profile is of, where it lies where it was and is the same build.

@@ -40,8 +40,11 @@ impl Source {
     pub fn of(args: &Args, subject: &Subject, context: &Context) -> Result<Self, Failure> {
         let Some(path) = &args.profile else { return Ok(Self::counters(args, subject)) };
         let bytes = read_file(path)?;
-        let options =
-            ImportOptions { program: Some(&subject.program), event: args.event.clone(), format: None };
+        let options = ImportOptions {
+            program: Some(&subject.program),
+            event: args.event.clone(),
+            ..ImportOptions::default()
+        };
         let imported = planish_profile::import(&bytes, &options).map_err(|source| in_file(path, source))?;
         let (profile, format) = (imported.profile, imported.format);
         // A call profile has what left each function, and no longer where it went.

@@ -185,7 +185,11 @@ fn write(
         program = Some(found);
         notes.push(note);
     }
-    let options = ImportOptions { format: Some(Format::PerfData), program: program.as_ref(), event: None };
+    let options = ImportOptions {
+        format: Some(Format::PerfData),
+        program: program.as_ref(),
+        ..ImportOptions::default()
+    };
     let Imported { mut profile, .. } =
         planish_profile::import(bytes, &options).map_err(|source| in_file(place, source))?;
     profile.window = Some(Window { start: captured.start, end: captured.end });
