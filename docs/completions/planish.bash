@@ -2106,7 +2106,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__move)
-            opts="-q -v -h --tree --to --from --only --cpus --threads --against-policy --locked --rate --dry-run --reason --json --root --state --color --quiet --verbose --timings --help"
+            opts="-q -v -h --tree --to --from --only --range --cpus --threads --against-policy --locked --rate --dry-run --reason --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2121,6 +2121,10 @@ _planish() {
                     return 0
                     ;;
                 --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --range)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3540,7 +3544,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__show)
-            opts="-q -v -h --program --top --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
+            opts="-q -v -h --program --top --html --json --root --state --color --quiet --verbose --timings --help clickhouse elasticsearch hana low-latency mongodb mongodb-7 mysql oracle oracle-19c postgres realtime redis redpanda series throughput zepto"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3551,6 +3555,10 @@ _planish() {
                     return 0
                     ;;
                 --top)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

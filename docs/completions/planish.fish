@@ -2297,6 +2297,7 @@ complete -c planish -n "__fish_planish_using_subcommand top" -s h -l help -d 'Pr
 complete -c planish -n "__fish_planish_using_subcommand move" -l to -d 'Move memory to this node; several get equal shares, in pieces of a huge page' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l from -d 'Only memory that lies on these nodes now' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l only -d 'Only memory of this kind: heap, anon, stack; separated by commas' -r
+complete -c planish -n "__fish_planish_using_subcommand move" -l range -d 'Only memory at these addresses, in hex, or in mappings of this name ([heap], a path), both as /proc/PID/maps has them; may be given several times' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l cpus -d 'Pin every thread to these CPUs' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l rate -d 'Move at most so much in a second, in MB, from 1 to 1000000; an undo goes no faster' -r
 complete -c planish -n "__fish_planish_using_subcommand move" -l reason -d 'Why, for the journal' -r
@@ -2857,6 +2858,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from merge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l program -d 'The program; without it, the file that was sampled if it is still the same build' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l top -d 'Show so many functions' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l html -d 'Also draw it into this HTML file: a treemap of the functions, and a flame graph of samples that have stacks' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from show" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
