@@ -1,4 +1,5 @@
-//! `planish-store-s3 get|put|list URL`, `delete URL SECONDS`: objects of a store beyond this machine, on stdin or stdout.
+//! `planish-store-s3 get|put|list URL`, `delete URL SECONDS`: objects of a store beyond this machine, on stdin or
+//! stdout.
 //!
 //! `planish` starts it by the contract of `planish_store::contract`: it links neither TLS nor S3, which are C and some
 //! eighty crates. Keys and places come from the environment, as for other programs that speak S3: `AWS_ACCESS_KEY_ID`,

@@ -1,7 +1,8 @@
 //! Limits of units: one file each, never lower than what the unit has, and found where somebody's file wins over them.
 
 use planish_model::{
-    BootValue, Case, Class, Conditions, DriftState, EntryId, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind, Want,
+    BootValue, Case, Class, Conditions, DriftState, EntryId, Exit, KnobCheck, OutcomeKind, Plan, VerdictKind,
+    Want,
 };
 use planish_pipeline::{
     Applied, ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, apply, check, plan, undo,

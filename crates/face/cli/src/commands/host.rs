@@ -263,7 +263,8 @@ fn arguments(cmdline: &str, catalogue: &Catalogue) -> Values {
 fn persisted(next: &Persisted) -> String {
     let is_line = |line: &str| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
     let file = next.source.rsplit_once(':').filter(|(path, line)| path.starts_with('/') && is_line(line));
-    let why = if next.is_until_a_boot() { "no boot leaves it, and it" } else { "the menu was not made anew, and" };
+    let why =
+        if next.is_until_a_boot() { "no boot leaves it, and it" } else { "the menu was not made anew, and" };
     let other = next.at_boot.as_ref().map(|value| format!("; {why} gives {value}"));
     let source = file.map_or(next.source.as_str(), |(path, _)| path);
     format!("{} ({source}{})", next.value, other.unwrap_or_default())

@@ -75,8 +75,8 @@ fn the_page_of_a_profile_tells_what_its_report_says() {
     assert!(kept().contains("this input has no stacks"));
 }
 
-/// The boxes of a drawing: the pointer of the weight; left, top, width and height, across in shares of the whole, down in
-/// pixels; the weight.
+/// The boxes of a drawing: the pointer of the weight; left, top, width and height, across in shares of the whole, down
+/// in pixels; the weight.
 fn boxes(page: &str, class: &str) -> Vec<(String, [f64; 4], f64)> {
     let (_, drawing) = page.split_once(&format!("<svg class=\"{class}\" ")).expect("it is drawn");
     let part = |text: &str, name: &str| -> Option<String> {
