@@ -14,7 +14,8 @@ pub enum DriftState {
     /// Something else than wanted.
     Drift,
     /// As wanted now, and not after the next boot: a file overwrites it (`next_boot` tells), or nothing brings it
-    /// back (`next_boot` is null).
+    /// back (`next_boot` is null). Of a setting of a unit: not after its next start (`persisted` tells), be that a
+    /// boot or not.
     LostAtBoot,
     /// As wanted now, and not after the next boot: another program (a unit, `rc.local`, `cron`, `tuned`) sets it after
     /// the files of the host were read (`overwritten_by` tells which), so that no file of ours helps.

@@ -181,29 +181,40 @@ fn said_last(
     directive: &str,
     counts: impl Fn(&str) -> bool,
 ) -> Option<(String, String)> {
+    said_last_by(host, (unit, &files_of(host, unit)), directive, counts)
+}
+
+/// The same of some files of the unit.
+fn said_last_by(
+    host: &Host,
+    (unit, files): (&str, &[String]),
+    directive: &str,
+    counts: impl Fn(&str) -> bool,
+) -> Option<(String, String)> {
     let mut found = None;
-    for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
-        let text = host.read_lossy(&path).unwrap_or_default();
+    for path in files.iter().filter(|path| counts(path)) {
+        let text = host.read_lossy(path).unwrap_or_default();
         if let Some((line, value)) = last(&text, section(unit), directive) {
             found = Some((value, format!("{path}:{line}")));
         }
     }
     let Some(variable) = variable(directive) else { return found };
-    taken_away(host, unit, variable).or_else(|| by_file_of_variables(host, unit, variable)).or(found)
+    let of_unit = (unit, files);
+    taken_away(host, of_unit, variable).or_else(|| by_file_of_variables(host, of_unit, variable)).or(found)
 }
 
 /// The line that takes a variable away, whoever gives it (`UnsetEnvironment=` of systemd.exec(5)).
-fn taken_away(host: &Host, unit: &str, variable: &str) -> Option<(String, String)> {
+fn taken_away(host: &Host, of_unit: (&str, &[String]), variable: &str) -> Option<(String, String)> {
     let is_it =
         |(words, _): &(String, String)| planish_model::assignments(words).iter().any(|word| word == variable);
-    let (_, source) = all(host, unit, "UnsetEnvironment").into_iter().rfind(is_it)?;
+    let (_, source) = all_by(host, of_unit, "UnsetEnvironment").into_iter().rfind(is_it)?;
     Some((String::new(), source))
 }
 
 /// What a file of variables gives one, whatever the unit's own files say (`EnvironmentFile=` of systemd.exec(5)): of
 /// several the last, and of a pattern the last by its name.
-fn by_file_of_variables(host: &Host, unit: &str, variable: &str) -> Option<(String, String)> {
-    let named = all(host, unit, "EnvironmentFile").into_iter();
+fn by_file_of_variables(host: &Host, of_unit: (&str, &[String]), variable: &str) -> Option<(String, String)> {
+    let named = all_by(host, of_unit, "EnvironmentFile").into_iter();
     let files = named.flat_map(|(file, _)| {
         let file = file.trim_start_matches('-').to_owned();
         match file.rsplit_once('/') {
@@ -260,10 +271,13 @@ pub fn given_to_units(host: &Host, catalogue: &Catalogue) -> BTreeMap<String, BT
 /// All that the files of a unit assign to a directive of which there may be several, each with its file and line; an
 /// empty value takes back what was said before.
 pub(crate) fn all(host: &Host, unit: &str, directive: &str) -> Vec<(String, String)> {
+    all_by(host, (unit, &files_of(host, unit)), directive)
+}
+
+fn all_by(host: &Host, (unit, files): (&str, &[String]), directive: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for path in files_of(host, unit) {
-        for (line, value) in
-            assignments(&host.read_lossy(&path).unwrap_or_default(), section(unit), directive)
+    for path in files {
+        for (line, value) in assignments(&host.read_lossy(path).unwrap_or_default(), section(unit), directive)
         {
             if value.is_empty() {
                 found.clear();
@@ -289,9 +303,16 @@ fn given_cpus(
     directive: &str,
     counts: impl Fn(&str) -> bool,
 ) -> Option<(String, String)> {
+    let mut files = files_of(host, unit);
+    files.retain(|path| counts(path));
+    given_cpus_by(host, (unit, &files), directive)
+}
+
+/// The same of some files of the unit.
+fn given_cpus_by(host: &Host, (unit, files): (&str, &[String]), directive: &str) -> Option<(String, String)> {
     let mut found: Option<(Cpus, String)> = None;
-    for path in files_of(host, unit).into_iter().filter(|path| counts(path)) {
-        let text = host.read_lossy(&path).unwrap_or_default();
+    for path in files {
+        let text = host.read_lossy(path).unwrap_or_default();
         for (line, value) in assignments(&text, section(unit), directive) {
             let list = listed(&value);
             let before = found.take().map(|(cpus, _)| cpus).unwrap_or_default();
@@ -377,17 +398,37 @@ pub(crate) fn template(unit: &str) -> Option<String> {
 pub(crate) const SET_PROPERTY: [&str; 3] =
     ["/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient"];
 
+/// Folders of drop-ins of units, those that hide others of their name first (`systemd.unit(5)`).
+const DROP_INS: [&str; 11] = [
+    "/etc/systemd/system.control",
+    "/run/systemd/system.control",
+    "/run/systemd/transient",
+    "/run/systemd/generator.early",
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/run/systemd/generator",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+    "/run/systemd/generator.late",
+];
+
 /// The files of a unit in the order in which they are read: its own, and its drop-ins.
 fn files_of(host: &Host, unit: &str) -> Vec<String> {
+    files_in(host, unit, |_| true)
+}
+
+/// The same of the folders that count: a file hides those of its name in the folders behind its own.
+fn files_in(host: &Host, unit: &str, counts: impl Fn(&str) -> bool) -> Vec<String> {
     let drop_ins = drop_in_folders(&[unit.to_owned()]);
-    let drop_ins: Vec<&str> = drop_ins.iter().map(String::as_str).collect();
-    own_file(host, unit).into_iter().chain(files(host, &drop_ins, ".conf")).collect()
+    let drop_ins: Vec<&str> = drop_ins.iter().map(String::as_str).filter(|folder| counts(folder)).collect();
+    own_file(host, unit, &counts).into_iter().chain(files(host, &drop_ins, ".conf")).collect()
 }
 
 /// The file of a unit itself; of an instance that of its template, where it has none of its own.
-fn own_file(host: &Host, unit: &str) -> Option<String> {
+fn own_file(host: &Host, unit: &str, counts: impl Fn(&str) -> bool) -> Option<String> {
     let names = [Some(unit.to_owned()), template(unit)];
-    let folders = || FOLDERS.iter().chain(&GENERATED);
+    let folders = || FOLDERS.iter().chain(&GENERATED).filter(|folder| counts(folder));
     let mut paths =
         names.iter().flatten().flat_map(|name| folders().map(move |folder| format!("{folder}/{name}")));
     paths.find(|path| host.exists(path))
@@ -395,7 +436,7 @@ fn own_file(host: &Host, unit: &str) -> Option<String> {
 
 /// The folders in which drop-ins of a unit of some names lie, the first one first.
 pub(crate) fn drop_in_folders(names: &[String]) -> Vec<String> {
-    let folders = || SET_PROPERTY.iter().chain(&FOLDERS).chain(&GENERATED);
+    let folders = || DROP_INS.iter();
     let mut all = Vec::new();
     for name in names {
         let own = [Some(name.clone()), template(name)].into_iter().flatten().chain(beginnings(name));

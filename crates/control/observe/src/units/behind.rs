@@ -5,7 +5,7 @@ use std::iter;
 use planish_host::Host;
 use planish_model::{BootValue, NOT_GIVEN, Persisted, UnitLine};
 
-use super::{MANAGER, drop_in_folders, given_cpus, lines, names_of, said_last, section};
+use super::{MANAGER, drop_in_folders, files_in, given_cpus_by, lines, names_of, said_last_by, section};
 use crate::persisted::files;
 use crate::writers::unit::BEFORE;
 
@@ -13,19 +13,24 @@ use crate::writers::unit::BEFORE;
 /// directives.
 #[must_use]
 pub fn later(host: &Host, place: &str, directives: &[String]) -> Vec<UnitLine> {
-    let (section, behind) = match place.strip_prefix("/etc/systemd/system/") {
+    later_in(host, place, directives, |_| true)
+}
+
+/// The same of the folders that count.
+fn later_in(host: &Host, place: &str, directives: &[String], counts: impl Fn(&str) -> bool) -> Vec<UnitLine> {
+    let (section, mut folders, own) = match place.strip_prefix("/etc/systemd/system/") {
         Some(rest) => match rest.split_once(".d/") {
-            Some((unit, own)) => {
-                (section(unit), behind(host, &drop_in_folders(&names_of(host, unit)), Some(own)))
-            }
+            Some((unit, own)) => (section(unit), drop_in_folders(&names_of(host, unit)), Some(own)),
             // A unit of ours: all of its drop-ins.
-            None => (section(rest), behind(host, &drop_in_folders(&[rest.to_owned()]), None)),
+            None => (section(rest), drop_in_folders(&[rest.to_owned()]), None),
         },
         None => {
             let folders = MANAGER.map(|folder| format!("{folder}/system.conf.d"));
-            ("[Manager]", behind(host, &folders, place.rsplit('/').next()))
+            ("[Manager]", folders.to_vec(), place.rsplit('/').next())
         }
     };
+    folders.retain(|folder| counts(folder));
+    let behind = behind(host, &folders, own);
     let mut found = Vec::new();
     for path in behind {
         let text = host.read_lossy(&path).unwrap_or_default();
@@ -107,15 +112,18 @@ fn behind(host: &Host, folders: &[String], own: Option<&str>) -> Vec<String> {
 
 /// What settings of a file of ours come to at the next start, where a line of others that is read later changes them.
 pub(crate) fn overridden(host: &Host, place: &str, directives: &[String], ours: &str) -> Option<Persisted> {
-    let mut later = later(host, place, directives);
-    let (value, source) = {
-        let (value, line) = planish_model::overridden(ours, &later)?;
-        (value, line.source.clone())
-    };
-    later.retain(|line| !Persisted::is_gone_with_this_boot(&line.source));
+    let later = later(host, place, directives);
+    let (value, line) = planish_model::overridden(ours, &later)?;
+    let source = line.source.clone();
+    let later = later_in(host, place, directives, stays);
     let kept = planish_model::overridden(ours, &later);
     let kept = kept.map(|(value, line)| BootValue::new(value, &line.source));
     Some(won(value, source, BootValue::new(ours, place), kept))
+}
+
+/// Whether a boot leaves the files of a folder, or they are made again.
+fn stays(folder: &str) -> bool {
+    !Persisted::is_gone_with_this_boot(folder)
 }
 
 /// What wins over a value of ours at the next start, and what a boot leaves, where that is something of neither.
@@ -131,11 +139,11 @@ fn won(value: String, source: String, ours: BootValue, kept: Option<BootValue>) 
 pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> Option<Persisted> {
     let (unit, _) = place.strip_prefix("/etc/systemd/system/")?.split_once(".d/")?;
     let is_cpus = section(unit) == "[Slice]";
-    let said_by = |counts: fn(&str) -> bool| {
+    let said_by = |files: &[String]| {
         let said = if is_cpus {
-            given_cpus(host, unit, directive, counts)
+            given_cpus_by(host, (unit, files), directive)
         } else {
-            said_last(host, unit, directive, counts)
+            said_last_by(host, (unit, files), directive, |_| true)
         };
         // An empty limit is none to systemd, and takes nothing back (`config_parse_rlimit`).
         let (value, source) =
@@ -144,8 +152,8 @@ pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> O
         let is_ours = source.rsplit_once(':').is_some_and(|(path, _)| path == place);
         (!is_ours).then_some((value, source))
     };
-    let (value, source) = said_by(|_| true)?;
-    let kept = said_by(|path| !Persisted::is_gone_with_this_boot(path));
+    let (value, source) = said_by(&files_in(host, unit, |_| true))?;
+    let kept = said_by(&files_in(host, unit, stays));
     let kept = kept.map(|(value, source)| BootValue::new(value, source));
     Some(won(value, source, BootValue::new(ours, place), kept))
 }

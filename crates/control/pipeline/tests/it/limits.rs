@@ -385,8 +385,15 @@ fn a_drop_in_of_this_boot_that_is_read_later_is_not_what_the_next_one_gives() {
     assert_eq!(columns(&row()), (format!("4096 {theirs}:2"), format!("8192 {stays}:2")));
     tree.remove(theirs);
     assert_eq!(columns(&row()), (format!("8192 {stays}:2"), format!("8192 {stays}:2")));
-    // What a generator makes it makes again.
+    // What it hid by its name comes back with the boot.
     tree.remove(stays);
+    tree.put("/usr/lib/systemd/system/redis-server.service.d/zzz-own.conf", "[Service]\nLimitNOFILE=2048\n");
+    tree.put(theirs, "[Service]\nLimitNOFILE=4096\n");
+    let hidden = "2048 /usr/lib/systemd/system/redis-server.service.d/zzz-own.conf:2";
+    assert_eq!(columns(&row()), (format!("4096 {theirs}:2"), hidden.to_owned()));
+    tree.remove(theirs);
+    tree.remove("/usr/lib/systemd/system/redis-server.service.d/zzz-own.conf");
+    // What a generator makes it makes again.
     let made = "/run/systemd/generator/redis-server.service.d/zzz-made.conf";
     tree.put(made, "[Service]\nLimitNOFILE=4096\n");
     assert_eq!(columns(&row()), (format!("4096 {made}:2"), format!("4096 {made}:2")));

@@ -542,9 +542,11 @@ fn is_overwritten(knob: &KnobCheck) -> bool {
 /// Whether the line is in a file that comes after ours by its name, so that no file of ours helps. Of a drop-in of a
 /// unit nothing else is told.
 fn is_read_after_ours(knob: &KnobCheck) -> bool {
-    let file = knob.next_boot.as_ref().and_then(|found| found.file.as_deref()).unwrap_or_default();
+    let file_of = |line: &Option<BootValue>| line.as_ref().and_then(|line| line.file.clone());
+    let file = file_of(&knob.next_boot).unwrap_or_default();
     if Persisted::own_file(&knob.place).is_some() {
-        return file != knob.place;
+        // What wins at the next start may be gone at the next boot.
+        return file_of(&knob.persisted).unwrap_or(file) != knob.place;
     }
     let name = file.rsplit('/').next().unwrap_or_default();
     file.contains("/sysctl.d/") && name > Persisted::OWN_FILE
@@ -553,7 +555,8 @@ fn is_read_after_ours(knob: &KnobCheck) -> bool {
 /// Whether the line is one that planish wrote: an older entry has it there, and the journal holds it.
 pub(crate) fn is_brought_back(knob: &KnobCheck) -> bool {
     let is_ours = |found: &BootValue| Persisted::own_file(&found.source).is_some();
-    is_overwritten(knob) && knob.next_boot.as_ref().is_some_and(is_ours) && !is_of_older_menu(knob)
+    let is_back = is_overwritten(knob) && knob.next_boot.as_ref().is_some_and(is_ours);
+    is_back && !is_of_older_menu(knob) && !is_read_after_ours(knob)
 }
 
 /// Whether the line is right, and the menu of the boot loader was made before it was written.
@@ -588,7 +591,8 @@ fn overwritten(report: &CheckReport, apply: &str, is_to_stay: bool) -> Option<St
             count => format!("{} not as wanted: {}; ", units::count(count, "place"), knobs_named(&drift)),
         };
         format!(
-            "exit code 1: {drift}{places} as wanted now will be set otherwise at the next boot: {named}{cure}"
+            "exit code 1: {drift}{places} as wanted now will be set otherwise at the next {}: {named}{cure}",
+            monitor::when(&found)
         )
     })
 }

@@ -114,7 +114,7 @@ pub(crate) fn runs_as_wanted(knob: &KnobCheck) -> bool {
 }
 
 /// What takes them away: a setting of a unit goes with its next start, which need be no boot.
-fn when(lost: &[&KnobCheck]) -> &'static str {
+pub(crate) fn when(lost: &[&KnobCheck]) -> &'static str {
     let is_of_unit = |knob: &&KnobCheck| knob.place.starts_with("/etc/systemd/system/");
     if lost.iter().all(is_of_unit) { "start" } else { "boot" }
 }

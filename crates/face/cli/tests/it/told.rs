@@ -548,6 +548,30 @@ fn a_drop_in_that_is_read_behind_ours_has_one_verdict_and_a_cure() {
     );
 }
 
+/// One in /run wins at the next start of the service; the next boot is ours again, and no apply changes that.
+#[test]
+fn a_drop_in_of_this_boot_is_told_with_its_own_cure_alone() {
+    let sandbox = sandbox();
+    std::fs::remove_file(sandbox.path().join("host/etc/sysctl.d/99-local.conf")).expect("it is recorded");
+    assert_eq!(on(sandbox.path(), &["apply", "redis", "--persist", "--yes"]).exit, 0);
+    let folder = "/run/systemd/system/redis-server.service.d";
+    let theirs = format!("{folder}/zzz.conf");
+    std::fs::create_dir_all(sandbox.path().join(format!("host{folder}"))).expect("room");
+    std::fs::write(sandbox.path().join(format!("host{theirs}")), "[Service]\nLimitNOFILE=1024\n")
+        .expect("room");
+    let why = format!("{theirs}:2 is read after it and will set 1024 until a boot: take out {theirs}:2");
+    for profile in [&[][..], &["redis"]] {
+        let checked = on(sandbox.path(), &[&["check"], profile].concat());
+        let told = messages(&checked);
+        let verdict =
+            format!("1 place as wanted now will be set otherwise at the next start: unit.nofile ({why})");
+        assert!(checked.exit == 1 && told.contains(&verdict), "{profile:?} {told}");
+        assert!(!told.contains("--persist") && !told.contains("older entries"), "{profile:?} {told}");
+    }
+    let again = on(sandbox.path(), &["apply", "redis", "--yes"]);
+    assert!(!messages(&again).contains("brings back what older entries"), "{}", again.stdout);
+}
+
 /// What is taken out of a file of a package is back with the next one.
 #[test]
 fn a_drop_in_of_a_package_is_not_to_be_edited() {
