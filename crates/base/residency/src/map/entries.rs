@@ -9,8 +9,8 @@
 //!
 //! An entry for a page of a huge one looks as any other: huge are as many blocks as smaps tells, out of those that lie
 //! whole in pages that are there. Where there are more of these, their frames and move_pages(2) tell; where that is
-//! hidden or leaves more, the first ones are taken and told as an estimate. The page of zeroes looks as any other, too:
-//! who asks for the nodes of pages finds it.
+//! hidden or leaves more, the first ones are taken and told as an estimate. An entry of a file's huge page does not say
+//! that a file keeps it. The page of zeroes looks as any other, too: who asks for the nodes of pages finds it.
 //!
 //! Source: `pagemap_pmd_range`, `pagemap_hugetlb_range` in fs/proc/task_mmu.c.
 
@@ -214,14 +214,19 @@ fn choose(read: &Entries, told: &Told, is_huge: impl Fn(&[u64]) -> Vec<bool>) ->
     };
     let (mut of_file, mut own) = (blocks(true), blocks(false));
     let mut chosen: Vec<(u64, bool)> = Vec::new();
-    let of_file = take(&mut of_file, told.huge_of_file);
-    // Of what a file keeps the entries may have said nothing.
-    let untold = told.huge_of_file - of_file.len() as u64;
-    chosen.extend(of_file.into_iter().map(|start| (start, true)));
     chosen.extend(take(&mut own, told.huge_own).into_iter().map(|start| (start, false)));
-    if told.keeper == Keeper::Either {
-        chosen.extend(take(&mut own, untold).into_iter().map(|start| (start, true)));
+    let mut untold = told.huge_of_file;
+    let is_either = told.keeper == Keeper::Either;
+    if is_either {
+        // Entries say nothing of who keeps a file's huge page: one that names the file is of base pages.
+        let bare = take(&mut own, untold);
+        untold -= bare.len() as u64;
+        chosen.extend(bare.into_iter().map(|start| (start, true)));
     }
+    let of_file = take(&mut of_file, untold);
+    // Unless the mapping has changed since smaps was read, or the kernel is a newer one that was kept from scanning.
+    is_guess |= is_either && !of_file.is_empty();
+    chosen.extend(of_file.into_iter().map(|start| (start, true)));
     chosen.sort_unstable();
     (chosen, is_guess)
 }
@@ -327,6 +332,15 @@ mod tests {
         let private = || read_of(&[(0..16, Filled::Base, false), (16..24, Filled::Base, true)]);
         let (one, _) = with_huge(private(), &told(Keeper::Either, 1, 0), nobody_tells);
         assert_eq!(told_of(&one), [(0..16, Filled::Huge, true), (16..24, Filled::Base, true)]);
+        // Base pages of a file fill a block as well, and say so.
+        let beside = read_of(&[(0..16, Filled::Base, true), (16..32, Filled::Base, false)]);
+        let (one, is_guess) = with_huge(beside, &told(Keeper::Either, 1, 0), nobody_tells);
+        let expected = [(0..16, Filled::Base, true), (16..32, Filled::Huge, true)];
+        assert_eq!((told_of(&one), is_guess), (expected.to_vec(), false));
+        let all = read_of(&[(0..32, Filled::Base, true)]);
+        let (one, is_guess) = with_huge(all, &told(Keeper::Either, 1, 0), nobody_tells);
+        let expected = [(0..16, Filled::Huge, true), (16..32, Filled::Base, true)];
+        assert_eq!((told_of(&one), is_guess), (expected.to_vec(), true));
         let (one, _) = with_huge(private(), &told(Keeper::Either, 0, 0), nobody_tells);
         assert_eq!(told_of(&one), told_of(&private()), "written, and no huge page");
         let (one, _) = with_huge(private(), &told(Keeper::Nobody, 0, 0), nobody_tells);
@@ -369,13 +383,13 @@ mod tests {
                 let (was, is) = (of(&before), of(&after));
                 prop_assert!(was == is || (was, is) == (Some(Filled::Base), Some(Filled::Huge)), "at {}", page);
             }
-            let mut huge = 0;
+            let mut huge = [0, 0];
             for (range, _, of_file) in after.iter().filter(|(_, filled, _)| *filled == Filled::Huge) {
                 prop_assert!(range.start.is_multiple_of(HUGE) && range.end.is_multiple_of(HUGE), "{:?}", range);
                 prop_assert!(keeper == Keeper::Either || *of_file == (keeper == Keeper::File));
-                huge += (range.end - range.start) / HUGE;
+                huge[usize::from(*of_file)] += (range.end - range.start) / HUGE;
             }
-            prop_assert!(huge <= huge_of_file + huge_own, "{} huge pages", huge);
+            prop_assert!(huge[0] <= huge_own && huge[1] <= huge_of_file, "{:?} huge pages", huge);
         }
     }
 }
