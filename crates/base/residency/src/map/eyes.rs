@@ -97,6 +97,7 @@ impl Eyes {
                 "a recorded host has no memory to look at",
                 "",
             );
+            eyes.blind_pages("what is recorded of memory, smaps, tells no pages", "");
             return eyes;
         }
         eyes.devices = MemoryDevices::of_kernel();
@@ -190,8 +191,8 @@ impl Eyes {
     }
 
     /// Notes that nobody tells the frames of pages: private ones of one process count in the next one again. Those of
-    /// files are told apart by their places.
-    pub(super) fn blind_frames(&mut self, why: &str, cure: &str) {
+    /// files are still told apart by their places.
+    fn blind_frames(&mut self, why: &str, cure: &str) {
         if self.seen.take().is_some() {
             self.blind(COUNTED_IN_EACH, why, cure);
         }

@@ -230,9 +230,6 @@ impl Map {
         }
         eyes.blind_unwritten(objects.list.iter().map(|object| object.pages.unwritten_bytes).sum());
         let by_smaps = read.iter().any(|member| member.seen_by == SeenBy::Smaps);
-        if by_smaps && read.len() > 1 {
-            eyes.blind_frames("smaps does not tell the frames of pages", "");
-        }
         let counts_once = read.len() < 2 || eyes.counts_frames();
         let tells_large_pages = eyes.sees_folios() && !by_smaps;
         let mut map = Self { members: read, objects: objects.list, unseen: eyes.unseen(), tells_large_pages };
@@ -431,6 +428,30 @@ mod tests {
             let told: Vec<(Kind, bool)> = map.rows().iter().map(|row| (row.kind, row.estimated)).collect();
             assert!(told.contains(&(kind, wanted[0])) && told.contains(&(Kind::Anon, wanted[1])), "{case}");
         }
+    }
+
+    /// A recording has smaps alone, by which whatever processes share counts in each of them.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test makes a recorded host")]
+    fn a_recorded_tree_tells_that_files_count_in_each_process() {
+        let folder = tempfile::tempdir().unwrap();
+        for pid in [7, 8] {
+            let path = folder.path().join(format!("proc/{pid}"));
+            std::fs::create_dir_all(&path).unwrap();
+            std::fs::write(path.join("stat"), format!("{pid} (db) S {} 7 7 0 -1 64\n", pid - 1)).unwrap();
+            std::fs::write(path.join("status"), "Name:\tdb\n").unwrap();
+            let code = "1000-5000 r-xp 00000000 08:01 5 /lib/libc.so.6\nRss: 16 kB\n";
+            std::fs::write(path.join("smaps"), code).unwrap();
+        }
+        let host = Host::open(folder.path()).unwrap();
+        let told = |map: &Map| -> Vec<(u64, bool)> {
+            map.rows().iter().map(|row| (row.resident_bytes, row.estimated)).collect()
+        };
+        let says = |map: &Map| map.unseen.iter().any(|unseen| unseen.what.starts_with("which pages of files"));
+        let tree = Map::read(&host, &Who::Pid(7), true).unwrap();
+        assert_eq!((told(&tree), says(&tree)), (vec![(32 << 10, true)], true), "{:?}", tree.unseen);
+        let alone = Map::read(&host, &Who::Pid(7), false).unwrap();
+        assert_eq!((told(&alone), says(&alone)), (vec![(16 << 10, false)], false), "{:?}", alone.unseen);
     }
 
     #[test]
