@@ -86,6 +86,10 @@ pub(super) fn read(
         }
         if !eyes.may_read(region.bytes() / eyes.base_bytes) {
             *pages = of_region(region.clone(), parts, pages.object.or(pages.keeper), objects);
+            if eyes.counts_pages() {
+                // Other processes may have the same ones, and count them too.
+                pages.estimate();
+            }
             continue;
         }
         let mut one = Entries::default();

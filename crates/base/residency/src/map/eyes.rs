@@ -69,7 +69,9 @@ pub(crate) struct Eyes {
     /// Whether the kernel has PAGEMAP_SCAN, as far as it was asked.
     pub has_scan: bool,
     /// Entries of page tables that may still be read where it has not.
-    entries_left: u64,
+    pub(super) entries_left: u64,
+    /// Whether smaps told of some memory, which knows no large pages that base-page entries map.
+    pub by_smaps: bool,
     unseen: BTreeMap<String, (String, String)>,
 }
 
@@ -89,6 +91,7 @@ impl Eyes {
             places: several.then(HashMap::new),
             has_scan: true,
             entries_left: ENTRIES_MAX,
+            by_smaps: false,
             unseen: BTreeMap::new(),
         };
         if !host.is_live() {
@@ -200,7 +203,7 @@ impl Eyes {
 
     /// Notes that nobody tells the pages themselves: whatever one process counts the next one counts again.
     pub(crate) fn blind_pages(&mut self, why: &str, cure: &str) {
-        self.seen = None;
+        (self.seen, self.by_smaps) = (None, true);
         if self.places.take().is_some() {
             self.unseen.remove(COUNTED_IN_EACH);
             self.blind(
@@ -214,6 +217,7 @@ impl Eyes {
     /// Whether so many entries of page tables may be read one by one. What may not is noted.
     pub(crate) fn may_read(&mut self, entries: u64) -> bool {
         let left = self.entries_left.checked_sub(entries);
+        self.by_smaps |= left.is_none();
         match left {
             Some(left) => self.entries_left = left,
             None => self.blind(
@@ -240,6 +244,11 @@ impl Eyes {
     /// Whether frames are wanted at all. Where they are, a frame 0 is of a page that has gone.
     pub(crate) fn wants_frames(&self) -> bool {
         self.folios.is_some() || self.seen.is_some()
+    }
+
+    /// Whether pages that several processes share are told apart: by their frames, or those of files by their places.
+    pub(crate) fn counts_pages(&self) -> bool {
+        self.places.is_some()
     }
 
     /// Whether pages of several processes are told apart by their frames.
