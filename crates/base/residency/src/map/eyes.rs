@@ -251,6 +251,11 @@ impl Eyes {
         self.places.is_some()
     }
 
+    /// Whether what is no file's counts in each of several processes, and nothing else does.
+    pub(crate) fn counts_own_in_each(&self) -> bool {
+        self.seen.is_none() && self.counts_pages()
+    }
+
     /// Whether pages of several processes are told apart by their frames.
     pub(crate) fn counts_frames(&self) -> bool {
         self.seen.is_some()
@@ -407,10 +412,12 @@ mod tests {
         };
         let mut hidden = new();
         hidden.blind_frames("hidden", AS_ROOT);
+        assert!(hidden.counts_own_in_each() && !new().counts_own_in_each());
         assert_eq!(told(hidden), [COUNTED_IN_EACH]);
         let mut worse = new();
         worse.blind_frames("hidden", AS_ROOT);
         worse.blind_pages("no pages", "");
+        assert!(!worse.counts_pages() && !worse.counts_own_in_each());
         let both = told(worse);
         assert!(both.len() == 1 && both[0].starts_with("which pages of files"), "{both:?}");
         let mut alone = Eyes::open(&Host::live(), false);

@@ -117,8 +117,13 @@ impl AreaPages {
         };
         let splits = !self.area.is_shared() && matches!(kind, Kind::File | Kind::Shared);
         let own = if splits { self.own.as_slice() } else { &[] };
+        let unmarked = |part: &Part| Part { bytes: 0, estimated: false, ..*part };
+        // Where own pages have a part by themselves, the other one is the file's.
+        let is_apart = |own: &Part| self.parts.iter().any(|part| Part { bytes: part.bytes, ..*own } == *part);
         let kept = self.parts.iter().map(|part| {
-            let alike = |own: &&Part| Part { bytes: part.bytes, estimated: part.estimated, ..**own } == *part;
+            let alike = |own: &&Part| {
+                unmarked(own) == unmarked(part) && (own.estimated == part.estimated || !is_apart(own))
+            };
             let (bytes, estimated) =
                 own.iter().find(alike).map_or((0, false), |own| (own.bytes, own.estimated));
             let estimated = part.estimated || estimated;
@@ -237,15 +242,15 @@ impl Map {
             }
         }
         eyes.blind_unwritten(objects.list.iter().map(|object| object.pages.unwritten_bytes).sum());
-        let counts_once = read.len() < 2 || eyes.counts_frames();
+        let counts_once = read.len() < 2 || eyes.counts_pages();
         let tells_large_pages = eyes.sees_folios() && !eyes.by_smaps;
         let mut map = Self { members: read, objects: objects.list, unseen: eyes.unseen(), tells_large_pages };
         map.estimate(counts_once);
         Ok(map)
     }
 
-    /// Makes an estimate of what was not seen in whole; where pages that processes share count in each of them, of all
-    /// private memory.
+    /// Makes an estimate of what was not seen in whole; where all that processes share counts in each of them, of all
+    /// that is told by process.
     fn estimate(&mut self, counts_once: bool) {
         let in_part = self.objects.iter_mut().filter(|object| object.is_seen_in_part());
         in_part.for_each(|object| object.pages.estimate());
@@ -378,6 +383,37 @@ mod tests {
         assert_eq!(pages.cells.iter().map(|cell| sum(cell)).sum::<u64>(), 2 * whole, "cut at the end");
     }
 
+    /// Of a table of cases: parts of a file that is mapped privately, those of them that are own, and what is left to
+    /// the file: node, bytes, whether it is an estimate.
+    #[test]
+    fn what_is_own_of_a_file_is_taken_off_what_is_told_alike() {
+        type Told<'a> = &'a [(u32, u64, bool)];
+        let cases: [(Told<'_>, Told<'_>, Told<'_>); 5] = [
+            (&[(0, 12, false)], &[(0, 4, false)], &[(0, 8, false)]),
+            (&[(0, 12, false)], &[(0, 4, true)], &[(0, 8, true)]),
+            (&[(0, 4, false), (0, 8, true)], &[(0, 8, true)], &[(0, 4, false)]),
+            (&[(0, 8, true), (0, 12, false)], &[(0, 8, true)], &[(0, 12, false)]),
+            (&[(0, 12, false), (1, 8, false)], &[(1, 8, false)], &[(0, 12, false)]),
+        ];
+        let parts = |told: Told<'_>| -> Vec<Part> {
+            let part = |(node, bytes, estimated): &(u32, u64, bool)| Part {
+                backing: crate::smaps::Backing::Base,
+                node: Some(*node),
+                page_bytes: 4,
+                bytes: *bytes,
+                estimated: *estimated,
+            };
+            told.iter().map(part).collect()
+        };
+        for (all, own, kept) in cases {
+            let area = crate::maps::parse_maps("1000-65000 rw-p 0 8:1 5 /data/table\n").unwrap().remove(0);
+            let pages = AreaPages { parts: parts(all), own: parts(own), ..AreaPages::new(area, None) };
+            let told: Vec<(Kind, Vec<Part>)> =
+                pages.by_kind().map(|(kind, _, parts)| (kind, parts)).collect();
+            assert_eq!(told, [(Kind::File, parts(kept)), (Kind::Anon, parts(own))], "{all:?}, own {own:?}");
+        }
+    }
+
     /// Of a table of cases: what is an estimate, and what is none.
     #[test]
     fn what_was_not_seen_in_whole_is_an_estimate() {
@@ -458,7 +494,7 @@ mod tests {
         assert_eq!((told(&alone), says(&alone)), (vec![(16 << 10, false)], false), "{:?}", alone.unseen);
     }
 
-    /// smaps tells of mappings that are too long to be read entry by entry: what processes share of them counts in each.
+    /// smaps tells of mappings that are too long to be read entry by entry: in each process what several share.
     #[test]
     fn what_is_too_long_to_be_read_is_an_estimate_of_a_tree() {
         let host = Host::live();

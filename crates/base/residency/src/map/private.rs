@@ -410,13 +410,13 @@ impl Walk {
             }
             let count = entry.bytes / eyes.base_bytes;
             let by_place = entry.of_file && !eyes.counts_frames();
-            let fresh = match by_place.then(|| area.area.file()).flatten() {
-                Some(file) => eyes.count_place_once(file, start / eyes.base_bytes, count),
-                None => eyes.count_once(*frame, count),
+            let (fresh, in_each) = match by_place.then(|| area.area.file()).flatten() {
+                Some(file) => (eyes.count_place_once(file, start / eyes.base_bytes, count), false),
+                None => (eyes.count_once(*frame, count), eyes.counts_own_in_each()),
             };
             let bytes = fresh * eyes.base_bytes;
             if bytes > 0 {
-                let part = Part { backing, node, page_bytes, bytes, estimated };
+                let part = Part { backing, node, page_bytes, bytes, estimated: estimated || in_each };
                 area.add(*address as u64, part);
                 if !entry.of_file {
                     add_part(&mut area.own, part);

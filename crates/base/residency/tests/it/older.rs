@@ -5,7 +5,7 @@ use std::io::Error;
 use std::time::{Duration, Instant};
 
 use planish_host::Host;
-use planish_residency::{Kind, Map, SeenBy, Who};
+use planish_residency::{Backing, Kind, Map, SeenBy, Who};
 use planish_sys::pages;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
@@ -169,6 +169,12 @@ fn without_a_scan_pages_of_a_fork_count_once_by_their_frames() {
     let areas = areas.filter(|pages| pages.area.kind == Kind::Text && pages.area.name.starts_with('/'));
     let mapped: u64 = areas.map(|pages| pages.mapped_bytes).sum();
     assert!(code(&without) > 0 && code(&without) < mapped, "{} of {mapped}", code(&without));
+    // Code counts once, so that it is exact where no huge pages of it are a guess.
+    let rows = without.rows();
+    let code_rows = || rows.iter().filter(|row| row.kind == Kind::Text && row.name.starts_with('/'));
+    let is_huge = code_rows().any(|row| row.backing == Backing::Thp);
+    assert!(is_huge || code_rows().all(|row| !row.estimated), "{rows:?}");
+    assert!(rows.iter().all(|row| row.kind != Kind::Anon || row.estimated), "{rows:?}");
     if !said_of_shares(&with).is_empty() {
         return planish_skip::skip(test, said_of_shares(&with));
     }
