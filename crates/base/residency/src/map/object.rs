@@ -224,24 +224,28 @@ impl ObjectPages {
                 bytes[usize::from(codes[unit as usize])] += to - from;
             }
         }
-        let mut parts = Vec::new();
-        let some = self.codes.iter().zip(bytes).filter(|(_, bytes)| *bytes > 0);
-        some.for_each(|(part, bytes)| add_part(&mut parts, Part { bytes, ..*part }));
+        let (mut of_sums, mut is_among) = (Vec::new(), false);
         for (extent, sums) in &self.sums {
             let common = range.end.min(extent.end).saturating_sub(range.start.max(extent.start));
             let whole = extent.end - extent.start;
             // What is known page by page is among it, or may be.
             let (known, sum) = (self.placed_bytes(extent), total(sums));
             let is_whole = common == whole && known == 0;
+            // Or the sum is of other pages: more may be there than either tells.
+            is_among |= common > 0 && known > 0 && sum > 0;
             for part in sums.iter().filter(|part| common > 0 && part.bytes > 0) {
                 let bytes = in_proportion(part.bytes, sum.saturating_sub(known), sum);
                 let bytes = in_proportion(bytes, common, whole);
                 let part = Part { bytes, estimated: part.estimated || !is_whole, ..*part };
                 if bytes > 0 {
-                    add_part(&mut parts, part);
+                    add_part(&mut of_sums, part);
                 }
             }
         }
+        let mut parts = Vec::new();
+        let some = self.codes.iter().zip(bytes).filter(|(_, bytes)| *bytes > 0);
+        let some = some.map(|(part, bytes)| Part { bytes, estimated: part.estimated || is_among, ..*part });
+        some.chain(of_sums).for_each(|part| add_part(&mut parts, part));
         parts
     }
 
@@ -328,7 +332,8 @@ mod tests {
         }
     }
 
-    /// One process was read page by page, of another one only the sum is known: nothing of it counts twice.
+    /// One process was read page by page, of another one only the sum is known: nothing of it counts twice, and as the
+    /// sum may be of other pages, all is an estimate.
     #[test]
     fn what_is_known_by_pages_is_among_a_sum() {
         let mut pages = ObjectPages::default();
@@ -336,14 +341,17 @@ mod tests {
         pages.settle();
         pages.add_sum(0..32, vec![part(1, 16)]);
         let about = |node, bytes| Part { estimated: true, ..part(node, bytes) };
-        assert_eq!(pages.parts(&(0..32)), [part(0, 8), about(1, 8)]);
+        assert_eq!(pages.parts(&(0..32)), [about(0, 8), about(1, 8)]);
+        pages.meet(40..44, 4, part(0, 0));
+        pages.settle();
+        assert_eq!(pages.parts(&(32..64)), [part(0, 4)], "beyond the sum");
         pages.add_sum(64..72, vec![part(1, 8)]);
         assert_eq!(pages.parts(&(64..72)), [part(1, 8)], "of another part nothing is known by pages");
         let mut less = ObjectPages::default();
         less.meet(0..8, 4, part(0, 0));
         less.settle();
         less.add_sum(0..32, vec![part(1, 4)]);
-        assert_eq!(less.parts(&(0..32)), [part(0, 8)]);
+        assert_eq!(less.parts(&(0..32)), [about(0, 8)]);
     }
 
     #[test]
