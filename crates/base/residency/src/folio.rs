@@ -112,8 +112,9 @@ fn near(frames: &[u64], order: &[usize]) -> usize {
     1 + order.windows(2).take_while(follows).count()
 }
 
-/// For each frame the number of pages of its folio.
-pub(crate) fn folio_pages(flags: &[u64]) -> Box<[u16]> {
+/// For each of consecutive frames the number of pages of its folio, by their flags in /proc/kpageflags.
+#[must_use]
+pub fn folio_pages(flags: &[u64]) -> Box<[u16]> {
     let mut pages = vec![1u16; flags.len()];
     let mut at = 0;
     while at < flags.len() {

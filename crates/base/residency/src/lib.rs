@@ -28,6 +28,7 @@ mod stat;
 mod status;
 pub mod top;
 
+pub use folio::folio_pages;
 pub use map::{
     AreaPages, CELLS, CUT_BYTES_MIN, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who,
     is_named, join, members, names, processes_named, stat_of,

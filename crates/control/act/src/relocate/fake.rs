@@ -10,10 +10,13 @@ use planish_sys::pagemap::{Filled, Run};
 use planish_sys::policy::PageAt;
 use planish_sys::{CpuSet, Errno};
 
+use super::named::whole;
 use super::{Identity, Mapped, Process, Processes, RelocateError, Room, Spaces, Thread};
 
 pub(super) const BASE: u64 = 4096;
 pub(super) const CHUNK: u64 = 8 * BASE;
+/// A large page that the page tables do not tell.
+pub(super) const LARGE: u64 = 4 * BASE;
 
 /// A page of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +31,12 @@ pub(super) struct Page {
     pub stuck: Option<Errno>,
     /// Of a huge page: the first address of it moves all.
     pub huge: bool,
+    /// Of a large page, likewise.
+    pub large: bool,
 }
 
 pub(super) fn page(node: u32) -> Page {
-    Page { node, hidden: false, swapped: false, zeroes: false, stuck: None, huge: false }
+    Page { node, hidden: false, swapped: false, zeroes: false, stuck: None, huge: false, large: false }
 }
 
 pub(super) struct Fake {
@@ -50,6 +55,8 @@ pub(super) struct Fake {
     pub unreadable: Cell<bool>,
     /// Bytes that its status has in swap.
     pub swap: Cell<Option<u64>>,
+    /// Whether large pages are told.
+    pub tells_large: Cell<bool>,
     /// A node without any room.
     pub full: Cell<Option<u32>>,
     /// A moment, and how long each move takes.
@@ -82,6 +89,7 @@ impl Fake {
             then: RefCell::default(),
             cpuset: RefCell::default(),
             unreadable: Cell::new(false),
+            tells_large: Cell::new(true),
             full: Cell::new(None),
             begun: Instant::now(),
             move_takes: Cell::new(Duration::ZERO),
@@ -116,17 +124,22 @@ impl Fake {
         if self.spare.get() < BASE {
             return PageAt::Failed(Errno::NOMEM);
         }
-        let unit = if page.huge {
-            address / CHUNK * CHUNK..address / CHUNK * CHUNK + CHUNK
-        } else {
-            address..address + 1
-        };
-        for (_, page) in pages.range_mut(unit) {
+        for (_, page) in pages.range_mut(moved_with(address, page)) {
             page.node = to;
             self.spare.set(self.spare.get() - BASE);
         }
         PageAt::Node(to)
     }
+}
+
+/// The addresses that go with a page.
+fn moved_with(address: u64, page: Page) -> Range<u64> {
+    let unit = match page {
+        Page { huge: true, .. } => CHUNK,
+        Page { large: true, .. } => LARGE,
+        _ => BASE,
+    };
+    whole(&(address..address + BASE), unit)
 }
 
 impl Processes for Fake {
@@ -207,6 +220,11 @@ impl Process for Handle<'_> {
             }
         }
         Ok(runs)
+    }
+
+    fn folio(&self, address: u64, _: &Range<u64>) -> Option<Range<u64>> {
+        let page = *self.0.pages.borrow().get(&address)?;
+        self.0.tells_large.get().then(|| moved_with(address, page))
     }
 
     fn pages_at(&self, addresses: &[u64]) -> Result<Vec<PageAt>, RelocateError> {

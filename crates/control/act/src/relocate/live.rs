@@ -7,8 +7,10 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use planish_host::{Host, ReadError};
-use planish_residency::{Area, ResidencyError, parse_maps, parse_numa_maps, parse_stat, stat_of};
-use planish_sys::pagemap::{Pagemap, Run};
+use planish_residency::{
+    Area, ResidencyError, folio_pages, parse_maps, parse_numa_maps, parse_stat, stat_of,
+};
+use planish_sys::pagemap::{FrameFlags, Pagemap, Run};
 use planish_sys::policy::{self, PageAt};
 use planish_sys::{CpuSet, Errno, affinity, pages, process};
 use rustix::process::Pid;
@@ -253,6 +255,26 @@ impl Process for LiveProcess<'_> {
         Ok(runs)
     }
 
+    fn folio(&self, address: u64, within: &Range<u64>) -> Option<Range<u64>> {
+        let base = pages::base_bytes() as u64;
+        let count = (within.end - within.start) / base;
+        let mut frames = vec![0u64; usize::try_from(count).ok()?];
+        let mut flags = frames.clone();
+        let read = self.pagemap.borrow().as_ref()?.frames(within.start, &mut frames).ok()?;
+        let at = usize::try_from((address - within.start) / base).ok()?;
+        // Frames are root's to see: others are told 0.
+        let frame = frames[..read].get(at).copied().filter(|frame| *frame != 0)?;
+        // No folio reaches over a multiple of the pages of a huge one, and all are aligned.
+        let first = frame / count * count;
+        let read = FrameFlags::open().ok()?.read(first, &mut flags).ok()?;
+        let pages = *folio_pages(&flags[..read]).get(usize::try_from(frame - first).ok()?)?;
+        let start = frame / u64::from(pages) * u64::from(pages);
+        let folio = start..start + u64::from(pages);
+        let is_of = |frame: &u64| folio.contains(frame);
+        let (start, last) = (frames.iter().position(is_of)?, frames.iter().rposition(is_of)?);
+        Some(within.start + start as u64 * base..within.start + (last as u64 + 1) * base)
+    }
+
     fn pages_at(&self, addresses: &[u64]) -> Result<Vec<PageAt>, RelocateError> {
         policy::pages_at(Some(self.memory), &ours(addresses)).map_err(|error| self.sort(error))
     }
@@ -352,7 +374,9 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
 
     use planish_sys::pagemap::Filled;
+    use planish_sys::{MapOptions, PageRequest, map_anonymous};
 
+    use super::super::named::whole;
     use super::*;
 
     #[test]
@@ -430,6 +454,28 @@ mod tests {
         assert!(identity.layout != (0, 0) && areas > 10, "{identity:?} {areas}");
         let bytes: u64 = runs.iter().map(|run| run.range.end - run.range.start).sum();
         assert!(bytes >= 8 << 20 && matches!(at[0], PageAt::Node(_)), "{bytes} {at:?}");
+    }
+
+    /// Of memory of our own, by the kernel itself: what page tables tell as base pages is asked by its frames.
+    #[test]
+    fn pages_are_told_with_those_that_go_with_them() {
+        let test = "pages_are_told_with_those_that_go_with_them";
+        let Some(huge) = pages::thp_bytes() else { return planish_skip::skip(test, "no THP") };
+        let (processes, base) = (LiveProcesses::default(), pages::base_bytes() as u64);
+        let me = processes.open(std::process::id()).expect("seen").expect("it lives");
+        for (page, bytes) in [(PageRequest::Base, base), (PageRequest::Thp, huge as u64)] {
+            let options = MapOptions { populate: true, ..MapOptions::new(page) };
+            let mapping = map_anonymous(huge, options).expect("room");
+            let at = mapping.as_ptr().addr() as u64 + 3 * base;
+            let page = at..at + base;
+            let Some(folio) = me.folio(at, &whole(&page, huge as u64)) else {
+                return planish_skip::skip(test, "frames, or /proc/kpageflags, are not told");
+            };
+            if bytes > base && folio == page {
+                return planish_skip::skip(test, "the kernel had no huge page");
+            }
+            assert_eq!(folio, whole(&page, bytes));
+        }
     }
 
     #[test]

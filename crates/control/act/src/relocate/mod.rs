@@ -260,6 +260,10 @@ pub trait Process {
     /// As the kernel says.
     fn runs(&self, range: Range<u64>) -> Result<Vec<Run>, RelocateError>;
 
+    /// The pages of `within` that the kernel moves together with the one at an address, from the first to the last of
+    /// them, whatever the page tables tell; `None` where nobody tells.
+    fn folio(&self, address: u64, within: &Range<u64>) -> Option<Range<u64>>;
+
     /// Where pages lie.
     ///
     /// # Errors

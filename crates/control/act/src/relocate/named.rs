@@ -123,17 +123,20 @@ fn hole(range: &Range<u64>, areas: &[Area]) -> Option<Range<u64>> {
 /// The addresses of parts by address, each once.
 #[must_use]
 pub fn merged(parts: &[Found]) -> Vec<Range<u64>> {
-    let mut all: Vec<Range<u64>> =
-        parts.iter().flat_map(|part| part.ranges.iter().map(|(range, _)| range.clone())).collect();
+    joined(parts.iter().flat_map(|part| part.ranges.iter().map(|(range, _)| range.clone())).collect())
+}
+
+/// Ranges by address, none of which touches another.
+pub(super) fn joined(mut all: Vec<Range<u64>>) -> Vec<Range<u64>> {
     all.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(all.len());
+    let mut joined: Vec<Range<u64>> = Vec::with_capacity(all.len());
     for range in all {
-        match merged.last_mut() {
+        match joined.last_mut() {
             Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
+            _ => joined.push(range),
         }
     }
-    merged
+    joined
 }
 
 /// What two ranges have in common; an empty one where that is nothing.

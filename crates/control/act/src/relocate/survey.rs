@@ -8,8 +8,8 @@ use planish_sys::pagemap::{Filled, Run};
 use planish_sys::policy::PageAt;
 use planish_sys::{Errno, NodeSet};
 
-use super::named::{overlap, whole};
-use super::{Extent, Mapped, Pages, Process, Processes, Reasons, RelocateError, target};
+use super::named::{joined, overlap, whole};
+use super::{Extent, Mapped, Pages, Process, Processes, Reasons, RelocateError, filled_at, target};
 
 /// Pages that are asked about in one call.
 const PAGES_PER_CALL: u64 = 16 << 10;
@@ -52,8 +52,10 @@ pub struct Survey {
     pub stays: Reasons,
     /// Bytes that are to go to each node.
     pub incoming: BTreeMap<u32, u64>,
-    /// Of these, bytes beyond the addresses that were named: they are of the same huge pages.
+    /// Of these, bytes beyond the addresses that were named: they are of the same large pages.
     pub beyond: u64,
+    /// Whether there may be more of these, which nobody tells: they go too, and are not recorded.
+    pub may_take_more: bool,
 }
 
 impl Survey {
@@ -98,9 +100,11 @@ pub fn survey(
         // of the mappings that were named.
         return Ok(survey);
     }
-    let mut marked = 0;
-    for mapped in process.mapped()?.iter().filter(|mapped| wish.kinds.contains(&mapped.area.kind)) {
-        let runs = runs_of(processes, process, wish, &mapped.area.range)?;
+    let (mut marked, mapped) = (0, process.mapped()?);
+    let parts = wish.ranges.as_ref();
+    let parts = parts.map(|parts| widened(processes, process, &mapped, parts, &mut survey)).transpose()?;
+    for mapped in mapped.iter().filter(|mapped| wish.kinds.contains(&mapped.area.kind)) {
+        let runs = runs_of(process, parts.as_deref(), &mapped.area.range)?;
         let bytes = |wanted: fn(Filled) -> bool| -> u64 {
             let runs = runs.iter().filter(|run| wanted(run.filled));
             runs.map(|run| run.range.end - run.range.start).sum()
@@ -128,30 +132,66 @@ pub fn survey(
     Ok(survey)
 }
 
-/// What the page tables have in a mapping: of one in which parts were named those parts, and a huge page at the end of
-/// one as a whole, since the kernel moves no piece of it.
+/// What the page tables have in a mapping: of one in which parts are meant those parts.
 fn runs_of(
-    processes: &dyn Processes,
     process: &dyn Process,
-    wish: &Wish,
+    parts: Option<&[Range<u64>]>,
     area: &Range<u64>,
 ) -> Result<Vec<Run>, RelocateError> {
-    let Some(ranges) = &wish.ranges else { return process.runs(area.clone()) };
-    let (mut runs, mut reached) = (Vec::new(), area.start);
-    for part in ranges.iter().map(|range| overlap(range, area)).filter(|part| !part.is_empty()) {
-        let wide = overlap(&whole(&part, processes.chunk_bytes()), area);
-        for run in process.runs(wide.clone())? {
-            let meant = if run.filled == Filled::Huge { &wide } else { &part };
-            let mut range = overlap(&run.range, meant);
-            // Of a huge page that two parts lie in.
-            range.start = range.start.max(reached);
-            if !range.is_empty() {
-                reached = range.end;
-                runs.push(Run { range, filled: run.filled });
+    let Some(parts) = parts else { return process.runs(area.clone()) };
+    let mut runs = Vec::new();
+    for part in parts.iter().map(|part| overlap(part, area)).filter(|part| !part.is_empty()) {
+        runs.extend(process.runs(part)?);
+    }
+    Ok(runs)
+}
+
+/// Ranges with the rest of the large pages at their ends, since the kernel moves no piece of one: an undo has to know
+/// those neighbours, as the page may be split before.
+fn widened(
+    processes: &dyn Processes,
+    process: &dyn Process,
+    mapped: &[Mapped],
+    ranges: &[Range<u64>],
+    survey: &mut Survey,
+) -> Result<Vec<Range<u64>>, RelocateError> {
+    let (base, mut all) = (processes.base_bytes(), ranges.to_vec());
+    for range in ranges {
+        for (end, page) in [(range.start, range.start), (range.end, range.end - base)] {
+            match large_at(processes, process, mapped, (end, page))? {
+                Some(large) => all.push(large),
+                None => survey.may_take_more = true,
             }
         }
     }
-    Ok(runs)
+    Ok(joined(all))
+}
+
+/// The large page that an end of a range cuts, by the page of the range that lies there: that page alone where there is
+/// none, `None` where nobody tells.
+fn large_at(
+    processes: &dyn Processes,
+    process: &dyn Process,
+    mapped: &[Mapped],
+    (end, page): (u64, u64),
+) -> Result<Option<Range<u64>>, RelocateError> {
+    let alone = page..page + processes.base_bytes();
+    if end.is_multiple_of(processes.chunk_bytes()) {
+        return Ok(Some(alone));
+    }
+    let chunk = whole(&alone, processes.chunk_bytes());
+    let before = mapped.partition_point(|mapped| mapped.area.range.end <= chunk.start);
+    let mut runs = Vec::new();
+    for mapped in mapped[before..].iter().take_while(|mapped| mapped.area.range.start < chunk.end) {
+        runs.extend(process.runs(overlap(&mapped.area.range, &chunk))?);
+    }
+    let beyond = if page == end { chunk.start..end } else { end..chunk.end };
+    let is_beyond = |run: &Run| run.filled == Filled::Base && !overlap(&run.range, &beyond).is_empty();
+    Ok(match filled_at(&runs, page) {
+        Some(Filled::Huge) => Some(chunk),
+        Some(Filled::Base) if runs.iter().any(is_beyond) => process.folio(page, &chunk),
+        _ => Some(alone),
+    })
 }
 
 /// Bytes of runs that lie within ranges, both in rising order.

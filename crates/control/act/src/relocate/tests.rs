@@ -125,6 +125,34 @@ fn a_huge_page_at_the_end_of_a_range_goes_as_a_whole_and_is_told() {
     assert_eq!(fake.nodes(), start);
 }
 
+/// The page tables have no word for it, and it may be split before the undo: its other pages are recorded too.
+#[test]
+fn a_large_page_at_the_end_of_a_range_comes_back_in_pieces() {
+    let large = |(address, page)| (address, Page { large: true, ..page });
+    let fake = Fake::new(pages(&[0; 20]).into_iter().map(large));
+    let start = fake.nodes();
+    // Of the second large page the middle, and of the third and the fourth the pages where they meet.
+    let named = [START + 5 * BASE..START + 7 * BASE, START + 9 * BASE..START + 13 * BASE];
+    let (found, pages) = surveyed(&fake, &within(named));
+    assert_eq!((found.bytes(), found.beyond, found.may_take_more), (12 * BASE, 6 * BASE, false));
+    assert_eq!(carried(&fake, &fake.me(), &pages).moved, 12 * BASE);
+    let nodes = [[0; 4], [1; 4], [1; 4], [1; 4], [0; 4]].concat();
+    assert_eq!(fake.nodes().into_values().collect::<Vec<_>>(), nodes);
+    fake.pages.borrow_mut().values_mut().for_each(|page| page.large = false);
+    assert_eq!(back(&fake, &fake.me(), &pages, false).back, 12 * BASE);
+    assert_eq!(fake.nodes(), start);
+    // Where nobody tells them, that is said; and not where there is nothing that could be of the same.
+    fake.tells_large.set(false);
+    let untold = |range| {
+        let (found, _) = surveyed(&fake, &within(iter::once(range)));
+        (found.bytes() / BASE, found.may_take_more)
+    };
+    assert_eq!(untold(START + 5 * BASE..START + CHUNK), (3, true));
+    assert_eq!(untold(START..START + 5 * BASE), (5, true));
+    assert_eq!(untold(START..START + CHUNK), (8, false));
+    assert_eq!(untold(START + CHUNK..START + 20 * BASE), (12, false));
+}
+
 #[test]
 fn swap_and_reasons_are_those_of_the_named_addresses() {
     let fake = Fake::new([

@@ -80,7 +80,7 @@ pub(super) fn refuse_absent(request: &MoveRequest, movers: &[Mover<'_>]) -> Resu
     Ok(())
 }
 
-/// What to know of the parts: those that were no whole pages, and huge pages that are longer.
+/// What to know of the parts: those that were no whole pages, and large pages that are longer.
 pub(super) fn notes(request: &MoveRequest, movers: &[Mover<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     for mover in movers {
@@ -91,9 +91,16 @@ pub(super) fn notes(request: &MoveRequest, movers: &[Mover<'_>]) -> Vec<String> 
         }));
         if mover.survey.beyond > 0 {
             notes.push(format!(
-                "process {}: {} beyond what was named go with it, of the same huge pages",
+                "process {}: {} beyond what was named go with it, of the same large pages",
                 mover.identity.pid,
                 kib(mover.survey.beyond)
+            ));
+        }
+        if mover.survey.may_take_more {
+            notes.push(format!(
+                "process {}: root alone can tell whether large pages reach beyond what was named; what lies beyond \
+                 goes with them, and may stay there at an undo",
+                mover.identity.pid
             ));
         }
     }

@@ -36,6 +36,8 @@ pub struct Model {
     spare: Cell<u64>,
     spaces: Cell<Spaces>,
     unreadable: Cell<bool>,
+    /// Whether it is told that all its pages are small.
+    tells_large: Cell<bool>,
     /// Everything is hidden as soon as something was moved.
     hides_what_moved: Cell<bool>,
     /// A child that has these CPUs.
@@ -61,6 +63,7 @@ impl Model {
             spare: Cell::new(1 << 30),
             spaces: Cell::new(Spaces { pids: 1, time: 2 }),
             unreadable: Cell::new(false),
+            tells_large: Cell::new(true),
             hides_what_moved: Cell::new(false),
             child: RefCell::default(),
         })
@@ -116,6 +119,9 @@ impl Process for View<'_> {
         let pages = self.model.pages.borrow();
         let run = |address: &u64| Run { range: *address..address + BASE, filled: Filled::Base };
         Ok(pages.range(range).map(|(address, _)| run(address)).collect())
+    }
+    fn folio(&self, address: u64, _: &Range<u64>) -> Option<Range<u64>> {
+        self.model.tells_large.get().then_some(address..address + BASE)
     }
     fn pages_at(&self, addresses: &[u64]) -> Result<Vec<PageAt>, RelocateError> {
         let pages = self.model.pages.borrow();
@@ -238,6 +244,16 @@ fn a_named_part_goes_alone_and_undo_takes_it_back() {
     let whole = relocate(&session(&tree, &model), &of(&["[heap]"]), &|| false).expect("moved");
     assert_eq!((whole.exit, whole.hints.len()), (Exit::Done, 0));
     assert!(model.pages.borrow().values().all(|node| *node == 1));
+}
+
+#[test]
+fn that_neighbours_may_stay_at_an_undo_is_said() {
+    let (tree, model) = (host(), Model::new());
+    model.tells_large.set(false);
+    let part = MoveRequest { dry_run: true, ..of(&["1000a000-10014000"]) };
+    let looked = relocate(&session(&tree, &model), &part, &|| false).expect("looked");
+    assert_eq!((looked.exit, looked.hints.len()), (Exit::Done, 1));
+    assert!(looked.hints[0].contains("may stay there at an undo"), "{:?}", looked.hints);
 }
 
 #[test]
