@@ -125,6 +125,22 @@ fn a_huge_page_at_the_end_of_a_range_goes_as_a_whole_and_is_told() {
     assert_eq!(fake.nodes(), start);
 }
 
+/// Variables that begin as zeroes lie behind their file and are anonymous; those with a value are the file's.
+#[test]
+fn variables_go_by_their_address_as_they_go_with_all() {
+    let text = "10000000-10001000 r-xp 00000000 fe:00 7 /usr/lib/a.so\n\
+                10001000-10002000 rw-p 00001000 fe:00 7 /usr/lib/a.so\n\
+                10002000-10003000 rw-p 00000000 00:00 0 \n";
+    let fake = Fake::new(pages(&[0, 0, 0]));
+    let mapped = |area| Mapped { area, policy: Some("default".to_owned()), is_locked: false, is_pool: false };
+    fake.areas.replace(areas(text).into_iter().map(mapped).collect());
+    let (whole, _) = surveyed(&fake, &to(&[1]));
+    assert_eq!(whole.extents, [Extent { start: START + 2 * BASE, pages: 1, node: 0 }]);
+    let kinds = vec![Kind::Heap, Kind::Anon, Kind::Stack, Kind::Data, Kind::Text, Kind::Shared, Kind::File];
+    let (part, _) = surveyed(&fake, &Wish { kinds, ..within(iter::once(START..START + 3 * BASE)) });
+    assert_eq!((part.extents, part.stays.into_values().sum::<u64>()), (whole.extents, 2 * BASE));
+}
+
 /// The page tables have no word for it, and it may be split before the undo: its other pages are recorded too.
 #[test]
 fn a_large_page_at_the_end_of_a_range_comes_back_in_pieces() {
