@@ -78,7 +78,7 @@ impl Controllers {
     pub fn open(host: &Host, nodes: &[(u32, CpuSet)]) -> Result<Self, String> {
         let (events, meters): (Vec<UncoreEvent>, Vec<Meter>) = find(host, nodes)?.into_iter().unzip();
         let uncore = Uncore::open(&events).map_err(|reason| reason.to_string())?;
-        let missing = uncounted(nodes, &meters);
+        let missing = uncounted(host, nodes, &meters);
         Ok(Self { uncore, meters, missing })
     }
 
@@ -174,8 +174,12 @@ impl Pmu {
     }
 }
 
-/// Which nodes with CPUs have no counter: a socket has one set, and it may be cut into several nodes.
-fn uncounted(nodes: &[(u32, CpuSet)], meters: &[Meter]) -> Option<String> {
+/// What is not counted: nodes with CPUs and without a counter, since a socket has one set and may be cut into several
+/// nodes; and memory on the processor, whose events have other names.
+fn uncounted(host: &Host, nodes: &[(u32, CpuSet)], meters: &[Meter]) -> Option<String> {
+    if host.list(DEVICES).iter().any(|pmu| is_of(pmu, "uncore_hbm")) {
+        return Some("memory on the processor (uncore_hbm) has controllers that are not counted".to_owned());
+    }
     let is_counted = |node: u32| meters.iter().any(|meter| meter.node == Some(node));
     let without = nodes.iter().filter(|(node, cpus)| !cpus.is_empty() && !is_counted(*node));
     let without: Vec<String> = without.map(|(node, _)| node.to_string()).collect();
@@ -189,13 +193,16 @@ fn uncounted(nodes: &[(u32, CpuSet)], meters: &[Meter]) -> Option<String> {
 
 impl Meter {
     /// Adds what a reading has beyond the one before, and gives all; `None` where that is not known. The first reading
-    /// is where it begins.
+    /// is where it begins. A time in which it was not read, or did not run, is told by the next reading that has more:
+    /// else the sum would lack it for good.
     fn advance(&mut self, now: Option<Count>) -> Option<f64> {
-        let before = std::mem::replace(&mut self.last, now);
         let now = now?;
-        if let Some(before) = before {
-            self.bytes += now.since(&before)? * self.bytes_per_count;
+        let before = self.last.unwrap_or(now);
+        let grown = if self.last.is_some() { now.since(&before) } else { Some(0.0) };
+        if self.last.is_none() || now.running_ns != before.running_ns {
+            self.last = Some(now);
         }
+        self.bytes += grown? * self.bytes_per_count;
         Some(self.bytes)
     }
 }

@@ -159,11 +159,18 @@ fn a_socket_that_is_cut_into_nodes_is_counted_by_its_first() {
     let nodes = [(0, cpus("0-1")), (1, cpus("2-3")), (2, cpus("4-5")), (3, cpus("6-7")), (4, CpuSet::new())];
     let (_folder, host) = host(&intel());
     let meters: Vec<Meter> = find(&host, &nodes).unwrap().into_iter().map(|(_, meter)| meter).collect();
-    let why = uncounted(&nodes, &meters).unwrap();
+    let why = uncounted(&host, &nodes, &meters).unwrap();
     assert!(why.contains("of node 1, 3 with another node"), "{why}");
-    assert_eq!(uncounted(&two_nodes(), &meters_of(&host)), None);
+    assert_eq!(uncounted(&host, &two_nodes(), &meters_of(&host)), None);
     // A kernel without nodes is one.
     assert!(find(&host, &[]).unwrap().iter().all(|(_, meter)| meter.node.is_none()));
+}
+
+#[test]
+fn memory_on_the_processor_is_said_to_be_missing() {
+    let (_folder, host) = host(&[intel(), vec![("uncore_hbm_3/type".to_owned(), "40")]].concat());
+    let why = uncounted(&host, &two_nodes(), &meters_of(&host)).unwrap();
+    assert!(why.contains("uncore_hbm"), "{why}");
 }
 
 fn meters_of(host: &Host) -> Vec<Meter> {
@@ -192,14 +199,20 @@ fn readings_become_bytes_by_node() {
         .map(|was| was.map(|was| Count { enabled_ns: 30, running_ns: 30, ..was }))
         .collect::<Vec<_>>();
     third[0] = Some(Count { counted: 27, enabled_ns: 40, running_ns: 30, user_only: false });
-    third[6] = grown[2];
+    third[6] = Some(Count { counted: 107, enabled_ns: 30, running_ns: 20, user_only: false });
     let turns = look(&third);
     assert_eq!(turns.nodes, [counted(Some(0), 1280.0 + 20.0 * 64.0, 640.0)]);
     assert!(turns.reason.is_some_and(|reason| reason.contains("did not run")));
-    // One that cannot be read is none either, and one that is read again begins there.
+    // One that cannot be read is none either.
     third[0] = None;
-    third[6] = count(107, 40);
+    third[6] = Some(Count { counted: 117, enabled_ns: 40, running_ns: 30, user_only: false });
     assert_eq!(look(&third).nodes.len(), 0, "nor did the others run between two equal readings");
+    // What came meanwhile is in the sum as soon as they run: 10 that were not read, 10 and as many by extrapolation.
+    let fifth = third.iter().map(|was| was.map(|was| Count { enabled_ns: 60, running_ns: 50, ..was }));
+    let mut fifth = fifth.collect::<Vec<_>>();
+    fifth[0] = Some(Count { counted: 37, enabled_ns: 60, running_ns: 50, user_only: false });
+    let whole = [counted(Some(0), 1280.0 + 30.0 * 64.0, 640.0), counted(Some(1), 12800.0 + 20.0 * 64.0, 0.0)];
+    assert_eq!(look(&fifth).nodes, whole);
 }
 
 #[test]
