@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use planish_host::Host;
-use planish_residency::{Who, members};
 
 use crate::launch::Launch;
 use crate::wish::Wish;
@@ -31,16 +30,24 @@ impl Runtimes {
     }
 
     /// What is to be told besides of the processes of a start as they are now, each with its PID.
-    pub fn look(&mut self, host: &Host, program: u32, launch: &Launch) -> Vec<(u32, String)> {
+    pub fn look(&mut self, host: &Host, pids: &[u32], launch: &Launch) -> Vec<(u32, String)> {
         if wanted(&launch.wish) == (false, false) {
             return Vec::new();
         }
+        let found = self.untold(host, pids).into_iter();
+        found.filter_map(|(pid, runtime)| Some((pid, runtime.note_for(&launch.wish)?))).collect()
+    }
+
+    /// The first process of each runtime that was not told of yet, which it is from now on.
+    fn untold(&mut self, host: &Host, pids: &[u32]) -> Vec<(u32, Runtime)> {
         let mut found = Vec::new();
-        for (pid, _) in members(host, &Who::Pid(program), true).unwrap_or_default() {
-            let runtime = Runtime::of_process(host, pid).filter(|runtime| !self.told.contains(runtime));
-            let Some(runtime) = runtime else { continue };
-            self.told.push(runtime);
-            found.extend(runtime.note_for(&launch.wish).map(|note| (pid, note)));
+        for pid in pids {
+            if Runtime::ALL.iter().all(|runtime| self.told.contains(runtime)) {
+                break;
+            }
+            let runtime = Runtime::of_process(host, *pid).filter(|runtime| !self.told.contains(runtime));
+            self.told.extend(runtime);
+            found.extend(runtime.map(|runtime| (*pid, runtime)));
         }
         found
     }
@@ -53,12 +60,18 @@ fn wanted(wish: &Wish) -> (bool, bool) {
 }
 
 impl Runtime {
+    const ALL: [Self; 3] = [Self::Jvm, Self::V8, Self::DotNet];
+
     /// That of a program, by its name; of .NET also by what lies beside a program of its own.
     pub fn of(program: &Path) -> Option<Self> {
+        Self::of_file(program, Path::exists)
+    }
+
+    fn of_file(program: &Path, exists: impl FnOnce(&Path) -> bool) -> Option<Self> {
         let name = program.file_name()?.to_str()?;
         Self::by_name(name).or_else(|| {
             let settings = program.with_file_name(format!("{name}.runtimeconfig.json"));
-            settings.exists().then_some(Self::DotNet)
+            exists(&settings).then_some(Self::DotNet)
         })
     }
 
@@ -75,8 +88,12 @@ impl Runtime {
     /// first of its words, which everybody may read.
     fn of_process(host: &Host, pid: u32) -> Option<Self> {
         if let Some(file) = host.read_link(&format!("/proc/{pid}/exe")) {
-            // Its package may have been renewed meanwhile.
-            return Self::of(Path::new(file.strip_suffix(" (deleted)").unwrap_or(&file)));
+            // Its package may have been renewed meanwhile. What lies beside it does so where it sees files: in a
+            // container that is elsewhere than here.
+            let file = Path::new(file.strip_suffix(" (deleted)").unwrap_or(&file));
+            return Self::of_file(file, |beside| {
+                host.exists(&format!("/proc/{pid}/root{}", beside.display()))
+            });
         }
         let words = host.read_bytes(&format!("/proc/{pid}/cmdline")).ok()?;
         let first = words.split(|byte| *byte == 0).next()?;
@@ -137,6 +154,7 @@ mod tests {
         let huge = jvm.note(true, false).unwrap();
         assert!(huge.contains("UseTransparentHugePages") && huge.contains("--huge heap does not"), "{huge}");
     }
+
     /// A process that has executed a runtime behind a shell has the shell's PID, and its own file.
     #[test]
     fn a_process_is_known_by_its_file_or_by_its_first_word() {
@@ -160,5 +178,28 @@ mod tests {
         let found = (1..=7).map(|pid| Runtime::of_process(&host, pid)).collect::<Vec<_>>();
         let (jvm, v8, dot_net) = (Some(Runtime::Jvm), Some(Runtime::V8), Some(Runtime::DotNet));
         assert_eq!(found, [None, jvm, v8, dot_net, v8, None, None]);
+        let mut runtimes = Runtimes::default();
+        let told = [(2, Runtime::Jvm), (3, Runtime::V8), (4, Runtime::DotNet)];
+        assert_eq!(runtimes.untold(&host, &[1, 2, 3, 4, 5]), told, "once each");
+        let host = Host::open(folder.path()).unwrap();
+        assert_eq!((runtimes.untold(&host, &[1, 2]), host.reads().len()), (vec![], 0), "all are told of");
+    }
+
+    /// The file of a process is named as the process sees it, and another one may lie there for us.
+    #[test]
+    fn what_lies_beside_a_program_is_looked_for_in_its_own_root() {
+        let (folder, ours) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let create = |path: std::path::PathBuf| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(path).unwrap();
+        };
+        create(folder.path().join("proc/1/root/app/engine.runtimeconfig.json"));
+        std::os::unix::fs::symlink("/app/engine", folder.path().join("proc/1/exe")).unwrap();
+        create(ours.path().join("engine.runtimeconfig.json"));
+        create(folder.path().join("proc/2/cmdline"));
+        std::os::unix::fs::symlink(ours.path().join("engine"), folder.path().join("proc/2/exe")).unwrap();
+        let host = Host::open(folder.path()).unwrap();
+        let found = [1, 2].map(|pid| Runtime::of_process(&host, pid));
+        assert_eq!(found, [Some(Runtime::DotNet), None]);
     }
 }

@@ -224,8 +224,10 @@ impl Watch<'_> {
             return false;
         }
         let who = Who::Pid(self.running[index].pid);
-        self.tell_runtimes(index);
-        if !self.is_worth_a_look(index, &who) {
+        let family = members(&self.host, &who, true).unwrap_or_default();
+        let pids: Vec<u32> = family.into_iter().map(|(pid, _)| pid).collect();
+        self.tell_runtimes(index, &pids);
+        if !self.is_worth_a_look(index, &pids) {
             return false;
         }
         let text = self.text.as_ref();
@@ -261,9 +263,8 @@ impl Watch<'_> {
     }
 
     /// Tells what a runtime needs besides that runs now: the command named what has executed or started it.
-    fn tell_runtimes(&mut self, index: usize) {
-        let pid = self.running[index].pid;
-        for (pid, note) in self.runtimes.look(&self.host, pid, &self.launches[index]) {
+    fn tell_runtimes(&mut self, index: usize, pids: &[u32]) {
+        for (pid, note) in self.runtimes.look(&self.host, pids, &self.launches[index]) {
             self.tell(Message::new(planish_report::Level::Note, format!("pid {pid}: {note}")));
         }
     }
@@ -271,13 +272,12 @@ impl Watch<'_> {
     /// Whether an instance that was looked at is looked at again: a large one takes a while, and is as it was unless it
     /// has started something since, or mapped a segment; and so where something is wanted of its heap, which grows, and
     /// where another look has to confirm what the last one saw.
-    fn is_worth_a_look(&self, index: usize, who: &Who) -> bool {
+    fn is_worth_a_look(&self, index: usize, pids: &[u32]) -> bool {
         let Some((_, known)) = &self.achieved[index] else { return true };
         let is_known = |pid: u32| known.pids().any(|known| known == pid);
-        let now = members(&self.host, who, true).unwrap_or_default();
         let grows = self.launches[index].wish.heap_pages.is_some();
         let confirms = known.untold.iter().any(|pid| self.untold.get(pid) == Some(&false));
-        let is_new = now.iter().any(|(pid, _)| !is_known(*pid)) || self.notices.since() > 0;
+        let is_new = pids.iter().any(|pid| !is_known(*pid)) || self.notices.since() > 0;
         self.took < CHEAP || grows || confirms || is_new
     }
 
