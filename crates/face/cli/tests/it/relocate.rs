@@ -95,28 +95,36 @@ fn a_process_that_ended_leaves_nothing_to_undo() {
     assert!(undone.stdout.contains("has ended"), "{undone:?}");
 }
 
-/// With one node there is nowhere to go, whatever part is named; with more, what is not mapped is refused by its name.
+/// The first node with memory, where there is another one.
+#[expect(clippy::disallowed_methods, reason = "a test asks the kernel itself")]
+fn first_of_several_nodes() -> Option<String> {
+    let list = std::fs::read_to_string("/sys/devices/system/node/has_memory").ok()?;
+    list.trim().split_once([',', '-']).map(|(first, _)| first.to_owned())
+}
+
+/// A machine with one node refuses every move of memory, whatever is named of it: that says nothing of parts.
 #[test]
 fn a_part_that_cannot_be_moved_leaves_no_entry() {
+    let test = "a_part_that_cannot_be_moved_leaves_no_entry";
     if !rustix::process::geteuid().is_root() {
-        return planish_skip::skip(
-            "a_part_that_cannot_be_moved_leaves_no_entry",
-            "the lock of the host is root's",
-        );
+        return planish_skip::skip(test, "the lock of the host is root's");
     }
+    let Some(node) = first_of_several_nodes() else {
+        return planish_skip::skip(
+            test,
+            "memory on one node: the model of the pipeline and the guests have two",
+        );
+    };
     let (sleeper, state) = (Sleeper::start(), tempfile::tempdir().expect("a folder"));
-    for part in ["1000-2000", "/no/such/mapping"] {
-        let refused = with_state(state.path(), &["move", &sleeper.pid(), "--to", "0", "--range", part]);
+    for (part, word) in [
+        ("1000-2000", "nothing mapped at 1000-2000"),
+        ("/no/such/mapping", "has no mapping /no/such/mapping"),
+    ] {
+        let refused = with_state(state.path(), &["move", &sleeper.pid(), "--to", &node, "--range", part]);
         let envelope = refused.envelope();
         assert_eq!((refused.exit, &envelope["result"]), (3, &serde_json::Value::Null), "{refused:?}");
         let told = envelope["messages"].to_string();
-        let words = [
-            "memory on node 0 alone",
-            "was built without NUMA",
-            "nothing mapped at 1000-2000",
-            "no mapping /no",
-        ];
-        assert!(words.iter().any(|word| told.contains(word)), "{told}");
+        assert!(told.contains(word), "{told}");
     }
     assert!(!state.path().join("var/moved").exists(), "no record");
     let log = with_state(state.path(), &["log"]);
