@@ -11,7 +11,7 @@ use planish_sys::process::{pidfd, wait_readable};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 
-use crate::contract::{CHANGED, DELETE, DONE, GET, LIST, MISSING, PUT};
+use crate::contract::{CHANGED, DELETE_IF, DONE, GET, LIST, MISSING, PUT};
 use crate::error::StoreError;
 use crate::store::{Got, Object};
 
@@ -78,7 +78,7 @@ impl Helper {
 
     /// Takes an object away, unless it was put anew since `put_at`; says whether it is gone.
     pub fn delete(&self, url: &str, put_at: u64) -> Result<bool, StoreError> {
-        let ended = self.run(&[DELETE, url, &put_at.to_string()], &[])?;
+        let ended = self.run(&[DELETE_IF, url, &put_at.to_string()], &[])?;
         match ended.code {
             Some(code) if code == i32::from(DONE) => Ok(true),
             Some(code) if code == i32::from(CHANGED) => Ok(false),
@@ -244,14 +244,14 @@ mod tests {
     fn what_was_put_anew_since_the_list_stays_and_is_no_failure() {
         let folder = tempfile::tempdir().unwrap();
         let script =
-            "#!/bin/sh\n[ \"$1 $2\" = 'delete test://x/y' ] || exit 2\n[ \"$3\" = 1700000000 ] || exit 5\n";
+            "#!/bin/sh\n[ \"$1 $2\" = 'delete-if test://x/y' ] || exit 2\n[ $3 = 1700000000 ] || exit 5\n";
         let own = helper(&folder, script);
         assert!(own.delete("test://x/y", 1_700_000_000).unwrap());
         assert!(!own.delete("test://x/y", 1_700_000_001).unwrap());
-        let older =
-            helper(&folder, "#!/bin/sh\n[ $# = 2 ] && exit 0\necho 'usage: get|put URL' >&2; exit 2\n");
-        let told = older.delete("test://x/y", 7).unwrap_err().to_string();
-        assert!(told.ends_with(": usage: get|put URL"), "nothing goes unseen: {told}");
+        // One of before does not look, nor at further words: it must not be asked to delete.
+        let script = "#!/bin/sh\n[ $1 = delete ] && exit 0\necho 'usage: get|put|delete URL' >&2; exit 2\n";
+        let told = helper(&folder, script).delete("test://x/y", 7).unwrap_err().to_string();
+        assert!(told.ends_with(": usage: get|put|delete URL"), "nothing goes unseen: {told}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! ```text
 //!                     Location ──> Folder   a file a blob: draft, fsync, rename
 //! bytes ──> Digest ──> Store
-//!                     Location ──> Helper   planish-store-s3 get|put|list|delete URL, bytes on its stdin and stdout
+//!                     Location ──> Helper   planish-store-s3 get|put|list|delete-if URL, bytes on its stdin and stdout
 //! ```
 //!
 //! What is stored is read back, and what is read is held to its digest: whatever a disk, a proxy or somebody with the

@@ -1,4 +1,4 @@
-//! `planish-store-s3 get|put|list URL`, `delete URL SECONDS`: objects of a store beyond this machine, on stdin or
+//! `planish-store-s3 get|put|list URL`, `delete-if URL SECONDS`: objects of a store beyond this machine, on stdin or
 //! stdout.
 //!
 //! `planish` starts it by the contract of `planish_store::contract`: it links neither TLS nor S3, which are C and some
@@ -13,13 +13,13 @@ use std::error::Error;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use planish_store::contract::{CHANGED, DELETE, DONE, FAILED, GET, LIST, MISSING, PUT, USAGE};
+use planish_store::contract::{CHANGED, DELETE_IF, DONE, FAILED, GET, LIST, MISSING, PUT, USAGE};
 
 use object::{Object, ObjectError};
 
 const HELP: &str = "\
 usage: planish-store-s3 get|put|list URL
-       planish-store-s3 delete URL SECONDS
+       planish-store-s3 delete-if URL SECONDS
 
 Hands the object of URL to stdout, takes it from stdin, lists what is below URL, or deletes the object of URL unless it
 was put anew since SECONDS, as the list tells them: s3://BUCKET/PATH, and https://HOST/PATH to get.
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         [GET, url] => get(url),
         [PUT, url] => put(url),
         [LIST, url] => list(url),
-        [DELETE, url, seconds] => delete(url, seconds),
+        [DELETE_IF, url, seconds] => delete_if(url, seconds),
         ["--version"] => say(concat!("planish-store-s3 ", env!("CARGO_PKG_VERSION"), "\n")),
         ["--help" | "-h"] => say(HELP),
         _ => {
@@ -71,7 +71,7 @@ fn list(url: &str) -> Result<(), ObjectError> {
     say(&listed.iter().map(|(bytes, put_at, name)| format!("{bytes} {put_at} {name}\n")).collect::<String>())
 }
 
-fn delete(url: &str, seconds: &str) -> Result<(), ObjectError> {
+fn delete_if(url: &str, seconds: &str) -> Result<(), ObjectError> {
     let put_at = seconds.parse().map_err(|_| ObjectError::Seconds { text: seconds.to_owned() })?;
     Object::at(url)?.delete(put_at)
 }

@@ -140,7 +140,7 @@ get) [ -e \"$file\" ] || exit 4; exec cat \"$file\" ;;
 put) mkdir -p \"${file%/*}\" && cat >\"$file.part\" && mv \"$file.part\" \"$file\" ;;
 list) cd \"$file\" && find . -type f -printf '%s %T@ %P\\n' | sed 's/\\.[0-9]* / /'
     [ ! -e \"$HOME/again\" ] || touch $(cat \"$HOME/again\") ;;
-delete) [ \"$(stat -c %Y \"$file\")\" = \"$3\" ] || exit 5
+delete-if) [ \"$(stat -c %Y \"$file\")\" = \"$3\" ] || exit 5
     [ ! -e \"$HOME/locked\" ] || { echo 'it is locked' >&2; exit 1; }; rm \"$file\" && touch \"$HOME/locked\" ;;
 *) exit 2 ;;
 esac

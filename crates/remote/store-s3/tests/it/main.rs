@@ -115,15 +115,15 @@ fn an_object_of_s3_goes_unless_it_was_put_anew_since_it_was_listed() {
     std::thread::sleep(Duration::from_millis(1100));
     put(&url);
     let seen = listed.to_string();
-    assert_ended(&store(port, SECRET, ["delete", &url, &seen], b""), CHANGED, "put anew");
+    assert_ended(&store(port, SECRET, ["delete-if", &url, &seen], b""), CHANGED, "put anew");
     assert!(file("abc").exists(), "who has just published it was told that it is there");
     let now = put_at(port, &below, "ab/abc").to_string();
     assert_ne!(now, seen);
-    assert_ended(&store(port, "another-secret", ["delete", &url, &now], b""), FAILED, "does not allow it");
+    assert_ended(&store(port, "another-secret", ["delete-if", &url, &now], b""), FAILED, "does not allow it");
     assert!(file("abc").exists());
     // Gone is gone, whoever took it away.
     for _ in 0..2 {
-        assert_ended(&store(port, SECRET, ["delete", &url, &now], b""), DONE, "");
+        assert_ended(&store(port, SECRET, ["delete-if", &url, &now], b""), DONE, "");
         assert!(!file("abc").exists() && file("abcd").exists());
     }
 }
@@ -149,12 +149,18 @@ fn a_wrong_line_is_told_before_anybody_is_asked() {
         ["move", "s3://b/x"],
         ["list", "https://h/x"],
         // Without the time of the list nothing is taken away.
+        ["delete-if", "s3://b/x"],
         ["delete", "s3://b/x"],
     ] {
         let code = store(1, SECRET, words, b"").status.code();
         assert_eq!(code, Some(USAGE.into()), "{words:?}");
     }
-    for words in [["delete", "http://h/x", "7"], ["delete", "s3://b/x", "now"], ["delete", "s3://b/x", ""]] {
+    for words in [
+        ["delete-if", "http://h/x", "7"],
+        ["delete-if", "s3://b/x", "now"],
+        ["delete-if", "s3://b/x", ""],
+        ["delete", "s3://b/x", "7"],
+    ] {
         let code = store(1, SECRET, words, b"").status.code();
         assert_eq!(code, Some(USAGE.into()), "{words:?}");
     }
