@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use planish_profile::{CallProfile, Stacks, names};
+use planish_profile::{CallProfile, StackFrame, Stacks, names};
 use serde::Serialize;
 
 /// Functions that have a box of their own at most: the heaviest.
@@ -83,7 +83,7 @@ pub struct TextFlames {
     pub depth: u32,
     /// What is drawn, callers before what they called, from left to right.
     pub frames: Vec<TextFlame>,
-    /// Frames that are too narrow, or too deep, to be drawn.
+    /// Frames that are too narrow, too deep or too many to be drawn.
     pub left_out: usize,
 }
 
@@ -252,7 +252,7 @@ impl TextFlames {
                 }
             }
         }
-        let least = least(&totals, weight);
+        let is_drawn = drawn(frames, &totals, weight);
         let mut flames = Self { weight, depth: 0, frames: Vec::new(), left_out: 0 };
         let by_name = |indices: &mut Vec<usize>| {
             indices.sort_by(|one, other| frames[*one].name.cmp(&frames[*other].name))
@@ -271,7 +271,7 @@ impl TextFlames {
             };
         push(&mut open, roots, 0, 0);
         while let Some((index, depth, start)) = open.pop() {
-            if totals[index] < least || depth >= DEPTH_MAX {
+            if !is_drawn[index] {
                 continue;
             }
             flames.depth = flames.depth.max(depth + 1);
@@ -284,13 +284,21 @@ impl TextFlames {
     }
 }
 
-/// The weight of the lightest frame that is drawn: one that can be seen, and among the widest. A caller is never
-/// lighter than what it called, so that what is drawn stands on something.
-fn least(totals: &[u64], weight: u64) -> u64 {
+/// Which frames are drawn: of those that can be seen the widest, and of equally wide ones the lowest. A caller is never
+/// lighter than what it called, and lies below it, so that what is drawn stands on something.
+fn drawn(frames: &[StackFrame], totals: &[u64], weight: u64) -> Vec<bool> {
     let seen = ((weight as f64 * FRAME_SHARE_MIN).ceil() as u64).max(1);
-    let mut sorted = totals.to_vec();
-    sorted.sort_unstable_by(|one, other| other.cmp(one));
-    sorted.get(FRAMES_MAX).map_or(seen, |next| seen.max(next.saturating_add(1)))
+    let mut depths: Vec<u32> = Vec::with_capacity(frames.len());
+    for frame in frames {
+        let depth = frame.caller.map_or(0, |caller| depths[caller as usize] + 1);
+        depths.push(depth);
+    }
+    let is_seen = |index: &usize| totals[*index] >= seen && depths[*index] < DEPTH_MAX;
+    let mut widest: Vec<usize> = (0..frames.len()).filter(is_seen).collect();
+    widest.sort_unstable_by_key(|index| (std::cmp::Reverse(totals[*index]), depths[*index], *index));
+    let mut is_drawn = vec![false; frames.len()];
+    widest.into_iter().take(FRAMES_MAX).for_each(|index| is_drawn[index] = true);
+    is_drawn
 }
 
 #[cfg(test)]
@@ -371,6 +379,23 @@ mod tests {
         assert!(flames.frames.len() <= FRAMES_MAX && flames.left_out > 3000, "{}", flames.left_out);
         let deep = format!("{}leaf 5\n", "f;".repeat(500));
         assert_eq!(self::picture(&deep).flames.expect("a stack").depth, DEPTH_MAX);
+    }
+
+    /// A short recording: each stack was sampled once, so that thousands of frames are equally wide, and none is narrow.
+    #[test]
+    fn of_many_frames_that_are_equally_wide_the_lowest_are_drawn() {
+        let stack =
+            |tail: usize| (0..60).map(move |depth| format!("f{tail}_{depth}")).collect::<Vec<_>>().join(";");
+        let lines: String = (0..40).map(|tail| format!("{} 1\n", stack(tail))).collect();
+        let flames = picture(&lines).flames.expect("there are stacks");
+        assert_eq!((flames.frames.len(), flames.left_out, flames.depth), (FRAMES_MAX, 400, 50));
+        let wide =
+            flames.frames.iter().filter(|flame| flame.depth == 0).map(|flame| flame.weight).sum::<u64>();
+        assert_eq!(wide, flames.weight, "each stack stands there");
+        // One that is wider goes before all of them, however high it lies.
+        let flames = picture(&format!("{lines}{} 2\n", stack(40))).flames.expect("there are stacks");
+        let wider = flames.frames.iter().filter(|flame| flame.weight == 2).count();
+        assert_eq!((wider, flames.frames.len()), (60, FRAMES_MAX));
     }
 
     proptest! {

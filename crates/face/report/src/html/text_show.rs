@@ -219,7 +219,7 @@ fn flames_words(flames: &TextFlames) -> Html {
     }
     html.text("; ")
         .then(Figure::count("/picture/flames/left_out", flames.left_out as u64))
-        .text(" more frames are too narrow, or too deep, to be drawn")
+        .text(" more frames are too narrow, too deep or too many to be drawn")
 }
 
 fn groups(picture: &TextPicture) -> Vec<[Html; 5]> {
