@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::planish::{Run, command};
+use crate::planish::{Run, command, copy_program};
 use crate::recorded;
 
 const HOT: &str = "main;parse;scan 9000\nmain;parse 900\nmain;print 200\n";
@@ -171,6 +171,43 @@ fn a_push_is_made_when_asked_for_and_never_by_force() {
     let result = run.envelope()["result"].clone();
     assert_eq!((&result["changed"], &result["commit"]["pushed"]), (&true.into(), &serde_json::Value::Null));
     assert_eq!(git(home, "-C remote.git log -1 --format=%s bot"), "theirs");
+}
+
+/// What ssh is asked, and the remote of this machine instead of the host.
+const SSH: &str = "#!/bin/sh
+echo \"$*\" >>\"$HOME/asked\"
+for last; do :; done
+eval \"$last\"
+";
+
+/// The socket of a connection that is kept for others lies in a home, which the weekly service may not write.
+#[test]
+fn a_push_by_ssh_keeps_no_connection_for_others() {
+    let home = repository();
+    let home = home.path();
+    git(home, "init --quiet --bare remote.git");
+    fs::create_dir(home.join("bin")).expect("room for a folder");
+    fs::write(home.join("draft"), SSH).expect("room for a file");
+    fs::set_permissions(home.join("draft"), fs::Permissions::from_mode(0o755)).expect("our own file");
+    copy_program(&home.join("draft"), &home.join("bin/ssh"));
+    let path = format!("{}:/usr/bin:/bin", home.join("bin").display());
+    let url = format!("ssh://nowhere{}/remote.git", home.display());
+    let pushed = |profile: &str| {
+        let line = format!("text publish {profile} {PIN} --branch bot --push {url}");
+        let run: Run =
+            command(home, line.split(' ')).env("PATH", &path).output().expect("the binary starts").into();
+        assert_eq!(run.exit, 0, "{}", run.stderr);
+        let asked = fs::read_to_string(home.join("asked")).expect("ssh was asked");
+        fs::remove_file(home.join("asked")).expect("our own file");
+        asked
+    };
+    let asked = pushed("hot.planish");
+    assert!(asked.starts_with("-o ControlMaster=no "), "{asked}");
+    // Who has named an ssh gets it as it was named.
+    git_in(home, "config core.sshCommand ssh");
+    let asked = pushed("warm.planish");
+    assert!(!asked.contains("ControlMaster"), "{asked}");
+    assert_eq!(git(home, "-C remote.git rev-parse bot"), git_in(home, "rev-parse bot"));
 }
 
 #[test]

@@ -171,9 +171,18 @@ impl Branch {
         )))
     }
 
+    /// By ssh it opens no connection that is kept for others (`ControlMaster auto` in a user's settings): its socket
+    /// lies in a home, which is read-only to the weekly service, and ssh ends with an error there.
     pub fn push(&self, remote: &str) -> Result<(), Failure> {
         let reference = format!("{0}:{0}", self.reference());
-        self.git(&["push", "--quiet", "--", remote, &reference]).map(drop).map_err(|failure| {
+        let mut command = self.command(&["push", "--quiet", "--", remote, &reference]);
+        // Another program may know no such option.
+        let is_in_environment =
+            ["GIT_SSH_COMMAND", "GIT_SSH"].map(std::env::var_os).iter().any(Option::is_some);
+        if !is_in_environment && self.asked(&["config", "core.sshCommand"]).is_none() {
+            command.env("GIT_SSH_COMMAND", "ssh -o ControlMaster=no");
+        }
+        self.text(command, b"").map(drop).map_err(|failure| {
             failure.hint(format!("the commit is on {0}; later: git push {remote} {0}", self.name))
         })
     }
