@@ -454,3 +454,31 @@ fn units_for_every_week_may_write_what_a_publish_writes_and_no_more() {
     let service = fs::read_to_string(service).expect("a service");
     assert_eq!(writes(&service).len(), 3, "{service}");
 }
+
+/// By a URL with an escaped blank; a work tree whose `.git` is a file, and whose objects lie elsewhere again.
+#[test]
+fn units_for_every_week_may_write_a_remote_wherever_it_lies() {
+    let home = repository();
+    let home = home.path();
+    let real = home.canonicalize().expect("it is there");
+    git(home, "init --quiet --separate-git-dir=kept theirs");
+    let moved = |from: &str, to: &str| fs::rename(home.join(from), home.join(to)).expect("our own folder");
+    moved("theirs", "the irs");
+    moved("kept/objects", "objects");
+    std::os::unix::fs::symlink("../objects", home.join("kept/objects")).expect("room for a link");
+    let url = format!("file://{}/the%20irs", real.display());
+    published(home, &format!("hot.planish {PIN} --branch bot --push {url} --timer units"));
+    let service = home.join("units/planish-text-publish-hot.service");
+    let service = fs::read_to_string(service).expect("a service");
+    let blank = format!("\nReadWritePaths=\"-{}/the irs\"\n", real.display());
+    assert!(service.contains(&blank), "{service}");
+    let told = ["kept", "objects", "repo/.git", "repo/server", "store"].map(|name| real.join(name));
+    assert_eq!(writes(&service), told.map(|path| path.display().to_string()), "{service}");
+    assert_eq!(git(home, "--git-dir kept rev-parse bot"), git_in(home, "rev-parse bot"));
+    // Of one that is named without its ending.
+    git(home, "init --quiet --bare bare.git");
+    published(home, &format!("warm.planish {PIN} --branch bot --push ../bare --timer units"));
+    let service = home.join("units/planish-text-publish-warm.service");
+    let service = fs::read_to_string(service).expect("a service");
+    assert!(writes(&service).contains(&real.join("bare.git").display().to_string()), "{service}");
+}

@@ -4,7 +4,9 @@
 //! at. The branch moves by one compare-and-swap of its ref. Only where it is the one that is checked out here, the same
 //! files are put into the user's index and folder too, which else would take the commit back with the next one.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -187,20 +189,54 @@ impl Branch {
         })
     }
 
-    /// The folders that a commit and a push write into: those of git, of a work tree and of what it shares with others,
-    /// and the remotes that are folders of this machine.
+    /// The folders that a commit and a push write into: those of git, and of the remotes that are folders of this
+    /// machine.
     pub fn folders(&self, remote: Option<&str>) -> Vec<PathBuf> {
-        let told = |word: &str| self.asked(&["rev-parse", word]).map(|path| self.folder.join(path));
-        let own = ["--absolute-git-dir", "--git-common-dir"].into_iter().filter_map(told);
         let urls = remote.map(|remote| {
             // One that has no name is a URL itself.
-            let named = self.asked(&["remote", "get-url", "--push", "--all", "--", remote]);
-            named.unwrap_or_else(|| remote.to_owned())
+            let named = self.run(self.command(&["remote", "get-url", "--push", "--all", "--", remote]), b"");
+            named.map_or_else(|_| remote.as_bytes().to_vec(), |named| named.stdout)
         });
         let urls = urls.unwrap_or_default();
-        let top = told("--show-toplevel").unwrap_or_else(|| self.folder.clone());
-        let remotes = urls.lines().filter_map(folder_of_url).map(|path| top.join(path));
-        own.chain(remotes).collect()
+        let top = self.path_of(None, &["--show-toplevel"]).unwrap_or_else(|| self.folder.clone());
+        let remotes = urls.split(|byte| *byte == b'\n').filter_map(folder_of_url);
+        let remotes = remotes.flat_map(|path| self.of_remote(&top.join(path)));
+        self.of_git(None).into_iter().chain(remotes).collect()
+    }
+
+    /// The folders that a push into a folder of this machine writes into: all of it, since files may be checked out
+    /// there, and wherever else its repository is.
+    fn of_remote(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut bare = folder.as_os_str().to_owned();
+        bare.push(".git");
+        let bare = PathBuf::from(bare);
+        // In the order in which git looks for it.
+        let places = [folder.join(".git"), folder.to_owned(), bare.join(".git"), bare];
+        let found =
+            places.iter().map(|place| self.of_git(Some(place.as_path()))).find(|found| !found.is_empty());
+        // A name without its ending is that of no folder.
+        let own = (found.is_none() || folder.exists()).then(|| folder.to_owned());
+        own.into_iter().chain(found.unwrap_or_default()).collect()
+    }
+
+    /// The folders of the repository at a place, if not of ours: of a work tree, of what it shares with others, and of
+    /// its objects. None where there is no repository.
+    fn of_git(&self, place: Option<&Path>) -> Vec<PathBuf> {
+        const FOLDERS: [&[&str]; 3] =
+            [&["--absolute-git-dir"], &["--git-common-dir"], &["--git-path", "objects"]];
+        FOLDERS.into_iter().filter_map(|words| self.path_of(place, words)).collect()
+    }
+
+    /// A path that git tells of the repository at a place, if not of ours.
+    fn path_of(&self, place: Option<&Path>, words: &[&str]) -> Option<PathBuf> {
+        let mut command = self.command(&[]);
+        if let Some(place) = place {
+            command.arg("--git-dir").arg(place);
+        }
+        command.arg("rev-parse").args(words);
+        let told = self.run(command, b"").ok()?.stdout;
+        let path = told.strip_suffix(b"\n").unwrap_or(&told);
+        Some(self.folder.join(OsStr::from_bytes(path)))
     }
 
     /// A question to git: its answer, or `None` where it is no.
@@ -252,12 +288,35 @@ fn command_name(command: &Command) -> String {
 
 /// The folder of a remote of this machine; `None` of one that is reached by a host, as git tells them apart: a colon
 /// before the first slash stands behind a host.
-fn folder_of_url(url: &str) -> Option<&str> {
-    if let Some(path) = url.strip_prefix("file://") {
-        return Some(path);
+fn folder_of_url(url: &[u8]) -> Option<PathBuf> {
+    let Some(rest) = url.strip_prefix(b"file://") else {
+        let is_beyond = url.split(|byte| *byte == b'/').next().is_some_and(|first| first.contains(&b':'));
+        return (!url.is_empty() && !is_beyond).then(|| PathBuf::from(OsStr::from_bytes(url)));
+    };
+    let rest = decoded(rest);
+    // A host before the path means nothing to git.
+    let slash = rest.iter().position(|byte| *byte == b'/')?;
+    Some(PathBuf::from(OsStr::from_bytes(&rest[slash..])))
+}
+
+/// A part of a URL as git reads it: `%20` is a blank, and a percent sign that no number follows is one.
+fn decoded(text: &[u8]) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let [first, behind @ ..] = rest {
+        let digits = behind.get(..2).filter(|two| *first == b'%' && two.iter().all(u8::is_ascii_hexdigit));
+        let code = digits.and_then(|two| u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok());
+        match code.filter(|code| *code > 0) {
+            Some(code) => {
+                bytes.push(code);
+                rest = &behind[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
     }
-    let is_beyond = url.split('/').next().is_some_and(|first| first.contains(':'));
-    (!url.is_empty() && !is_beyond).then_some(url)
+    bytes
 }
 
 /// An index of our own, which goes with this value.
@@ -279,6 +338,8 @@ impl Drop for Draft {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::folder_of_url;
 
     #[test]
@@ -288,13 +349,18 @@ mod tests {
             ("../a.git", Some("../a.git")),
             ("./a:b", Some("./a:b")),
             ("file:///srv/a.git", Some("/srv/a.git")),
+            ("file:///srv/my%20a%2b.git", Some("/srv/my a+.git")),
+            ("file:///srv/100%/%00%+f%4", Some("/srv/100%/%00%+f%4")),
+            ("file://localhost/srv/a.git", Some("/srv/a.git")),
+            ("/srv/my%20a.git", Some("/srv/my%20a.git")),
+            ("file://", None),
             ("git@host:a.git", None),
             ("host:/srv/a.git", None),
             ("ssh://host/a.git", None),
             ("https://host/a.git", None),
             ("", None),
         ] {
-            assert_eq!(folder_of_url(url), folder, "{url}");
+            assert_eq!(folder_of_url(url.as_bytes()), folder.map(PathBuf::from), "{url}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn write(
     let here = std::path::absolute(".").map_err(Failure::usage)?.to_string_lossy().into_owned();
     let user = rustix::process::geteuid();
     let user = (!user.is_root()).then(|| user.as_raw());
-    let weekly = Weekly { user, ..Weekly::new(program, commands, here, tops(&written)) };
+    let weekly = Weekly { user, ..Weekly::new(program, commands, here, tops(&written)?) };
     let place = |ending: &str| folder.join(format!("{name}.{ending}"));
     let units = [(place("service"), weekly.service()?), (place("timer"), weekly.timer())];
     for (path, text) in &units {
@@ -40,7 +40,10 @@ pub(super) fn write(
 }
 
 /// Folders as they are without links, and none that lies in another one.
-fn tops(folders: &[PathBuf]) -> Vec<String> {
+///
+/// # Errors
+/// One whose name a unit cannot have: of another in its place systemd would not say that it is not there.
+fn tops(folders: &[PathBuf]) -> Result<Vec<String>, Failure> {
     let real = |folder: &PathBuf| {
         // One that is not there yet is named as it was.
         let path = std::fs::canonicalize(folder).or_else(|_| std::path::absolute(folder));
@@ -50,7 +53,13 @@ fn tops(folders: &[PathBuf]) -> Vec<String> {
     // What lies in a folder comes right behind it.
     sorted.sort();
     sorted.dedup_by(|next, kept| next.starts_with(kept));
-    sorted.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    let text = |path: PathBuf| {
+        path.into_os_string().into_string().map_err(|path| {
+            Failure::usage(format!("{} is no UTF-8, as a unit has to be", Path::new(&path).display()))
+                .hint("give pin, profile, store and repository folders with names of UTF-8")
+        })
+    };
+    sorted.into_iter().map(text).collect()
 }
 
 /// The name of a profile as a part of the name of a unit.
@@ -62,6 +71,8 @@ fn name(profile: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -71,13 +82,20 @@ mod tests {
 
     #[test]
     fn a_folder_in_another_one_is_told_once() {
-        let told = |paths: &[&str]| tops(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+        let told = |paths: &[&str]| tops(&paths.iter().map(PathBuf::from).collect::<Vec<_>>()).expect("text");
         assert_eq!(told(&["/none/b/c", "/none/b", "/none/bc", "/none/b/"]), ["/none/b", "/none/bc"]);
         // One that is there goes by its own name.
         let home = tempfile::tempdir().expect("a folder");
         let link = home.path().join("link");
         std::os::unix::fs::symlink(home.path(), &link).expect("room for a link");
         let real = home.path().canonicalize().expect("it is there").to_string_lossy().into_owned();
-        assert_eq!(tops(&[link, home.path().join("."), home.path().to_owned()]), [real]);
+        let told = tops(&[link, home.path().join("."), home.path().to_owned()]);
+        assert_eq!(told.expect("text"), [real]);
+    }
+
+    #[test]
+    fn a_folder_that_a_unit_cannot_name_is_refused() {
+        let folder = PathBuf::from(std::ffi::OsStr::from_bytes(b"/none/\xff"));
+        assert!(tops(&[PathBuf::from("/none/a"), folder]).is_err());
     }
 }
