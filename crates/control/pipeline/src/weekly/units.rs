@@ -64,7 +64,8 @@ impl Weekly {
         text += "# 1 says that it is pinned, and not pushed. 3 says that a gate refused it: the old pin stays.\n\
                  SuccessExitStatus=1\nTimeoutStartSec=3h\nNice=10\nUMask=0022\n";
         text += &format!("CapabilityBoundingSet={}\n{FENCE}", self.rights());
-        if !self.is_in_tmp() {
+        // The program that is recorded is read by its path, and the unit that is named does not tell it.
+        if !self.records() && !self.is_in_tmp() {
             text += "PrivateTmp=yes\n";
         }
         text += "# All that it writes; one that is not there is told by planish.\n";
@@ -467,7 +468,7 @@ mod tests {
             change("ReadWritePaths=-/srv/store", "ReadWritePaths=-+/srv/store"),
             change("ReadWritePaths=-/srv/store", "ReadWritePaths=-/srv/%i"),
             change("ReadWritePaths=-/srv/store", "BindPaths=/srv/store:/etc"),
-            change("PrivateTmp=yes", "PrivateTmp=disconnected"),
+            change("Nice=10", "PrivateTmp=disconnected"),
             text.lines().filter(|line| !line.starts_with("ReadWrite")).collect::<Vec<_>>().join("\n"),
             text.replace(" text publish ", " text record "),
             text.lines().filter(|line| !line.starts_with("ExecStart")).collect::<Vec<_>>().join("\n"),
@@ -538,7 +539,7 @@ ReadWritePaths=\"-/srv/the store\"
         let who_records = "User=1000\n# Recording a service takes this right and no other.\n\
                            AmbientCapabilities=CAP_PERFMON\n\
                            ExecStart=/usr/bin/planish text record --unit a.service -o a.planish\nExecStart=";
-        let expected = OF_ROOT_WHOLE.replacen("ExecStart=", who_records, 1);
+        let expected = OF_ROOT_WHOLE.replacen("ExecStart=", who_records, 1).replace("PrivateTmp=yes\n", "");
         assert_eq!(text(&recording(&of_a_user)), expected.replace(OF_ROOT, OF_A_USER_WHO_RECORDS));
         let bounded = |weekly: &Weekly| {
             let text = text(weekly);
@@ -556,17 +557,19 @@ ReadWritePaths=\"-/srv/the store\"
     #[test]
     fn a_private_tmp_hides_nothing_that_the_service_needs() {
         let has = |weekly: &Weekly| weekly.service().expect("sound").contains("PrivateTmp=yes\n");
-        assert!(has(&weekly()));
-        assert!(has(&Weekly { folder: "/tmpfs/x".to_owned(), ..weekly() }));
+        assert!(!has(&weekly()), "what it records may lie anywhere");
+        let publishing = || Weekly { commands: weekly().commands.split_off(1), ..weekly() };
+        assert!(has(&publishing()));
+        assert!(has(&Weekly { folder: "/tmpfs/x".to_owned(), ..publishing() }));
         let with = |word: &str| {
-            let mut weekly = weekly();
-            weekly.commands[1].push(word.to_owned());
+            let mut weekly = publishing();
+            weekly.commands[0].push(word.to_owned());
             weekly
         };
         let in_tmp = [
-            Weekly { folder: "/tmp/x".to_owned(), ..weekly() },
-            Weekly { program: "/var/tmp/planish".to_owned(), ..weekly() },
-            Weekly { writes: vec!["/tmp".to_owned()], ..weekly() },
+            Weekly { folder: "/tmp/x".to_owned(), ..publishing() },
+            Weekly { program: "/var/tmp/planish".to_owned(), ..publishing() },
+            Weekly { writes: vec!["/tmp".to_owned()], ..publishing() },
             with("/tmp/order.txt"),
             with("--order=/tmp/order.txt"),
             with("file:///tmp/remote.git"),
