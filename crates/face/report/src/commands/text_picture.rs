@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(self::picture(&deep).flames.expect("a stack").depth, DEPTH_MAX);
     }
 
-    /// A short recording: each stack was sampled once, so that thousands of frames are equally wide, and none is narrow.
+    /// A short recording: each stack was sampled once, so that thousands of frames are equally wide, and none narrow.
     #[test]
     fn of_many_frames_that_are_equally_wide_the_lowest_are_drawn() {
         let stack =
