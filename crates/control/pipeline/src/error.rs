@@ -459,6 +459,10 @@ fn of_word(what: &str) -> String {
     if what == "line" {
         return "have both files written anew: planish text publish PROFILE --timer DIR".to_owned();
     }
+    if what == crate::weekly::OF_THE_SYSTEM {
+        return "publish as a user, or keep pin, profile, store and repository out of the system's folders"
+            .to_owned();
+    }
     let whole = if what == "program" { "by its whole path, " } else { "" };
     format!("name a {what} {whole}without blanks and signs that systemd or a shell would take apart")
 }

@@ -8,6 +8,7 @@ mod units;
 
 use std::time::Duration;
 
+pub(crate) use units::OF_THE_SYSTEM;
 pub use units::Weekly;
 
 use crate::error::PipelineError;

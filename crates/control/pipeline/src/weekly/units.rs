@@ -3,7 +3,7 @@
 //! systemd that this module does not write.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use crate::calendar;
 use crate::error::PipelineError;
@@ -43,7 +43,8 @@ impl Weekly {
     /// The text of the service. What it may do, and why not less: `docs/text-publish.md`.
     ///
     /// # Errors
-    /// A word, or a folder, with control characters; a folder that systemd would read as another one.
+    /// A word, or a folder, with control characters; a folder that systemd would read as another one; one of the system
+    /// that root would write.
     pub fn service(&self) -> Result<String, PipelineError> {
         let mut text = format!(
             "[Unit]\nDescription=Publish a fresh text profile\nWants=network-online.target\n\
@@ -70,6 +71,7 @@ impl Weekly {
         }
         text += "# All that it writes; one that is not there is told by planish.\n";
         for path in &self.writes {
+            refuse_unless(self.user.is_some() || !is_of_system(path), OF_THE_SYSTEM, path)?;
             text += &format!("ReadWritePaths={}\n", written(path)?);
         }
         Ok(text)
@@ -180,6 +182,20 @@ impl Weekly {
             true
         }
     }
+}
+
+/// What a folder is called that root's service is not to write.
+pub(crate) const OF_THE_SYSTEM: &str = "folder to write as root";
+
+/// Whether root who may write there may do anything: a fence around that is none. Sources of this machine lie there by
+/// custom. What leads up again could lead anywhere.
+fn is_of_system(path: &str) -> bool {
+    const SYSTEM: [&str; 11] =
+        ["/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr"];
+    let path = Path::new(path);
+    let is_in = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    let leads_up = path.components().any(|part| part == Component::ParentDir);
+    leads_up || path == Path::new("/") || (is_in(&SYSTEM) && !is_in(&["/usr/local/src", "/usr/src"]))
 }
 
 /// Takes a value that comes once.
@@ -552,6 +568,23 @@ ReadWritePaths=\"-/srv/the store\"
         for weekly in [&of_root, &of_a_user, &recording(&of_root), &recording(&of_a_user)] {
             assert_eq!(&read(&text(weekly)).expect("ours"), weekly);
         }
+    }
+
+    /// Each of these lines is as ours are, and leaves nothing of the fence.
+    #[test]
+    fn a_service_of_root_may_not_write_the_system() {
+        let of_root = |path: &str| Weekly { user: None, writes: vec![path.to_owned()], ..weekly() };
+        for path in ["/", "//", "/etc", "/etc/systemd/system", "/usr/bin/.", "/boot", "/srv/../etc"] {
+            assert!(of_root(path).service().is_err(), "{path}");
+            // What a user may not write anyway does no harm.
+            assert!(Weekly { user: Some(1000), ..of_root(path) }.service().is_ok(), "{path}");
+        }
+        for path in ["/srv/etc", "/etcetera", "/root/repo", "/usr/local/src/repo", "/var/lib/store"] {
+            assert!(of_root(path).service().is_ok(), "{path}");
+        }
+        let text = of_root("/srv").service().expect("sound").replace("=-/srv\n", "=-/etc\n");
+        let edited = read(&text).expect("each line is one of ours");
+        assert!(edited.service().is_err(), "and it is not written anew");
     }
 
     #[test]
