@@ -119,7 +119,8 @@ impl AreaPages {
         let own = if splits { self.own.as_slice() } else { &[] };
         let unmarked = |part: &Part| Part { bytes: 0, estimated: false, ..*part };
         // Where own pages have a part by themselves, the other one is the file's.
-        let is_apart = |own: &Part| self.parts.iter().any(|part| Part { bytes: part.bytes, ..*own } == *part);
+        let bare = |part: &Part| Part { bytes: 0, ..*part };
+        let is_apart = |own: &Part| self.parts.iter().any(|part| bare(part) == bare(own));
         let kept = self.parts.iter().map(|part| {
             let alike = |own: &&Part| {
                 unmarked(own) == unmarked(part) && (own.estimated == part.estimated || !is_apart(own))

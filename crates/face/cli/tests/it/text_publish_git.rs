@@ -439,6 +439,7 @@ fn writes(service: &str) -> Vec<String> {
 fn units_for_every_week_may_write_what_a_publish_writes_and_no_more() {
     let home = repository();
     let home = home.path();
+    fs::create_dir(home.join("units")).expect("room");
     git(home, "init --quiet --bare remote.git");
     git_in(home, "remote add origin ../remote.git");
     published(home, &format!("hot.planish {PIN} --branch bot --push origin --timer units"));
@@ -463,6 +464,7 @@ fn units_for_every_week_may_write_what_a_publish_writes_and_no_more() {
 fn units_for_every_week_may_write_a_remote_wherever_it_lies() {
     let home = repository();
     let home = home.path();
+    fs::create_dir(home.join("units")).expect("room");
     let real = home.canonicalize().expect("it is there");
     git(home, "init --quiet --separate-git-dir=kept theirs");
     let moved = |from: &str, to: &str| fs::rename(home.join(from), home.join(to)).expect("our own folder");
