@@ -14,6 +14,9 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::GreedyMemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
@@ -25,6 +28,7 @@ use planish_table::TimeUnit;
 
 use crate::SqlError;
 use crate::functions;
+use crate::give_way::GiveWay;
 use crate::join::{self, Planner, TimeJoins};
 use crate::kernel::{KernelRule, Threads};
 use crate::scan::{Provider, SeriesTable, Source};
@@ -77,6 +81,8 @@ impl Engine {
         let mut rules = datafusion::physical_optimizer::optimizer::PhysicalOptimizer::new().rules;
         // First of all, while an aggregate still lies on its scan, without exchanges and sorts between them.
         rules.insert(0, Arc::new(KernelRule::new(Arc::clone(&threads))));
+        // Last of all: what is to give way is then as it will run.
+        rules.push(Arc::new(GiveWay));
         builder = builder
             .with_analyzer_rule(Arc::new(TimeJoins))
             .with_physical_optimizer_rules(rules)
@@ -135,6 +141,28 @@ impl Engine {
     pub async fn stream(&self, sql: &str) -> Result<SendableRecordBatchStream, SqlError> {
         let plan = self.plan(sql, &[]).await?;
         execute_stream(plan, Arc::clone(&self.context)).map_err(SqlError::query("execute"))
+    }
+
+    /// Answers a query batch by batch, by no more than so many bytes of memory for the rows that it holds at once: the
+    /// one that needs more ends with an error. Nothing goes to files.
+    ///
+    /// A query ends, too, when the stream is dropped: at the next batch of whichever operator is at work. Kernels, and
+    /// copies of what a scan reads, are done first.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query).
+    pub async fn stream_within(
+        &self,
+        sql: &str,
+        memory_bytes: usize,
+    ) -> Result<SendableRecordBatchStream, SqlError> {
+        let plan = self.plan(sql, &[]).await?;
+        let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled);
+        let pool = Arc::new(GreedyMemoryPool::new(memory_bytes));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk);
+        let runtime = runtime.build_arc().map_err(SqlError::query("execute"))?;
+        let context = TaskContext::from(&self.session).with_runtime(runtime);
+        execute_stream(plan, Arc::new(context)).map_err(SqlError::query("execute"))
     }
 
     /// A query with places `$1`, `$2`, .. for values, checked now.

@@ -23,6 +23,7 @@
 mod engine;
 mod error;
 mod functions;
+mod give_way;
 mod join;
 mod kernel;
 mod parse;

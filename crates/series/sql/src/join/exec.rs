@@ -9,21 +9,23 @@ use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::UserDefinedLogicalNodeCore;
 use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::distribution_requirements::InputDistributionRequirements;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
-    collect,
+    execute_stream,
 };
+use futures::StreamExt;
 
 use crate::join::asof::Asof;
 use crate::join::node::{Kind, On, TimeJoin};
 use crate::join::window::windows;
 use crate::kernel::Threads;
 use crate::scan::ScanExec;
-use crate::scan::exec::one_partition;
+use crate::scan::exec::{memory_of, one_partition};
 
 /// What both kernels get: expressions over the sides, and threads.
 pub(super) type OnRows = On<Arc<dyn PhysicalExpr>>;
@@ -57,15 +59,25 @@ impl TimeJoinExec {
     }
 }
 
-/// All rows of a plan, as one batch.
-async fn all_rows(plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Result<RecordBatch> {
+/// All rows of a plan, as one batch, for which memory is set aside.
+async fn all_rows(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    memory: &MemoryReservation,
+) -> Result<RecordBatch> {
     if let Some(scan) = plan.downcast_ref::<ScanExec>()
-        && let Some(rows) = scan.whole()?
+        && let Some(rows) = scan.whole(memory)?
     {
         return Ok(rows);
     }
-    let schema = plan.schema();
-    let batches = collect(plan, context).await?;
+    let (schema, mut batches) = (plan.schema(), Vec::new());
+    let mut stream = execute_stream(plan, context)?;
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        // There are two of it while they are made one.
+        memory.try_grow(2 * batch.get_array_memory_size())?;
+        batches.push(batch);
+    }
     Ok(concat_batches(&schema, &batches)?)
 }
 
@@ -127,9 +139,10 @@ impl ExecutionPlan for TimeJoinExec {
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (left, right) = (Arc::clone(&self.left), Arc::clone(&self.right));
         let (join, schema) = (Arc::clone(&self.join), self.schema());
+        let memory = memory_of(self.name(), &context);
         let joined = async move {
-            let left = all_rows(left, Arc::clone(&context)).await?;
-            let right = all_rows(right, context).await?;
+            let left = all_rows(left, Arc::clone(&context), &memory).await?;
+            let right = all_rows(right, context, &memory).await?;
             match &join.kind {
                 Kind::Asof { op, is_left } => {
                     let asof = Asof { on: &join.on, op: *op, is_left: *is_left, threads: &join.threads };

@@ -7,6 +7,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::window::StandardWindowExpr;
@@ -25,8 +26,8 @@ use crate::kernel::Threads;
 use crate::kernel::shape::{Input, Value};
 use crate::scan::SeriesTable;
 use crate::scan::arrays::{array, floats};
-use crate::scan::exec::{batch, one_partition};
-use crate::scan::source::{Rows, Slice, Wanted};
+use crate::scan::exec::{batch, memory_of, one_partition, row_bytes};
+use crate::scan::source::{Rows, Slice, Wanted, set_aside};
 
 /// A column of the result.
 #[derive(Debug, Clone, Copy)]
@@ -146,8 +147,9 @@ impl AverageExec {
         })
     }
 
-    fn batches(&self) -> Result<Vec<RecordBatch>, SqlError> {
-        self.table.source().read(&self.wanted, &self.read, |rows| {
+    fn batches(&self, memory: &MemoryReservation) -> Result<Vec<RecordBatch>, SqlError> {
+        self.table.source().read(&self.wanted, &self.read, memory, |rows| {
+            set_aside(memory, rows.count(), row_bytes(&self.schema()))?;
             self.threads.with(|crew| {
                 let mut running =
                     self.averages.iter().map(|average| Running::new(average, self, rows)).collect::<Vec<_>>();
@@ -252,7 +254,9 @@ impl ExecutionPlan for AverageExec {
         Ok(self)
     }
 
-    fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        Ok(Box::pin(MemoryStream::try_new(self.batches()?, self.schema(), None)?))
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let memory = memory_of(self.name(), &context);
+        let stream = MemoryStream::try_new(self.batches(&memory)?, self.schema(), None)?;
+        Ok(Box::pin(stream.with_reservation(memory)))
     }
 }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{FieldRef, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::coop::cooperative;
@@ -20,7 +21,7 @@ use datafusion::physical_plan::{
 use crate::SqlError;
 use crate::scan::arrays::array;
 use crate::scan::provider::SeriesTable;
-use crate::scan::source::{Cells, Rows, Wanted};
+use crate::scan::source::{Cells, Rows, Wanted, set_aside};
 
 /// Reads the rows that are wanted, in time order, as they are when it starts.
 ///
@@ -68,8 +69,14 @@ impl ScanExec {
     }
 
     /// The rows in batches of some rows, as a query's context has it.
-    fn batches(&self, rows_per_batch: usize) -> Result<Vec<RecordBatch>, SqlError> {
-        self.table.source().read(&self.wanted, &self.columns, |rows| {
+    fn batches(
+        &self,
+        rows_per_batch: usize,
+        memory: &MemoryReservation,
+    ) -> Result<Vec<RecordBatch>, SqlError> {
+        self.table.source().read(&self.wanted, &self.columns, memory, |rows| {
+            let count = rows.count().min(self.limit.unwrap_or(usize::MAX));
+            set_aside(memory, count, row_bytes(&self.schema()))?;
             let texts = self.texts(rows);
             let (mut batches, mut left) = (Vec::new(), self.limit.unwrap_or(usize::MAX));
             for slice in &rows.slices {
@@ -88,11 +95,12 @@ impl ScanExec {
     }
 
     /// All rows as one batch, copied once; `None` where not all are wanted.
-    pub(crate) fn whole(&self) -> Result<Option<RecordBatch>, SqlError> {
+    pub(crate) fn whole(&self, memory: &MemoryReservation) -> Result<Option<RecordBatch>, SqlError> {
         if self.limit.is_some() {
             return Ok(None);
         }
-        self.table.source().read(&self.wanted, &self.columns, |rows| {
+        self.table.source().read(&self.wanted, &self.columns, memory, |rows| {
+            set_aside(memory, rows.count(), row_bytes(&self.schema()))?;
             let cells = |column| rows.slices.iter().map(|slice| slice.columns[column]).collect();
             self.batch(&self.texts(rows), rows.count(), cells).map(Some)
         })
@@ -117,6 +125,21 @@ impl ScanExec {
         };
         batch(&schema, fields.map(array).collect::<Result<_, _>>()?, rows)
     }
+}
+
+/// Bytes that a row of a table takes as Arrow's.
+pub(crate) fn row_bytes(schema: &SchemaRef) -> usize {
+    let bytes = |field: &FieldRef| match field.data_type() {
+        DataType::Dictionary(..) => 4,
+        DataType::Decimal128(..) => 16,
+        _ => 8,
+    };
+    schema.fields().iter().map(bytes).sum()
+}
+
+/// What an operator sets aside of a query's memory, under its name.
+pub(crate) fn memory_of(operator: &str, context: &TaskContext) -> MemoryReservation {
+    MemoryConsumer::new(operator).register(context.memory_pool())
 }
 
 /// Of an operator that hands on all its rows in one partition, in order of a column if there is one.
@@ -190,8 +213,10 @@ impl ExecutionPlan for ScanExec {
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let batches = self.batches(context.session_config().batch_size())?;
-        Ok(Box::pin(cooperative(MemoryStream::try_new(batches, self.schema(), None)?)))
+        let memory = memory_of(self.name(), &context);
+        let batches = self.batches(context.session_config().batch_size(), &memory)?;
+        let stream = MemoryStream::try_new(batches, self.schema(), None)?.with_reservation(memory);
+        Ok(Box::pin(cooperative(stream)))
     }
 
     fn fetch(&self) -> Option<usize> {

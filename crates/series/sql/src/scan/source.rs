@@ -10,7 +10,8 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use planish_table::{Dictionary, Durable, FileRows, Filter, Kind, Piece, Schema, Table, Zone};
+use datafusion::execution::memory_pool::MemoryReservation;
+use planish_table::{Dictionary, Durable, FileRows, Filter, Kind, Piece, Schema, Table, TableFile, Zone};
 
 use crate::SqlError;
 
@@ -21,6 +22,17 @@ pub enum Source {
     Memory(Arc<RwLock<Table<'static>>>),
     /// With a log and files.
     Durable(Arc<Durable<'static>>),
+}
+
+/// Bytes of a cell.
+const CELL_BYTES: usize = 8;
+
+/// Takes what some rows need from what a query may have, before they are copied.
+///
+/// # Errors
+/// [`SqlError::Query`] where that is too much.
+pub(crate) fn set_aside(memory: &MemoryReservation, rows: usize, row_bytes: usize) -> Result<(), SqlError> {
+    memory.try_grow(rows.saturating_mul(row_bytes)).map_err(SqlError::query("execute"))
 }
 
 /// Which rows a query wants. All of it is exact: no row that it does not ask for is handed on.
@@ -136,6 +148,7 @@ impl Source {
     }
 
     /// Hands `work` the rows that are wanted, as they are at one moment: whole batches, and all that were acknowledged.
+    /// What has to be put together for it, or read from files, is set aside from `memory` while `work` runs.
     ///
     /// # Errors
     /// What reading says, and `work`.
@@ -143,28 +156,35 @@ impl Source {
         &self,
         wanted: &Wanted,
         columns: &[usize],
+        memory: &MemoryReservation,
         work: impl FnOnce(&Rows<'_>) -> Result<R, SqlError>,
     ) -> Result<R, SqlError> {
+        let memory = memory.new_empty();
+        let wanted_columns = (columns, &memory);
         match self {
             Self::Memory(table) => {
                 // Appends are whole or nothing, also where the thread of one panicked.
                 let table = table.read().unwrap_or_else(PoisonError::into_inner);
                 match filter(&table, wanted)? {
                     Some(filter) => {
-                        in_order(&table, table.scan(filter).collect(), filter.symbol, columns, work)
+                        in_order(&table, table.scan(filter).collect(), filter.symbol, wanted_columns, work)
                     }
-                    None => in_order(&table, Vec::new(), None, columns, work),
+                    None => in_order(&table, Vec::new(), None, wanted_columns, work),
                 }
             }
             Self::Durable(table) => {
                 let table = table.read()?;
                 let Some(filter) = filter(&table, wanted)? else {
-                    return in_order(&table, Vec::new(), None, columns, work);
+                    return in_order(&table, Vec::new(), None, wanted_columns, work);
                 };
-                let files = table.files_of(&filter).map(|file| table.read_file(file));
-                let files = files.collect::<Result<Vec<FileRows>, _>>()?;
+                let row_bytes = table.schema().columns().len() * CELL_BYTES;
+                let read = |file: &TableFile| -> Result<FileRows, SqlError> {
+                    set_aside(&memory, usize::try_from(file.rows).unwrap_or(usize::MAX), row_bytes)?;
+                    Ok(table.read_file(file)?)
+                };
+                let files = table.files_of(&filter).map(read).collect::<Result<Vec<_>, _>>()?;
                 let pieces = files.iter().filter_map(|file| file.piece(&filter)).chain(table.scan(filter));
-                in_order(&table, pieces.collect(), filter.symbol, columns, work)
+                in_order(&table, pieces.collect(), filter.symbol, wanted_columns, work)
             }
         }
     }
@@ -191,7 +211,7 @@ fn in_order<R>(
     table: &Table<'_>,
     mut pieces: Vec<Piece<'_>>,
     symbol: Option<u32>,
-    columns: &[usize],
+    (columns, memory): (&[usize], &MemoryReservation),
     work: impl FnOnce(&Rows<'_>) -> Result<R, SqlError>,
 ) -> Result<R, SqlError> {
     let schema = table.schema();
@@ -218,6 +238,8 @@ fn in_order<R>(
         let slices = pieces.iter().map(|piece| slice(schema, piece, columns)).collect::<Result<_, _>>()?;
         return work(&Rows { slices, dictionaries, magnitudes });
     }
+    let rows = pieces.iter().map(|piece| piece.times().as_slice().len()).sum();
+    set_aside(memory, rows, size_of::<Place>() + (columns.len() + 1) * CELL_BYTES)?;
     let places = places(&pieces, symbol.map(|(symbol, column)| (column, symbol)))?;
     let owned = columns.iter().map(|&column| put_together(schema, &pieces, column, &places));
     let owned = owned.collect::<Result<Vec<_>, _>>()?;

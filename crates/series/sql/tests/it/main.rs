@@ -5,6 +5,7 @@ mod bars;
 mod duckdb;
 mod fixture;
 mod joins;
+mod limits;
 mod plans;
 mod queries;
 mod tables;

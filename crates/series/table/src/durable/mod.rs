@@ -175,6 +175,12 @@ impl<'a> Durable<'a> {
         &self.schema
     }
 
+    /// What its times count, as it was said when the table was made.
+    #[must_use]
+    pub fn time_unit(&self) -> Option<TimeUnit> {
+        self.read_state().manifest.time_unit
+    }
+
     /// The earliest time that rows may have: what [`drop_before`](Self::drop_before) left, or the least there is.
     #[must_use]
     pub fn kept_from(&self) -> i64 {

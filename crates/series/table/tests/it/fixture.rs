@@ -46,6 +46,7 @@ fn a_table_of_format_1_opens_and_goes_on() {
     assert_eq!((recovery.tail, recovery.removed), (None, Vec::new()));
     assert!(recovery.rows > 0 && recovery.file_rows > 0);
     assert_eq!(durable.schema(), &feed::schema());
+    assert_eq!(durable.time_unit(), Some(TimeUnit::Milliseconds));
     assert_eq!(feed::check_from(&durable, 0), BATCHES);
     assert_eq!(feed::append(&durable, BATCHES).unwrap(), Ack::Known);
     assert_eq!(feed::append(&durable, BATCHES + 1).unwrap(), Ack::New);

@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::distribution_requirements::InputDistributionRequirements;
 use datafusion::physical_plan::memory::MemoryStream;
@@ -23,7 +24,7 @@ use crate::kernel::bars::merge::{Found, Sums, by_symbol, by_time, jobs, vwap_by_
 use crate::kernel::bars::{Bars, Cell};
 use crate::kernel::shape::Width;
 use crate::scan::arrays::{array, floats, whole};
-use crate::scan::exec::{batch, one_partition};
+use crate::scan::exec::{batch, memory_of, one_partition};
 use crate::scan::source::{Cells, Rows, Slice, Wanted};
 use crate::scan::{ScanExec, SeriesTable};
 
@@ -58,12 +59,12 @@ impl BarsExec {
     }
 
     /// The bars, or `None` where they would not be what is asked for.
-    fn run(&self) -> Result<Option<RecordBatch>, SqlError> {
+    fn run(&self, memory: &MemoryReservation) -> Result<Option<RecordBatch>, SqlError> {
         let bars = &self.bars;
         let size = bars.size.unwrap_or(bars.price);
         let mut columns = vec![bars.price, size];
         columns.extend(self.table.columns().symbol().filter(|_| bars.by_symbol));
-        self.table.source().read(&self.wanted, &columns, |rows| {
+        self.table.source().read(&self.wanted, &columns, memory, |rows| {
             let count = rows.count() as u64;
             let is_exact = rows.magnitudes[1].checked_mul(count).is_some_and(|most| most <= EXACT);
             let needs_sizes = bars.columns.iter().any(|cell| cell.needs_sizes());
@@ -207,8 +208,13 @@ impl ExecutionPlan for BarsExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        match self.run()? {
-            Some(batch) => Ok(Box::pin(MemoryStream::try_new(vec![batch], self.schema(), None)?)),
+        let memory = memory_of(self.name(), &context);
+        match self.run(&memory)? {
+            Some(batch) => {
+                memory.try_grow(batch.get_array_memory_size())?;
+                let stream = MemoryStream::try_new(vec![batch], self.schema(), None)?;
+                Ok(Box::pin(stream.with_reservation(memory)))
+            }
             None => self.otherwise.execute(partition, context),
         }
     }
