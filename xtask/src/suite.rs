@@ -30,7 +30,7 @@ pub fn test(options: &SuiteOptions) -> Result<ExitCode> {
 }
 
 /// Crates that take longer to build than the time of `./x ci` allows: it tests and lints all others, and says so.
-pub const SLOW_TO_BUILD: &[&str] = &["planish-sql"];
+pub const SLOW_TO_BUILD: &[&str] = &["planish-sql", "planish-serve"];
 
 /// The tests of all crates but those `without`, which are told as skips; failures are counted, not an error: all of
 /// them are to be seen. Property tests draw their cases from `seed`, and other ones each time without it.

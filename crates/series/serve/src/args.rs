@@ -1,0 +1,416 @@
+//! The arguments, and what each command does with them.
+//!
+//! Exit codes: 0 done; 1 done, and rows with faults were left out; 2 usage; 3 refused, nothing was done; 4 failed.
+
+use std::io::{self, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::pretty::pretty_format_batches_with_schema;
+use futures::TryStreamExt;
+use planish_ingest::{Faults, Unit};
+use planish_table::{Recovery, log::Tail};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
+
+use crate::database::{Database, OpenError};
+use crate::failure::{Failure, chain};
+use crate::format::Format;
+use crate::http::{Bounds, State, Stop, serve};
+use crate::load::{FileFormat, Load, LoadError};
+use crate::query::{Asked, Limits, Part, start};
+use crate::statement::{STACK_BYTES, without_format};
+use crate::tokens::{Role, Tokens, make};
+use crate::upkeep::Upkeep;
+
+const LEFT_OUT: u8 = 1;
+const USAGE: u8 = 2;
+const REFUSED: u8 = 3;
+const FAILED: u8 = 4;
+/// Threads that read and write connections.
+const HTTP_THREADS: usize = 2;
+/// The name of threads that run queries.
+const QUERY: &str = "query";
+/// How long threads may take to end, once nobody waits for them.
+const LAST_TIME: Duration = Duration::from_secs(2);
+/// As good as for ever.
+const LONG: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+/// Time-series tables of a folder: load files, query, serve by HTTP
+#[derive(Debug, Parser)]
+#[command(name = "planish-series", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(ServeOptions),
+    Load(LoadOptions),
+    Query(QueryOptions),
+    Token(TokenOptions),
+}
+
+/// Serve the tables of a folder by HTTP, as ClickHouse and InfluxDB do
+#[derive(Debug, Args)]
+struct ServeOptions {
+    /// The folder of tables; it is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Address and port; one that is not loopback needs --tokens
+    #[arg(long, default_value = "127.0.0.1:8123", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// Ask for a token of this file, which `planish-series token` writes
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+    /// Threads of queries [default: as many as CPUs]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Seconds that a query may take, the wait for its turn included
+    #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = seconds)]
+    query_time: Duration,
+    /// MiB of memory that a query may take
+    #[arg(long, default_value = "1024", value_name = "MIB", value_parser = mebibytes(1))]
+    query_memory: u64,
+    /// Queries at once
+    #[arg(long, default_value = "16", value_name = "N")]
+    queries: NonZeroUsize,
+    /// Inserts at once
+    #[arg(long, default_value = "16", value_name = "N")]
+    inserts: NonZeroUsize,
+    /// Queries, and inserts, that may wait for their turn; further ones are told to come again
+    #[arg(long, default_value = "100", value_name = "N")]
+    waiting: usize,
+    /// MiB of memory for rows, after which they go to Parquet files
+    #[arg(long, default_value = "1024", value_name = "MIB", value_parser = mebibytes(128))]
+    memory: u64,
+    /// Seconds that requests have to be answered once the server is to end
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    grace: Duration,
+}
+
+/// Load files into a table
+#[derive(Debug, Args)]
+struct LoadOptions {
+    /// CSV, TSV, JSON lines, line protocol or streams of Arrow; packed ones end in .gz
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The folder of tables; it is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    into: PathBuf,
+    /// The table; lines of line protocol name theirs
+    #[arg(long, value_name = "NAME")]
+    table: Option<String>,
+    /// Columns, to make the table if it is not there: 'ts TIMESTAMP, sym SYMBOL, price DOUBLE'
+    #[arg(long, requires = "table", value_name = "COLUMNS")]
+    columns: Option<String>,
+    /// The format of all files [default: by their names]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<FileFormat>,
+    /// What times count that are numbers: s, ms, us, ns
+    #[arg(long, default_value = "ns", value_name = "UNIT", value_parser = unit)]
+    unit: Unit,
+    /// Refuse a file with a faulty row as a whole, instead of leaving out the row
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Answer a query over the tables of a folder that no server has
+#[derive(Debug, Args)]
+struct QueryOptions {
+    /// One statement of SQL
+    sql: String,
+    /// The folder of tables
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// How the answer is written [default: table on a terminal, else tsv; or what FORMAT says]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ShellFormat>,
+    /// MiB of memory that the query may take
+    #[arg(long, default_value = "4096", value_name = "MIB", value_parser = mebibytes(1))]
+    memory: u64,
+}
+
+/// Make a token for a server, put its hash into a file, and print it
+#[derive(Debug, Args)]
+struct TokenOptions {
+    /// Whose it is
+    #[arg(value_parser = token_name)]
+    name: String,
+    /// What its holder may do
+    #[arg(long, default_value = "read")]
+    role: Role,
+    /// The file of tokens
+    #[arg(long, value_name = "FILE")]
+    into: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ShellFormat {
+    /// Columns for people
+    Table,
+    /// Tab-separated, with names
+    Tsv,
+    /// Comma-separated, with names
+    Csv,
+    /// One object, with columns and rows
+    Json,
+    /// An object a line
+    Jsoneachrow,
+    /// A stream of Arrow (IPC)
+    Arrow,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    match seconds {
+        Some(seconds) if !seconds.is_zero() && seconds <= LONG => Ok(seconds),
+        _ => Err("expected a number of seconds above 0".to_owned()),
+    }
+}
+
+fn mebibytes(least: u64) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(least..1 << 30)
+}
+
+fn unit(text: &str) -> Result<Unit, String> {
+    Unit::named(text).ok_or_else(|| "expected s, ms, us or ns".to_owned())
+}
+
+fn token_name(text: &str) -> Result<String, String> {
+    let is_name =
+        !text.is_empty() && text.chars().all(|it| it.is_ascii_alphanumeric() || "-_.@".contains(it));
+    if is_name { Ok(text.to_owned()) } else { Err("expected letters, digits, -, _, . and @".to_owned()) }
+}
+
+fn bytes_of(mebibytes: u64) -> usize {
+    usize::try_from(mebibytes << 20).unwrap_or(usize::MAX)
+}
+
+/// Why a command ended, and by which code.
+struct Ended {
+    code: u8,
+    text: String,
+}
+
+impl Ended {
+    fn failed(text: impl Into<String>) -> Self {
+        Self { code: FAILED, text: text.into() }
+    }
+}
+
+impl From<OpenError> for Ended {
+    fn from(error: OpenError) -> Self {
+        let text = chain(&error);
+        match error.is_in_use() {
+            true => Self { code: REFUSED, text: format!("{text}: by a server? ask it over HTTP") },
+            false => Self::failed(text),
+        }
+    }
+}
+
+impl From<LoadError> for Ended {
+    fn from(error: LoadError) -> Self {
+        let text = error.text();
+        match error {
+            LoadError::Open(error) => error.into(),
+            LoadError::Usage(_) => Self { code: USAGE, text },
+            LoadError::File { .. } | LoadError::Rows { .. } => Self::failed(text),
+        }
+    }
+}
+
+fn tell(text: &str) {
+    // Where nobody listens, nothing is to be done.
+    let _ = writeln!(io::stderr(), "planish-series: {text}");
+}
+
+/// Reads the arguments and does what they say.
+pub(crate) fn run() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Serve(options) => serve_command(&options),
+        Command::Load(options) => load(&options),
+        Command::Query(options) => query(&options),
+        Command::Token(options) => token(&options),
+    };
+    match done {
+        Ok(code) => code,
+        Err(Ended { code, text }) => {
+            tell(&text);
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn cpus() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+fn open(folder: &Path, threads: NonZeroUsize) -> Result<Database, Ended> {
+    Ok(Database::open(folder, threads, |name, recovery| {
+        let Recovery { tail, lost, removed, .. } = recovery;
+        if let Some(tail) = tail {
+            let Tail { path, offset, bytes, .. } = tail;
+            let path = path.display();
+            tell(&format!(
+                "{name}: {bytes} bytes at {offset} of {path} were torn when it stopped, and are cut off"
+            ));
+        }
+        if *lost > 0 {
+            tell(&format!("{name}: {lost} batches were lost before a salvage"));
+        }
+        if !removed.is_empty() {
+            tell(&format!("{name}: {} files of a flush that was killed are removed", removed.len()));
+        }
+    })?)
+}
+
+fn runtime(name: &str, threads: usize) -> Result<Runtime, Ended> {
+    let mut runtime = Builder::new_multi_thread();
+    runtime.worker_threads(threads).thread_name(name).enable_all();
+    if name == QUERY {
+        runtime.thread_stack_size(STACK_BYTES);
+    }
+    runtime.build().map_err(|error| Ended::failed(format!("cannot start threads: {error}")))
+}
+
+fn serve_command(options: &ServeOptions) -> Result<ExitCode, Ended> {
+    let tokens = options.tokens.as_deref().map(Tokens::of_file).transpose();
+    let tokens = tokens.map_err(|error| Ended { code: REFUSED, text: chain(&error) })?;
+    if tokens.is_none() && !options.listen.ip().is_loopback() {
+        let text =
+            format!("{} is not loopback: whoever reaches it could write; say --tokens FILE", options.listen);
+        return Err(Ended { code: REFUSED, text });
+    }
+    let threads = options.threads.unwrap_or_else(cpus);
+    let database = Arc::new(open(&options.data, threads)?);
+    let upkeep = Upkeep::start(Arc::clone(&database), bytes_of(options.memory), tell);
+    let upkeep = upkeep.map_err(|error| Ended::failed(format!("cannot start a thread: {error}")))?;
+    let (http, queries) = (runtime("http", HTTP_THREADS)?, runtime(QUERY, threads.get())?);
+    let bounds = Bounds {
+        query_time: options.query_time,
+        query_memory_bytes: bytes_of(options.query_memory),
+        queries_max: options.queries.get(),
+        inserts_max: options.inserts.get(),
+        waiting_max: options.waiting,
+    };
+    let state = Arc::new(State::new(Arc::clone(&database), tokens, bounds, queries.handle().clone()));
+    let done = http.block_on(async {
+        let stop = Stop::listen().map_err(|error| Ended::failed(format!("cannot hear signals: {error}")))?;
+        let failed = |error| Ended::failed(format!("cannot listen on {}: {error}", options.listen));
+        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let (tables, folder) = (database.tables().len(), options.data.display());
+        tell(&format!("listening on http://{address}, {tables} tables in {folder}"));
+        Ok::<bool, Ended>(serve(listener, state, stop, options.grace).await)
+    });
+    http.shutdown_timeout(LAST_TIME);
+    queries.shutdown_timeout(LAST_TIME);
+    drop(upkeep);
+    if !done? {
+        tell("requests that were at work were cut off");
+    }
+    // The last one closes the logs: the next start finds all of them synced, and nothing to cut off.
+    drop(database);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(options: &LoadOptions) -> Result<ExitCode, Ended> {
+    let database = open(&options.into, cpus())?;
+    let load = Load {
+        files: &options.files,
+        table: options.table.as_deref(),
+        columns: options.columns.as_deref(),
+        format: options.format,
+        unit: options.unit,
+        faults: if options.strict { Faults::Refuse } else { Faults::LeaveOut },
+    };
+    let loaded = load.run(&database, tell)?;
+    Ok(if loaded.left_out > 0 { ExitCode::from(LEFT_OUT) } else { ExitCode::SUCCESS })
+}
+
+fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
+    if !options.data.is_dir() {
+        let text = format!("{}: no such folder", options.data.display());
+        return Err(Ended { code: USAGE, text });
+    }
+    let (sql, named) = without_format(&options.sql);
+    let named = named.map(|name| Format::named(&name)).transpose();
+    let named = named.map_err(|failure| Ended { code: USAGE, text: failure.text })?;
+    let format = match (options.format, named) {
+        (None, Some(format)) => Some(format),
+        (None, None) if io::stdout().is_terminal() => None,
+        (Some(ShellFormat::Table), _) => None,
+        (Some(ShellFormat::Tsv), _) | (None, None) => Some(Format::TabSeparated { has_names: true }),
+        (Some(ShellFormat::Csv), _) => Some(Format::Csv { has_names: true }),
+        (Some(ShellFormat::Json), _) => Some(Format::Json),
+        (Some(ShellFormat::Jsoneachrow), _) => Some(Format::JsonEachRow),
+        (Some(ShellFormat::Arrow), _) => Some(Format::ArrowStream),
+    };
+    let database = open(&options.data, cpus())?;
+    match format {
+        None => table(database, sql, bytes_of(options.memory)),
+        Some(format) => stream(database, sql, format, bytes_of(options.memory)),
+    }
+}
+
+/// All of an answer as a table for people.
+fn table(database: Database, sql: &str, memory_bytes: usize) -> Result<ExitCode, Ended> {
+    let runtime = runtime(QUERY, cpus().get())?;
+    let sql = sql.to_owned();
+    let work = runtime.spawn(async move {
+        let stream = database.engine().stream_within(&sql, memory_bytes).await?;
+        let schema = stream.schema();
+        Ok::<_, Failure>((schema, stream.try_collect::<Vec<_>>().await?))
+    });
+    let answer = runtime.block_on(work).map_err(|_| Ended::failed("the query broke off"))?;
+    let (schema, batches) = answer.map_err(|failure| Ended::failed(failure.text))?;
+    let text = pretty_format_batches_with_schema(schema, &batches);
+    let text = text.map_err(|error| Ended::failed(error.to_string()))?;
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    written(writeln!(io::stdout(), "{text}\n{rows} rows"))
+}
+
+/// An answer as it comes.
+fn stream(database: Database, sql: &str, format: Format, memory_bytes: usize) -> Result<ExitCode, Ended> {
+    let runtime = runtime(QUERY, cpus().get())?;
+    let limits = Limits { until: Instant::now() + LONG, time: LONG, memory_bytes };
+    let asked = Asked { sql: sql.to_owned(), format, is_packed: false };
+    let mut running = start(runtime.handle(), Arc::new(database), asked, limits, None);
+    let mut stdout = io::stdout().lock();
+    loop {
+        match running.parts.blocking_recv() {
+            Some(Part::Chunk(chunk)) => {
+                if let Err(error) = stdout.write_all(&chunk) {
+                    return written(Err(error));
+                }
+            }
+            Some(Part::End { .. }) => return written(stdout.flush()),
+            Some(Part::Failed(failure)) => return Err(Ended::failed(failure.text)),
+            None => return Err(Ended::failed("the query broke off")),
+        }
+    }
+}
+
+/// Whoever has read enough has all that was wanted.
+fn written(result: io::Result<()>) -> Result<ExitCode, Ended> {
+    match result {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(Ended::failed(format!("cannot write the answer: {error}"))),
+    }
+}
+
+fn token(options: &TokenOptions) -> Result<ExitCode, Ended> {
+    let token = make(&options.name, options.role, &options.into);
+    let token = token.map_err(|error| Ended::failed(chain(&error)))?;
+    written(writeln!(io::stdout(), "{token}"))
+}

@@ -1,0 +1,213 @@
+//! A folder of tables, and the engine that queries them: `FOLDER/NAME` is the folder of table NAME.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+
+use planish_arena::{Arena, ArenaError, Growth};
+use planish_sql::{Engine, Source, SqlError};
+use planish_table::{Disk, Durable, Options, Recovery, TableError, TimeUnit};
+
+use crate::ddl::NewTable;
+use crate::failure::{Failure, Kind, chain};
+
+/// Bytes of the name of a table: it is that of a folder.
+const NAME_BYTES_MAX: usize = 100;
+/// How far pieces of memory grow: who takes the next one waits until it is faulted in.
+const GROWTH: Growth = Growth { first_bytes: 2 << 20, cap_bytes: 64 << 20 };
+const MANIFEST: &str = "manifest";
+
+/// A table that is open.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) name: String,
+    pub(crate) durable: Arc<Durable<'static>>,
+    /// What its times count; numbers without one.
+    pub(crate) unit: Option<TimeUnit>,
+}
+
+/// All tables of a folder.
+#[derive(Debug)]
+pub(crate) struct Database {
+    folder: PathBuf,
+    arena: &'static Arena,
+    engine: Engine,
+    tables: RwLock<BTreeMap<String, Arc<Open>>>,
+}
+
+/// Why a folder of tables cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    #[error("cannot read the folder {path}")]
+    Folder { path: PathBuf, source: std::io::Error },
+    #[error("cannot open the table {name}")]
+    Table { name: String, source: TableError },
+    #[error("cannot have memory for tables")]
+    Arena(#[from] ArenaError),
+    #[error("cannot start the engine")]
+    Engine(#[from] SqlError),
+}
+
+impl OpenError {
+    /// Whether another process has the folder.
+    pub(crate) fn is_in_use(&self) -> bool {
+        matches!(self, Self::Table { source: TableError::InUse { .. }, .. })
+    }
+}
+
+impl Database {
+    /// Opens every table of a folder, which is made if it is not there; `tell` hears what was found.
+    pub(crate) fn open(
+        folder: &Path,
+        threads: NonZeroUsize,
+        mut tell: impl FnMut(&str, &Recovery),
+    ) -> Result<Self, OpenError> {
+        // Tables lend from it for as long as the program runs.
+        let arena: &'static Arena = Box::leak(Box::new(Arena::builder().growth(GROWTH).build()?));
+        let engine = Engine::new(threads)?;
+        let database = Self { folder: folder.to_owned(), arena, engine, tables: RwLock::default() };
+        for name in database.names()? {
+            let failed = |source| OpenError::Table { name: name.clone(), source };
+            let disk = Disk::open(&folder.join(&name)).map_err(failed)?;
+            let opened = Durable::open(arena, Arc::new(disk), &Options::default());
+            let (durable, recovery) = opened.map_err(failed)?;
+            tell(&name, &recovery);
+            database.add(&mut database.change(), name, durable)?;
+        }
+        Ok(database)
+    }
+
+    /// Folders that hold a table.
+    #[expect(clippy::disallowed_methods, reason = "lists our own folders, not the host's")]
+    fn names(&self) -> Result<Vec<String>, OpenError> {
+        let failed = |source| OpenError::Folder { path: self.folder.clone(), source };
+        std::fs::create_dir_all(&self.folder).map_err(failed)?;
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            // One without a manifest was being made when its process ended: it has no row, and is none.
+            if let (Ok(name), true) = (entry.file_name().into_string(), entry.path().join(MANIFEST).exists())
+            {
+                names.push(name);
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Arc<Open>>> {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(
+        &self,
+        tables: &mut BTreeMap<String, Arc<Open>>,
+        name: String,
+        durable: Durable<'static>,
+    ) -> Result<(), SqlError> {
+        let (unit, durable) = (durable.time_unit(), Arc::new(durable));
+        self.engine.add(&name, Source::Durable(Arc::clone(&durable)), unit)?;
+        tables.insert(name.clone(), Arc::new(Open { name, durable, unit }));
+        Ok(())
+    }
+
+    /// Makes a table; says whether it was not there before.
+    pub(crate) fn create(&self, table: NewTable) -> Result<bool, Failure> {
+        let NewTable { name, is_if_not_exists, schema, unit } = table;
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_name || name.is_empty() || name.len() > NAME_BYTES_MAX {
+            let text =
+                format!("{name:?} is no name of a table: letters, digits and _, {NAME_BYTES_MAX} at most");
+            return Err(Failure::new(Kind::BadArguments, text));
+        }
+        // Who makes the same table at the same time waits, and finds it.
+        let mut tables = self.change();
+        if tables.contains_key(&name) {
+            return match is_if_not_exists {
+                true => Ok(false),
+                false => Err(Failure::new(Kind::TableExists, format!("there is a table {name} already"))),
+            };
+        }
+        let disk = Disk::open(&self.folder.join(&name))?;
+        let durable = Durable::create(self.arena, Arc::new(disk), schema, Some(unit), &Options::default())?;
+        self.add(&mut tables, name, durable)?;
+        Ok(true)
+    }
+
+    /// A table by its name.
+    pub(crate) fn table(&self, name: &str) -> Result<Arc<Open>, Failure> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let table = tables.get(name).cloned();
+        table.ok_or_else(|| Failure::new(Kind::UnknownTable, format!("no table {name}")))
+    }
+
+    /// All of them, by name.
+    pub(crate) fn tables(&self) -> Vec<Arc<Open>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// What queries them.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Bytes of memory that rows take.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.arena.used_bytes()
+    }
+
+    /// Writes all rows to files and lets go of their memory; says what failed.
+    pub(crate) fn flush(&self) -> Vec<String> {
+        let flush = |table: Arc<Open>| {
+            let error = table.durable.flush(i64::MAX).err()?;
+            Some(format!("cannot flush the table {}: {}", table.name, chain(&error)))
+        };
+        self.tables().into_iter().filter_map(flush).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ddl::create_table;
+
+    fn open(folder: &Path) -> Result<(Database, Vec<String>), OpenError> {
+        let mut found = Vec::new();
+        let database = Database::open(folder, NonZeroUsize::MIN, |name, _| found.push(name.to_owned()))?;
+        Ok((database, found))
+    }
+
+    #[test]
+    fn tables_are_there_again_with_their_units() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        let (database, found) = open(&data).unwrap();
+        assert!(found.is_empty());
+        let new = create_table("CREATE TABLE t (at TIMESTAMP(3), n INT)").unwrap();
+        assert_eq!(database.create(new.clone()), Ok(true));
+        assert_eq!(database.create(new.clone()).unwrap_err().kind, Kind::TableExists);
+        assert_eq!(database.create(NewTable { is_if_not_exists: true, ..new }), Ok(false));
+        assert!(open(&data).unwrap_err().is_in_use());
+        drop(database);
+        // What a kill leaves behind of a table that was being made.
+        std::fs::create_dir(data.join("half")).unwrap();
+        let (database, found) = open(&data).unwrap();
+        assert_eq!(found, ["t"]);
+        assert_eq!(database.table("t").unwrap().unit, Some(TimeUnit::Milliseconds));
+        assert_eq!(database.table("half").unwrap_err().kind, Kind::UnknownTable);
+        let half = create_table("CREATE TABLE half (at TIMESTAMP(9))").unwrap();
+        assert_eq!(database.create(half), Ok(true));
+    }
+
+    #[test]
+    fn a_name_is_no_way_out_of_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (database, _) = open(&folder.path().join("data")).unwrap();
+        for name in ["../t", "a/b", "", ".", "é", &"x".repeat(101)] {
+            let new = create_table(&format!("CREATE TABLE \"{name}\" (at TIMESTAMP)")).unwrap();
+            assert_eq!(database.create(new).unwrap_err().kind, Kind::BadArguments, "{name}");
+        }
+        assert!(!folder.path().join("t").exists());
+    }
+}

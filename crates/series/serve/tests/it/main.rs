@@ -1,0 +1,11 @@
+//! The program as its clients see it: over real connections, through kills, and from a shell.
+#![expect(clippy::unwrap_used, reason = "what goes wrong in a helper fails its test")]
+#![expect(clippy::disallowed_methods, reason = "files of these tests")]
+
+mod ask;
+mod bounds;
+mod durable;
+mod insert;
+mod server;
+mod shell;
+mod tokens;
