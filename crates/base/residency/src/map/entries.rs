@@ -9,11 +9,13 @@
 //!
 //! An entry for a page of a huge one looks as any other: huge are as many blocks as smaps tells, out of those that lie
 //! whole in pages that are there. Where there are more of these, their frames and move_pages(2) tell; where that is
-//! hidden or leaves more, the first ones are taken and told as an estimate. An entry of a file's huge page does not say
-//! that a file keeps it. The page of zeroes looks as any other, too: who asks for the nodes of pages finds it.
+//! hidden or leaves more, the first ones are taken and told as an estimate. Before Linux 6.11 an entry of a file's huge
+//! page does not say that a file keeps it. The page of zeroes looks as any other, too: who asks for the nodes of pages
+//! finds it.
 //!
 //! Source: `pagemap_pmd_range`, `pagemap_hugetlb_range` in fs/proc/task_mmu.c.
 
+use std::mem;
 use std::ops::Range;
 
 use planish_sys::pagemap::{Filled, Pagemap, Run};
@@ -205,34 +207,37 @@ fn choose(read: &Entries, told: &Told, is_huge: impl Fn(&[u64]) -> Vec<bool>) ->
         let runs = runs.filter(|(run, kept)| run.filled == Filled::Base && **kept == of_file);
         runs.flat_map(|(run, _)| whole_blocks(&run.range, told.huge_bytes)).collect()
     };
+    let asked = |mut blocks: Vec<u64>| {
+        let mut may_be = is_huge(blocks.as_slice()).into_iter();
+        blocks.retain(|_| may_be.next().unwrap_or(true));
+        blocks
+    };
+    let limit = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let mut is_guess = false;
-    let mut take = |blocks: &mut Vec<u64>, count: u64| {
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let mut take = |blocks: &mut Vec<u64>, count: usize| {
         if count > 0 && blocks.len() > count {
-            let may_be = is_huge(blocks.as_slice());
-            let mut may_be = may_be.into_iter();
-            blocks.retain(|_| may_be.next().unwrap_or(true));
+            *blocks = asked(mem::take(blocks));
             is_guess |= blocks.len() > count;
         }
         blocks.drain(..blocks.len().min(count)).collect::<Vec<u64>>()
     };
     let (mut of_file, mut own) = (blocks(true), blocks(false));
     let mut chosen: Vec<(u64, bool)> = Vec::new();
-    chosen.extend(take(&mut own, told.huge_own).into_iter().map(|start| (start, false)));
-    let mut untold = told.huge_of_file;
-    let is_either = told.keeper == Keeper::Either;
-    if is_either {
-        // Entries say nothing of who keeps a file's huge page: one that names the file is of base pages.
-        let bare = take(&mut own, untold);
-        untold -= bare.len() as u64;
-        chosen.extend(bare.into_iter().map(|start| (start, true)));
+    chosen.extend(take(&mut own, limit(told.huge_own)).into_iter().map(|start| (start, false)));
+    let (mut untold, mut is_more) = (limit(told.huge_of_file), false);
+    if told.keeper == Keeper::Either && untold > 0 {
+        // Since Linux 6.11 entries name the file of a huge page, and before they do not. These come first: a newer
+        // kernel is read so only where it was kept from scanning.
+        (own, of_file) = (asked(own), asked(of_file));
+        is_more = own.len() + of_file.len() > untold;
+        own.truncate(untold);
+        untold -= own.len();
+        of_file.truncate(untold);
+        chosen.extend(own.into_iter().map(|start| (start, true)));
     }
-    let of_file = take(&mut of_file, untold);
-    // Unless the mapping has changed since smaps was read, or the kernel is a newer one that was kept from scanning.
-    is_guess |= is_either && !of_file.is_empty();
-    chosen.extend(of_file.into_iter().map(|start| (start, true)));
+    chosen.extend(take(&mut of_file, untold).into_iter().map(|start| (start, true)));
     chosen.sort_unstable();
-    (chosen, is_guess)
+    (chosen, is_guess || is_more)
 }
 
 /// The starts of blocks of this size that lie whole in `range`, on multiples of it.
@@ -337,10 +342,17 @@ mod tests {
         let (one, _) = with_huge(private(), &told(Keeper::Either, 1, 0), nobody_tells);
         assert_eq!(told_of(&one), [(0..16, Filled::Huge, true), (16..24, Filled::Base, true)]);
         // Base pages of a file fill a block as well, and say so.
-        let beside = read_of(&[(0..16, Filled::Base, true), (16..32, Filled::Base, false)]);
-        let (one, is_guess) = with_huge(beside, &told(Keeper::Either, 1, 0), nobody_tells);
-        let expected = [(0..16, Filled::Base, true), (16..32, Filled::Huge, true)];
-        assert_eq!((told_of(&one), is_guess), (expected.to_vec(), false));
+        let beside = || read_of(&[(0..16, Filled::Base, true), (16..32, Filled::Base, false)]);
+        let at = |huge: u64| move |starts: &[u64]| starts.iter().map(|start| *start == huge).collect();
+        let bare = [(0..16, Filled::Base, true), (16..32, Filled::Huge, true)];
+        let (one, is_guess) = with_huge(beside(), &told(Keeper::Either, 1, 0), at(16));
+        assert_eq!((told_of(&one), is_guess), (bare.to_vec(), false));
+        let (one, is_guess) = with_huge(beside(), &told(Keeper::Either, 1, 0), nobody_tells);
+        assert_eq!((told_of(&one), is_guess), (bare.to_vec(), true));
+        // Linux 6.11 and later: what was written of the file is no huge page of it.
+        let (one, is_guess) = with_huge(beside(), &told(Keeper::Either, 1, 0), at(0));
+        let named = [(0..16, Filled::Huge, true), (16..32, Filled::Base, false)];
+        assert_eq!((told_of(&one), is_guess), (named.to_vec(), false));
         let all = read_of(&[(0..32, Filled::Base, true)]);
         let (one, is_guess) = with_huge(all, &told(Keeper::Either, 1, 0), nobody_tells);
         let expected = [(0..16, Filled::Huge, true), (16..32, Filled::Base, true)];
