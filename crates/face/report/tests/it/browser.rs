@@ -175,3 +175,22 @@ fn the_page_prints_on_few_sheets() {
     let count = pdf.split(|byte| *byte == b'\n').filter(|line| line.ends_with(b"/Type /Page")).count();
     assert!((3..=SHEETS_MAX).contains(&count), "{count} sheets");
 }
+
+/// Holds what a browser draws of a page, narrow and wide, light and dark: all of its figures are checked and right, and
+/// nothing runs over.
+pub fn draws_at_any_width(test: &str, page: &str) {
+    let Some(browser) = browser_or_skip(test) else { return };
+    for (width, dark) in [(400, false), (400, true), (1400, false), (1400, true)] {
+        let Seen { found, console } = look(&browser, page, width, dark);
+        let case = format!("{width} px, dark {dark}");
+        assert!(console.is_empty(), "{case}: {console:?}");
+        if found["width"] != width {
+            planish_skip::skip(test, format!("{} makes no window of {width} pixels", browser.display()));
+            continue;
+        }
+        assert_eq!(found["dark"], dark, "{case}");
+        assert!(list(&found, "overflowing").is_empty(), "{case}: {:#}", found["overflowing"]);
+        assert!(list(&found, "wrong").is_empty(), "{case}: {:#}", found["wrong"]);
+        assert!(found["checked"]["figures"].as_u64().expect("a count") > 20, "{case}");
+    }
+}

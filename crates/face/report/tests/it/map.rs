@@ -12,7 +12,7 @@ use planish_residency::{
 };
 use serde_json::Value;
 
-use crate::browser::{Seen, browser_or_skip, list, look};
+use crate::browser::draws_at_any_width;
 use crate::page::{data, embedded, quotes};
 
 /// The map of a recorded process of two nodes.
@@ -280,20 +280,5 @@ fn a_cell_is_filled_as_far_as_it_has_memory() {
 
 #[test]
 fn a_browser_draws_the_map_at_any_width() {
-    let test = "a_browser_draws_the_map_at_any_width";
-    let Some(browser) = browser_or_skip(test) else { return };
-    let page = map_html(&full());
-    for (width, dark) in [(400, false), (400, true), (1400, false), (1400, true)] {
-        let Seen { found, console } = look(&browser, &page, width, dark);
-        let case = format!("{width} px, dark {dark}");
-        assert!(console.is_empty(), "{case}: {console:?}");
-        if found["width"] != width {
-            planish_skip::skip(test, format!("{} makes no window of {width} pixels", browser.display()));
-            continue;
-        }
-        assert_eq!(found["dark"], dark, "{case}");
-        assert!(list(&found, "overflowing").is_empty(), "{case}: {:#}", found["overflowing"]);
-        assert!(list(&found, "wrong").is_empty(), "{case}: {:#}", found["wrong"]);
-        assert!(found["checked"]["figures"].as_u64().expect("a count") > 20, "{case}");
-    }
+    draws_at_any_width("a_browser_draws_the_map_at_any_width", &map_html(&full()));
 }

@@ -3,7 +3,7 @@
 use planish_profile::{CallProfile, Format, HotPages, ImportOptions, Stacks, import};
 use planish_report::{TextPicture, TextShowReport, text_show_html};
 
-use crate::browser::{Seen, browser_or_skip, list, look};
+use crate::browser::draws_at_any_width;
 use crate::map::check;
 use crate::page::{embedded, shapes};
 
@@ -124,20 +124,5 @@ fn areas_and_widths_are_as_the_weights() {
 
 #[test]
 fn a_browser_draws_the_profile_at_any_width() {
-    let test = "a_browser_draws_the_profile_at_any_width";
-    let Some(browser) = browser_or_skip(test) else { return };
-    let page = full();
-    for (width, dark) in [(400, false), (400, true), (1400, false), (1400, true)] {
-        let Seen { found, console } = look(&browser, &page, width, dark);
-        let case = format!("{width} px, dark {dark}");
-        assert!(console.is_empty(), "{case}: {console:?}");
-        if found["width"] != width {
-            planish_skip::skip(test, format!("{} makes no window of {width} pixels", browser.display()));
-            continue;
-        }
-        assert_eq!(found["dark"], dark, "{case}");
-        assert!(list(&found, "overflowing").is_empty(), "{case}: {:#}", found["overflowing"]);
-        assert!(list(&found, "wrong").is_empty(), "{case}: {:#}", found["wrong"]);
-        assert!(found["checked"]["figures"].as_u64().expect("a count") > 20, "{case}");
-    }
+    draws_at_any_width("a_browser_draws_the_profile_at_any_width", &full());
 }
