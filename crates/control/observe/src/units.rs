@@ -21,7 +21,7 @@ pub use self::behind::{later, overruled};
 pub(crate) use self::behind::{overridden, winner};
 use crate::parts;
 use crate::persisted::files;
-use crate::writers::unit::{FOLDERS, GENERATED, value_in};
+use crate::writers::unit::{BEFORE, FOLDERS, GENERATED, value_in};
 use crate::writers::{has_unit, is_systemd};
 
 /// Adds what the units have that a profile means: a place for each file that may be written, with what the unit has
@@ -398,20 +398,12 @@ pub(crate) fn template(unit: &str) -> Option<String> {
 pub(crate) const SET_PROPERTY: [&str; 3] =
     ["/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient"];
 
-/// Folders of drop-ins of units, those that hide others of their name first (`systemd.unit(5)`).
-const DROP_INS: [&str; 11] = [
-    "/etc/systemd/system.control",
-    "/run/systemd/system.control",
-    "/run/systemd/transient",
-    "/run/systemd/generator.early",
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/run/systemd/generator",
-    "/usr/local/lib/systemd/system",
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-    "/run/systemd/generator.late",
-];
+/// Folders of drop-ins of units, those that hide others of their name first: what generators make stands behind what
+/// an administrator says, and before what packages say, or last of all (`systemd.unit(5)`).
+fn drop_in_places() -> impl Iterator<Item = &'static str> {
+    let ([generated, late], (own, packaged)) = (GENERATED, FOLDERS.split_at(2));
+    BEFORE.iter().chain(own).copied().chain([generated]).chain(packaged.iter().copied()).chain([late])
+}
 
 /// The files of a unit in the order in which they are read: its own, and its drop-ins.
 fn files_of(host: &Host, unit: &str) -> Vec<String> {
@@ -436,7 +428,7 @@ fn own_file(host: &Host, unit: &str, counts: impl Fn(&str) -> bool) -> Option<St
 
 /// The folders in which drop-ins of a unit of some names lie, the first one first.
 pub(crate) fn drop_in_folders(names: &[String]) -> Vec<String> {
-    let folders = || DROP_INS.iter();
+    let folders = drop_in_places;
     let mut all = Vec::new();
     for name in names {
         let own = [Some(name.clone()), template(name)].into_iter().flatten().chain(beginnings(name));

@@ -5,7 +5,9 @@ use std::iter;
 use planish_host::Host;
 use planish_model::{BootValue, NOT_GIVEN, Persisted, UnitLine};
 
-use super::{MANAGER, drop_in_folders, files_in, given_cpus_by, lines, names_of, said_last_by, section};
+use super::{
+    MANAGER, drop_in_folders, files_in, files_of, given_cpus_by, lines, names_of, said_last_by, section,
+};
 use crate::persisted::files;
 use crate::writers::unit::BEFORE;
 
@@ -114,11 +116,11 @@ fn behind(host: &Host, folders: &[String], own: Option<&str>) -> Vec<String> {
 pub(crate) fn overridden(host: &Host, place: &str, directives: &[String], ours: &str) -> Option<Persisted> {
     let later = later(host, place, directives);
     let (value, line) = planish_model::overridden(ours, &later)?;
-    let source = line.source.clone();
-    let later = later_in(host, place, directives, stays);
-    let kept = planish_model::overridden(ours, &later);
-    let kept = kept.map(|(value, line)| BootValue::new(value, &line.source));
-    Some(won(value, source, BootValue::new(ours, place), kept))
+    let kept = || {
+        let later = later_in(host, place, directives, stays);
+        planish_model::overridden(ours, &later).map(|(value, line)| BootValue::new(value, &line.source))
+    };
+    Some(won(value, line.source.clone(), BootValue::new(ours, place), kept))
 }
 
 /// Whether a boot leaves the files of a folder, or they are made again.
@@ -126,9 +128,11 @@ fn stays(folder: &str) -> bool {
     !Persisted::is_gone_with_this_boot(folder)
 }
 
-/// What wins over a value of ours at the next start, and what a boot leaves, where that is something of neither.
-fn won(value: String, source: String, ours: BootValue, kept: Option<BootValue>) -> Persisted {
+/// What wins over a value of ours at the next start, and what a boot leaves, where that is something of neither. `kept`
+/// reads the files once more, of which only a boot that takes one away makes others.
+fn won(value: String, source: String, ours: BootValue, kept: impl Fn() -> Option<BootValue>) -> Persisted {
     let is_gone = Persisted::is_gone_with_this_boot(&source);
+    let kept = is_gone.then(kept).flatten();
     let left = kept.as_ref().unwrap_or(&ours).value.clone();
     let at_boot = Some(left).filter(|left| is_gone && *left != value);
     let kept = kept.filter(|_| at_boot.is_some());
@@ -152,8 +156,7 @@ pub(crate) fn winner(host: &Host, place: &str, directive: &str, ours: &str) -> O
         let is_ours = source.rsplit_once(':').is_some_and(|(path, _)| path == place);
         (!is_ours).then_some((value, source))
     };
-    let (value, source) = said_by(&files_in(host, unit, |_| true))?;
-    let kept = said_by(&files_in(host, unit, stays));
-    let kept = kept.map(|(value, source)| BootValue::new(value, source));
+    let (value, source) = said_by(&files_of(host, unit))?;
+    let kept = || said_by(&files_in(host, unit, stays)).map(|(value, source)| BootValue::new(value, source));
     Some(won(value, source, BootValue::new(ours, place), kept))
 }
