@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::perf::{Unavailable, has_pmu, refused_for_all};
+use crate::perf::{FORMAT_TIMES, Unavailable, has_pmu, read_count, refused_for_all};
 use crate::perf_event::{self, Attr, Place};
 
 const TYPE_HW_CACHE: u32 = 3;
@@ -17,8 +17,6 @@ const TYPE_HW_CACHE: u32 = 3;
 const NODE_LOADS: u64 = 6;
 /// The same with the result miss: another node answered.
 const NODE_LOAD_MISSES: u64 = 6 | 1 << 16;
-/// PERF_FORMAT_TOTAL_TIME_ENABLED and PERF_FORMAT_TOTAL_TIME_RUNNING.
-pub(crate) const FORMAT_TIMES: u64 = 3;
 
 /// Open counters, two a CPU.
 #[derive(Debug)]
@@ -62,18 +60,8 @@ impl NodeLoads {
     }
 }
 
-fn count(fd: &OwnedFd) -> Option<f64> {
-    let mut bytes = [0u8; 24];
-    let length = rustix::io::read(fd, &mut bytes).ok()?;
-    (length == bytes.len()).then(|| scaled(&bytes))
-}
-
-/// Count, time enabled and time running, as three native u64.
-#[expect(clippy::host_endian_bytes, reason = "the kernel writes integers as this CPU stores them")]
-fn scaled(bytes: &[u8; 24]) -> f64 {
-    let (words, _) = bytes.as_chunks::<8>();
-    let [counted, enabled, running] = [0, 1, 2].map(|at| u64::from_ne_bytes(words[at]) as f64);
-    if running > 0.0 { counted * (enabled / running) } else { counted }
+fn count(counter: &OwnedFd) -> Option<f64> {
+    read_count(counter, false).map(|count| count.scaled())
 }
 
 fn refusal(errno: Errno) -> Unavailable {
@@ -88,13 +76,13 @@ fn refusal(errno: Errno) -> Unavailable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::perf::{may_always, paranoid_level};
+    use crate::perf::{may_always, paranoid_level, parse_count};
 
     #[test]
     fn a_count_that_took_turns_is_extrapolated() {
         let told = |words: [u64; 3]| {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-            scaled(bytes.as_slice().try_into().unwrap())
+            parse_count(bytes.as_slice().try_into().unwrap(), false).scaled()
         };
         assert_eq!(told([10, 100, 25]), 40.0);
         assert_eq!(told([10, 100, 100]), 10.0);

@@ -300,6 +300,13 @@ impl Slot {
     }
 }
 
+/// What a counter of [`FORMAT_TIMES`] has come to; `None` where it cannot be read.
+pub(crate) fn read_count(counter: &OwnedFd, user_only: bool) -> Option<Count> {
+    let mut bytes = [0u8; 24];
+    let length = rustix::io::read(counter, &mut bytes).ok()?;
+    (length == bytes.len()).then(|| parse_count(&bytes, user_only))
+}
+
 /// The record of `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: three native u64.
 pub(crate) fn parse_count(bytes: &[u8; 24], user_only: bool) -> Count {
     let (words, _) = bytes.as_chunks::<8>();
@@ -312,8 +319,8 @@ fn native(bytes: [u8; 8]) -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-const FORMAT_TIME_ENABLED: u64 = 1;
-const FORMAT_TIME_RUNNING: u64 = 1 << 1;
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED` and `PERF_FORMAT_TOTAL_TIME_RUNNING`.
+pub(crate) const FORMAT_TIMES: u64 = 3;
 const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
 /// `_IO('$', 0)` and `_IO('$', 1)`.
 const IOC_ENABLE: u64 = 0x2400;
@@ -345,7 +352,7 @@ fn open_raw(
     if start == Start::OnExec {
         flags |= FLAG_ENABLE_ON_EXEC;
     }
-    let read_format = FORMAT_TIME_ENABLED | FORMAT_TIME_RUNNING;
+    let read_format = FORMAT_TIMES;
     let attr = Attr { read_format, flags, ..Attr::new(kind, config) };
     let pid = match target {
         Target::Calling => 0,

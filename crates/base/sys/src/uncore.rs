@@ -8,8 +8,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 
-use crate::node_loads::FORMAT_TIMES;
-use crate::perf::{Count, Unavailable, parse_count, refused_for_all};
+use crate::perf::{Count, FORMAT_TIMES, Unavailable, read_count, refused_for_all};
 use crate::perf_event::{self, Attr, Place};
 
 /// What one counter counts, and where.
@@ -46,12 +45,7 @@ impl Uncore {
 
     /// What each has come to, in the order in which they were opened; `None` for one that cannot be read.
     pub fn read(&self) -> Vec<Option<Count>> {
-        let of = |counter: &OwnedFd| {
-            let mut bytes = [0u8; 24];
-            let length = rustix::io::read(counter, &mut bytes).ok()?;
-            (length == bytes.len()).then(|| parse_count(&bytes, false))
-        };
-        self.counters.iter().map(of).collect()
+        self.counters.iter().map(|counter| read_count(counter, false)).collect()
     }
 }
 
