@@ -39,6 +39,7 @@ use crate::status::Status;
 pub use self::eyes::Unseen;
 pub use self::join::{Piece, join};
 pub use self::object::ObjectPages;
+use self::object::in_proportion;
 pub use self::shared::Object;
 pub use self::threads::ThreadsOn;
 pub(crate) use self::who::above_us;
@@ -309,8 +310,7 @@ fn bound_swap(areas: &mut [AreaPages], swap_bytes: u64) {
     areas.iter_mut().filter(|pages| pages.area.is_shared()).for_each(|pages| pages.swapped_bytes = 0);
     let told: u64 = areas.iter().map(|pages| pages.swapped_bytes).sum();
     for pages in areas.iter_mut().filter(|_| told > swap_bytes) {
-        let bytes = u128::from(pages.swapped_bytes) * u128::from(swap_bytes) / u128::from(told);
-        pages.swapped_bytes = u64::try_from(bytes).expect("a part of a u64");
+        pages.swapped_bytes = in_proportion(pages.swapped_bytes, swap_bytes, told);
     }
 }
 

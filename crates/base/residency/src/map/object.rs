@@ -265,7 +265,7 @@ fn total(parts: &[Part]) -> u64 {
 }
 
 /// `bytes` in proportion, as `part` is to `whole`, which is more than nothing.
-fn in_proportion(bytes: u64, part: u64, whole: u64) -> u64 {
+pub(super) fn in_proportion(bytes: u64, part: u64, whole: u64) -> u64 {
     let bytes = u128::from(bytes) * u128::from(part) / u128::from(whole);
     u64::try_from(bytes).expect("a part of a u64")
 }
