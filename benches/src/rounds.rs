@@ -26,13 +26,25 @@ impl Rounds {
         for round in 0..=rounds {
             rng.shuffle(&mut order);
             for &arm in &order {
-                let sample = arms[arm]()?;
-                ensure!(sample > 0.0 && sample.is_finite(), "arm {arm} took {sample}, which nothing takes");
+                let sample = time(arm, arms[arm]()?)?;
                 if round > 0 {
                     samples[arm].push(sample);
                 }
             }
         }
+        Ok(Self(samples))
+    }
+
+    /// Two arms that one call measures beside each other, in each of `rounds`, after one that does not count.
+    pub fn pairs(rounds: usize, mut pair: impl FnMut() -> Result<[f64; 2]>) -> Result<Self> {
+        let mut others = Vec::with_capacity(rounds + 1);
+        let arm: Arm<'_> = Box::new(|| {
+            let [one, other] = pair()?;
+            others.push(time(1, other)?);
+            Ok(one)
+        });
+        let Self(mut samples) = Self::measure(rounds, &mut [arm])?;
+        samples.push(others.split_off(1));
         Ok(Self(samples))
     }
 
@@ -65,6 +77,12 @@ impl Rounds {
         let least = arms.min_by(|one, other| self.median(*one).total_cmp(&self.median(*other)));
         least.expect("there is an arm")
     }
+}
+
+/// A sample, where it can be a time.
+fn time(arm: usize, sample: f64) -> Result<f64> {
+    ensure!(sample > 0.0 && sample.is_finite(), "arm {arm} took {sample}, which nothing takes");
+    Ok(sample)
 }
 
 /// The figure behind logarithms of samples or ratios: Hodges-Lehmann, with the interval of the signed-rank test.
@@ -119,6 +137,21 @@ mod tests {
         assert!((less.value + more.value).abs() < 1e-9 && less.high < 0.0, "{}", less.value);
         let value = rounds.value(1).expect("a value");
         assert!(value.low < 10.0 && value.high > 30.0);
+    }
+
+    #[test]
+    fn pairs_of_one_call_stay_pairs_and_the_first_does_not_count() {
+        let mut call = 0.0;
+        let pairs = || {
+            call += 1.0;
+            Ok([call + 5.0, call])
+        };
+        let rounds = Rounds::pairs(8, pairs).expect("measured");
+        assert_eq!(rounds.0.iter().map(Vec::len).collect::<Vec<_>>(), [8; 2]);
+        let more = rounds.added(0, 1).expect("a difference");
+        assert_eq!((more.low, more.value, more.high), (5.0, 5.0, 5.0));
+        assert_eq!(rounds.0[1][0], 2.0);
+        assert!(Rounds::pairs(8, || Ok([1.0, f64::NAN])).is_err());
     }
 
     #[test]

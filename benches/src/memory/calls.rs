@@ -3,7 +3,8 @@
 //! without.
 //!
 //! Each sample is a process of its own, so that where the loader has put things is drawn anew, and each round has one
-//! of either kind.
+//! of either kind. A segment that is placed is measured in one process beside the same by hand, in turns: its file, its
+//! wake-up and its pages take more time than what is looked for, and vary more from process to process.
 
 #![expect(unsafe_code, reason = "the preload stands in front of functions of libc, which are C")]
 
@@ -36,7 +37,7 @@ const SMALL_BYTES: usize = 64 << 10;
 /// What it places: the default of `--min`.
 const LARGE_BYTES: usize = 16 << 20;
 /// How long the notice of a segment has.
-const NOTICE: Duration = Duration::from_micros(500);
+const NOTICE: Duration = Duration::from_millis(1);
 /// The word of the process that takes it up, before the name of its socket.
 const LISTEN: &str = "listen-";
 /// What it tells of a segment.
@@ -60,9 +61,7 @@ const CYCLES: [Cycle; 3] = [
     Cycle { word: "sysv", name: "shmget and shmat, 64 KiB", count: 5_000, pause: Duration::ZERO },
 ];
 const PLACED: Cycle =
-    Cycle { word: "placed", name: "shared mmap, 16 MiB, placed and told", count: 400, pause: NOTICE };
-/// The same by the program itself: what the preload was asked for takes as long whoever does it.
-const BY_HAND: Cycle = Cycle { word: "by-hand", name: "the same by hand", count: 400, pause: NOTICE };
+    Cycle { word: "placed", name: "shared mmap, 16 MiB, placed and told", count: 300, pause: NOTICE };
 const OTHER: Cycle = Cycle { word: "other", name: "getppid", count: 200_000, pause: Duration::ZERO };
 
 /// Adds the rows.
@@ -74,9 +73,12 @@ pub fn measure(planish: &Path, rows: &mut Rows) {
             Ok((rounds.added(0, 1)?, note(&rounds)))
         });
     }
-    let name = format!("preload adds to {}, over {}", PLACED.name, BY_HAND.name);
+    let name = format!("preload adds to {}, over the same by hand", PLACED.name);
     rows.add_with_note(&name, "ns", (Limit::AtMost, ADDED_NS_MAX), || {
-        let rounds = rounds(planish, &PLACED, &BY_HAND)?;
+        let rounds = Rounds::pairs(ROUNDS, || {
+            let Sample { ns, by_hand_ns } = sample(&mut preloaded(planish, &PLACED)?, true)?;
+            Ok([ns, by_hand_ns.context("nothing was placed by hand")?])
+        })?;
         Ok((rounds.added(0, 1)?, note(&rounds)))
     });
     let name = format!("preload: {}, all of it", PLACED.name);
@@ -94,82 +96,116 @@ fn note(rounds: &Rounds) -> String {
 
 /// The one with the preload first, then the other without.
 fn rounds(planish: &Path, with: &Cycle, without: &Cycle) -> Result<Rounds> {
-    let program = std::env::current_exe().context("our own path")?;
-    let role = |cycle: &Cycle| format!("calls {}", cycle.word);
-    let sample = |command: &mut Command| -> Result<f64> {
-        let output = command.stdin(Stdio::null()).output().context("start the process that is measured")?;
-        let talk = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "{}", talk.lines().next().unwrap_or("it failed"));
-        let text = String::from_utf8_lossy(&output.stdout);
-        let (ns, preload) = text.trim().split_once(' ').context("it said nothing")?;
-        ensure!((preload == "loaded") == (command.get_program() == planish), "the preload is {preload}");
-        Ok(ns.parse()?)
-    };
-    let mut bare = Command::new(&program);
-    bare.args(["server", "--role", &role(without)]);
-    let mut preloaded = Command::new(planish);
-    // Without pages: to fill a segment is what was asked for, and takes as long as it is large.
-    preloaded.args(["run", "--numa", "shm=interleave", "--no-prefault", "--"]).arg(&program);
-    preloaded.args(["server", "--role", &role(with)]);
-    let mut arms: [Arm<'_>; 2] = [Box::new(|| sample(&mut preloaded)), Box::new(|| sample(&mut bare))];
+    let (mut with, mut without) = (preloaded(planish, with)?, bare(without)?);
+    let mut arms: [Arm<'_>; 2] =
+        [Box::new(|| Ok(sample(&mut with, true)?.ns)), Box::new(|| Ok(sample(&mut without, false)?.ns))];
     Rounds::measure(ROUNDS, &mut arms)
 }
 
-/// The measured side: nanoseconds of CPU time of a cycle, and whether the preload is there.
+/// What a process has measured.
+struct Sample {
+    /// CPU time of a cycle.
+    ns: f64,
+    /// The same by the program itself, in turns with it: what the preload was asked for takes as long whoever does it.
+    by_hand_ns: Option<f64>,
+}
+
+fn bare(cycle: &Cycle) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("our own path")?);
+    command.args(["server", "--role", &format!("calls {}", cycle.word)]);
+    Ok(command)
+}
+
+fn preloaded(planish: &Path, cycle: &Cycle) -> Result<Command> {
+    let bare = bare(cycle)?;
+    let mut command = Command::new(planish);
+    // Without pages: to fill a segment is what was asked for, and takes as long as it is large.
+    command.args(["run", "--numa", "shm=interleave", "--no-prefault", "--"]);
+    command.arg(bare.get_program()).args(bare.get_args());
+    Ok(command)
+}
+
+fn sample(command: &mut Command, is_preloaded: bool) -> Result<Sample> {
+    let output = command.stdin(Stdio::null()).output().context("start the process that is measured")?;
+    let talk = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{}", talk.lines().next().unwrap_or("it failed"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut words = text.split_whitespace();
+    let (preload, ns) = (words.next().context("it said nothing")?, words.next().context("it has no figure")?);
+    ensure!((preload == "loaded") == is_preloaded, "the preload is {preload}");
+    Ok(Sample { ns: ns.parse()?, by_hand_ns: words.next().map(str::parse).transpose()? })
+}
+
+/// The measured side: whether the preload is there, nanoseconds of CPU time of a cycle, and where it is one that the
+/// preload places, of the same by hand.
 pub fn serve(word: &str) -> Result<()> {
     if let Some(name) = word.strip_prefix(LISTEN) {
         return listen(name);
     }
-    let mut cycles = CYCLES.iter().chain([&PLACED, &BY_HAND, &OTHER]);
+    let mut cycles = CYCLES.iter().chain([&PLACED, &OTHER]);
     let cycle = cycles.find(|cycle| cycle.word == word).context("no such cycle")?;
-    let run: Box<dyn Fn() -> Result<()>> = match word {
-        "private" => Box::new(|| map(SMALL_BYTES, libc::MAP_PRIVATE, |_| Ok(()))),
-        "shared" => Box::new(|| map(SMALL_BYTES, libc::MAP_SHARED, |_| Ok(()))),
-        "placed" => Box::new(|| map(LARGE_BYTES, libc::MAP_SHARED, |_| Ok(()))),
-        "by-hand" => {
-            let (policy, (listener, reader)) = (Policy::Interleave(policy::allowed_nodes()?), listener()?);
-            Box::new(move || {
-                let _held = &reader;
-                map(LARGE_BYTES, libc::MAP_SHARED, |address| {
-                    policy::bind(address, LARGE_BYTES, &policy, Existing::Stay)?;
-                    UnixDatagram::unbound()?.send_to_addr(&[0; TOLD_BYTES], &listener)?;
-                    Ok(())
-                })
-            })
-        }
-        "sysv" => Box::new(sysv),
-        "other" => Box::new(|| {
+    let maps = std::fs::read_to_string("/proc/self/maps").context("read /proc/self/maps")?;
+    let is_loaded = maps.contains("/planish-preload-");
+    let figures = match word {
+        "private" => in_a_row(cycle, || map(SMALL_BYTES, libc::MAP_PRIVATE))?,
+        "shared" => in_a_row(cycle, || map(SMALL_BYTES, libc::MAP_SHARED))?,
+        "placed" => in_turns(cycle)?,
+        "sysv" => in_a_row(cycle, sysv)?,
+        "other" => in_a_row(cycle, || {
             // SAFETY: it takes nothing and cannot fail.
             std::hint::black_box(unsafe { libc::getppid() });
             Ok(())
-        }),
+        })?,
         other => bail!("no cycle {other}"),
     };
-    // The first calls look symbols up.
-    (0..cycle.count / 10).try_for_each(|_| run())?;
-    let ns = measured(cycle, &run)? / cycle.count as f64;
-    let maps = std::fs::read_to_string("/proc/self/maps").context("read /proc/self/maps")?;
-    println!("{ns} {}", if maps.contains("/planish-preload-") { "loaded" } else { "absent" });
+    println!("{} {figures}", if is_loaded { "loaded" } else { "absent" });
     Ok(())
 }
 
-/// CPU time of all cycles. Of those with a pause each is timed by itself, and the median stands for all: what comes in
-/// between (an interrupt, a wake-up on another CPU) is a few of hundreds, and longer than what is looked for.
-fn measured(cycle: &Cycle, run: &dyn Fn() -> Result<()>) -> Result<f64> {
-    let timed = |count: usize| {
-        let before = cpu_ns();
-        (0..count).try_for_each(|_| run())?;
-        Ok(cpu_ns() - before)
-    };
-    if cycle.pause.is_zero() {
-        return timed(cycle.count);
-    }
-    let one = |_| {
+/// CPU time of a cycle, of all that a sample has.
+fn in_a_row(cycle: &Cycle, run: impl Fn() -> Result<()>) -> Result<String> {
+    // The first calls look symbols up.
+    (0..cycle.count / 10).try_for_each(|_| run())?;
+    let before = cpu_ns();
+    (0..cycle.count).try_for_each(|_| run())?;
+    Ok(((cpu_ns() - before) / cycle.count as f64).to_string())
+}
+
+/// The same of segments that are placed: by whatever stands in front of libc, and by hand. Each is timed by itself,
+/// after a pause in which who was told has read it, and the median stands for all: what comes in between (an
+/// interrupt, a wake-up on another CPU) is a few of hundreds, and longer than what is looked for.
+fn in_turns(cycle: &Cycle) -> Result<String> {
+    let (policy, (listener, _held)) = (Policy::Interleave(policy::allowed_nodes()?), listener()?);
+    let timed = |run: &dyn Fn() -> Result<()>| {
         std::thread::sleep(cycle.pause);
-        timed(1)
+        let before = cpu_ns();
+        run().map(|()| cpu_ns() - before)
     };
-    let each = (0..cycle.count).map(one).collect::<Result<Vec<f64>>>()?;
-    Ok(summary::median(&each) * cycle.count as f64)
+    let mut each = [Vec::new(), Vec::new()];
+    let warm = cycle.count / 10;
+    for turn in 0..warm + cycle.count {
+        let placed = timed(&|| map(LARGE_BYTES, libc::MAP_SHARED))?;
+        let by_hand = timed(&|| by_hand(&policy, &listener))?;
+        if turn >= warm {
+            each[0].push(placed);
+            each[1].push(by_hand);
+        }
+    }
+    Ok(format!("{} {}", summary::median(&each[0]), summary::median(&each[1])))
+}
+
+/// What the preload is asked for, by the kernel alone, so that it does not stand in front.
+fn by_hand(policy: &Policy, listener: &SocketAddr) -> Result<()> {
+    let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping where the kernel likes, which nobody else knows of.
+    let address = unsafe { libc::syscall(libc::SYS_mmap, 0, LARGE_BYTES, rights, flags, -1, 0) };
+    ensure!(address > 0, "mmap: {}", std::io::Error::last_os_error());
+    policy::bind(address as usize, LARGE_BYTES, policy, Existing::Stay)?;
+    UnixDatagram::unbound()?.send_to_addr(&[0; TOLD_BYTES], listener)?;
+    // SAFETY: the mapping of above, whose address nobody has kept.
+    let unmapped = unsafe { libc::syscall(libc::SYS_munmap, address, LARGE_BYTES) };
+    ensure!(unmapped == 0, "munmap: {}", std::io::Error::last_os_error());
+    Ok(())
 }
 
 /// Somebody who reads what he is told, in a process of his own as the launcher is one: to wake another process takes
@@ -201,13 +237,11 @@ fn listen(name: &str) -> Result<()> {
     }
 }
 
-/// Maps, has `place` do what it likes with the address, and unmaps.
-fn map(bytes: usize, kind: i32, place: impl FnOnce(usize) -> Result<()>) -> Result<()> {
+fn map(bytes: usize, kind: i32) -> Result<()> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new mapping where the kernel likes, which nobody else knows of.
     let address = unsafe { libc::mmap(null_mut(), bytes, rights, kind | libc::MAP_ANONYMOUS, -1, 0) };
     ensure!(address != libc::MAP_FAILED, "mmap: {}", std::io::Error::last_os_error());
-    place(address.addr())?;
     // SAFETY: the mapping of above, whose address nobody has kept.
     let unmapped = unsafe { libc::munmap(address, bytes) };
     ensure!(unmapped == 0, "munmap: {}", std::io::Error::last_os_error());
