@@ -114,6 +114,20 @@ fn procfs_reads_the_same_of_processes_of_other_kernels() {
     }
 }
 
+/// The parsers are fuzzed from what other kernels have written, by names that `./x fuzz --keep` leaves alone.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test reads the seeds as files")]
+fn files_of_other_kernels_are_seeds_of_the_fuzzer() {
+    let seeds = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/seeds/proc");
+    for kernel in ["linux-6.1", "linux-6.12"] {
+        for file in ["maps", "smaps", "numa_maps"] {
+            let seed = seeds.join(format!("{kernel}-{file}"));
+            let text = std::fs::read_to_string(&seed).unwrap_or_default();
+            assert_eq!(text, recorded(kernel, file), "{}: copy the recorded file", seed.display());
+        }
+    }
+}
+
 /// Hosts that were laid out by hand have what real ones are not at hand for.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test reads the hosts as files")]
