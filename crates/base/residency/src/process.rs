@@ -236,10 +236,12 @@ impl Process {
     }
 }
 
-/// Size in bytes of a transparent huge page; 0 without THP.
+/// Size in bytes of a transparent huge page. Where /sys is not there to tell, it is what one entry of the page table's
+/// last level but one maps: as many base pages as a base page has entries of 8 bytes.
 pub(crate) fn thp_bytes(host: &Host) -> u64 {
-    let size = host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").unwrap_or_default();
-    size.trim().parse().unwrap_or(0)
+    let size = host.read("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").ok();
+    let told = size.and_then(|size| size.trim().parse().ok()).filter(|bytes| *bytes > 0);
+    told.unwrap_or_else(|| host.page_bytes() * (host.page_bytes() / 8))
 }
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {

@@ -5,12 +5,17 @@
 //!
 //! ```text
 //! /proc/PID/map_files/A-B --O_PATH--> a regular file on tmpfs or hugetlbfs? --open for reading--> map it here,
-//! private, without reserving --> register with userfaultfd for minor faults --> UFFDIO_CONTINUE: "map the page that is
-//! there"; a hole is an error and stays a hole --> move_pages(2) and pagemap on our own mapping tell node and frame
+//! private, without reserving --> register with userfaultfd, which makes our fault in a hole an error --> have the pages
+//! that are there mapped --> move_pages(2) and pagemap on our own mapping tell node and frame
 //! ```
 //!
-//! - Nothing is allocated in the object: UFFDIO_CONTINUE looks up the page cache (`mfill_atomic_pte_continue` in
-//!   mm/userfaultfd.c, `hugetlb_mfill_atomic_pte` in mm/hugetlb.c), and MAP_NORESERVE keeps the pool's reservations.
+//! - Nothing is allocated in the object. On tmpfs the kernel reads what mincore(2) says is there; were it a hole by then,
+//!   the fault would be a missing one of userfaultfd, and as such ends with EFAULT (`shmem_get_folio_gfp` in mm/shmem.c,
+//!   UFFD_FEATURE_SIGBUS). On hugetlbfs UFFDIO_CONTINUE looks up the page cache
+//!   (`hugetlb_mfill_atomic_pte` in mm/hugetlb.c), and MAP_NORESERVE keeps the pool's reservations.
+//! - Nothing looks written: a read fault maps a page clean. UFFDIO_CONTINUE maps it dirty, which unmapping hands on to
+//!   the page (`mfill_atomic_install_pte` in mm/userfaultfd.c); pages of a pool are dirty from the first
+//!   (`hugetlb_add_to_page_cache`).
 //! - What is in swap stays there: shared memory is asked by mincore(2) first.
 //! - Pages do not look used afterwards: the mapping is advised as read at random, for which unmapping leaves the
 //!   accessed bits out (`vma_has_recency` in include/linux/mm_inline.h).
@@ -18,9 +23,8 @@
 //! - Nobody is held up or told that something was written: the file is opened for reading only, and of a private
 //!   mapping userfaultfd asks no more (VM_MAYWRITE, which a shared one has only of a file opened for writing). A
 //!   shared one made sealing a memfd fail with EBUSY and running a program fail with ETXTBSY while it stood, and
-//!   ended with IN_CLOSE_WRITE for those who watch the folder. UFFDIO_CONTINUE knows private mappings of tmpfs since
-//!   it is there (`mfill_atomic_install_pte`). Those of hugetlbfs are used from Linux 6.1 on: kernels of before took
-//!   pages of the file for anonymous ones, and keep the shared mapping.
+//!   ended with IN_CLOSE_WRITE for those who watch the folder. Private mappings of hugetlbfs are used from Linux 6.1
+//!   on: kernels of before took pages of the file for anonymous ones, and keep the shared mapping.
 //! - A lease for writing would be broken by any open, which ends a holder without a handler: who looks asks
 //!   /proc/locks right before. A lease that comes between the two is broken, and we do not wait for it (O_NONBLOCK).
 //!
@@ -53,6 +57,9 @@ const WINDOW_PAGES: u64 = 4096;
 /// Bytes that are taken for data where there is some: mincore(2) knows the holes in them, and tells those of 512 pages
 /// in the time of a few calls. A file whose every other page is a hole has as many extents as pages.
 const STRIDE: u64 = 2 << 20;
+
+/// Pages that one call has mapped at most: UIO_MAXIOV in include/uapi/linux/uio.h.
+const PIECES_MAX: u64 = 1024;
 
 /// UFFDIO_CONTINUE_MODE_DONTWAKE in include/uapi/linux/userfaultfd.h: nobody waits for these pages.
 const CONTINUE_MODE_DONTWAKE: u64 = 1;
@@ -299,10 +306,12 @@ pub struct Looked {
     pub poisoned_bytes: u64,
 }
 
-/// A userfaultfd for minor faults of shared memory.
+/// A userfaultfd whose faults are errors.
 #[derive(Debug)]
 pub struct Peek {
     fd: OwnedFd,
+    /// Takes a byte of each page.
+    sink: OwnedFd,
 }
 
 impl Peek {
@@ -318,7 +327,8 @@ impl Peek {
         let fd = i32::try_from(fd).expect("descriptors are ints");
         // SAFETY: as above.
         let fd = unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) };
-        let features = raw::UFFD_FEATURE_MINOR_HUGETLBFS | raw::UFFD_FEATURE_MINOR_SHMEM;
+        let minor = raw::UFFD_FEATURE_MINOR_HUGETLBFS | raw::UFFD_FEATURE_MINOR_SHMEM;
+        let features = minor | raw::UFFD_FEATURE_MISSING_SHMEM | raw::UFFD_FEATURE_SIGBUS;
         let mut api = raw::uffdio_api { api: raw::UFFD_API.into(), features: features.into(), ioctls: 0 };
         // SAFETY: the kernel reads and writes one `uffdio_api`, which outlives the call.
         let outcome = unsafe { syscall!(raw::__NR_ioctl, fd.as_raw_fd(), ioctl::UFFDIO_API, &raw mut api) };
@@ -326,7 +336,8 @@ impl Peek {
             Errno::INVAL => Error::Missing { call: "userfaultfd for minor faults", source: errno },
             errno => Error::of("UFFDIO_API", errno),
         })?;
-        Ok(Self { fd })
+        let sink = memfd_create("planish-look", MemfdFlags::CLOEXEC);
+        Ok(Self { fd, sink: sink.map_err(|errno| Error::of("memfd_create", errno))? })
     }
 
     /// Shows the pages of `range` (bytes of the object, whole pages) that are there, window by window.
@@ -424,8 +435,9 @@ impl<'a> Window<'a> {
     /// Maps the pages of `parts` that are there, and counts those that are broken; a hole stays one.
     fn resume(&self, peek: &Peek, parts: &[Range<u64>]) -> Result<(Vec<Present>, u64)> {
         let range = raw::uffdio_range { start: self.start.addr().get() as u64, len: self.bytes() as u64 };
-        let mode = raw::UFFDIO_REGISTER_MODE_MINOR.into();
-        let mut register = raw::uffdio_register { range, mode, ioctls: 0 };
+        let hugetlb = self.object.hugetlb;
+        let mode = if hugetlb { raw::UFFDIO_REGISTER_MODE_MINOR } else { raw::UFFDIO_REGISTER_MODE_MISSING };
+        let mut register = raw::uffdio_register { range, mode: mode.into(), ioctls: 0 };
         let fd = peek.fd.as_raw_fd();
         // SAFETY: the kernel reads and writes one `uffdio_register`; the range is our own fresh mapping, which
         // nobody reads or writes, so that no thread of ours can ever wait for a fault in it.
@@ -435,25 +447,66 @@ impl<'a> Window<'a> {
         for part in parts {
             let mut at = part.start;
             while at < part.end {
-                let mapped = match self.resume_some(fd, at..part.end) {
-                    // `mfill_atomic_pte_continue` says so of a page that the kernel has found broken (hwpoison).
-                    Err(error) if error.errno() == Some(Errno::IO) => {
+                let some = at..part.end;
+                let mapped =
+                    if hugetlb { self.resume_some(fd, some) } else { self.read_some(&peek.sink, some) };
+                let mapped = match mapped {
+                    // Both say so of a page that the kernel has found broken (hwpoison).
+                    Err(error) if matches!(error.errno(), Some(Errno::IO | Errno::HWPOISON)) => {
                         poisoned += 1;
                         0
                     }
                     mapped => mapped?,
                 };
-                if mapped > 0 {
-                    let address = self.start.addr().get() + (at - self.range.start) as usize;
-                    let count = (mapped / self.object.page_bytes) as usize;
-                    present.push(Present { offset: at, address, count });
+                let count = (mapped / self.object.page_bytes) as usize;
+                let page_bytes = self.object.page_bytes;
+                let address = self.start.addr().get() + (at - self.range.start) as usize;
+                match present.last_mut() {
+                    _ if count == 0 => {}
+                    Some(run) if run.offset + run.count as u64 * page_bytes == at => run.count += count,
+                    _ => present.push(Present { offset: at, address, count }),
                 }
-                // What stopped it is a hole: on to the page after it.
-                let hole = if at + mapped < part.end { self.object.page_bytes } else { 0 };
-                at += mapped + hole;
+                // Where nothing was mapped, on to the page after it.
+                at += mapped.max(self.object.page_bytes);
             }
         }
         Ok((present, poisoned))
+    }
+
+    /// Has pages mapped from the start of `part` on, up to the first that is a hole or broken; the bytes that it mapped.
+    /// An error is of the first page.
+    ///
+    /// The kernel copies a byte of each: a fault of its own, which ends with an error where one of ours would end us, and
+    /// which does not mark pages as used, as those of MADV_POPULATE_READ do (FOLL_TOUCH in mm/gup.c).
+    fn read_some(&self, sink: &OwnedFd, part: Range<u64>) -> Result<u64> {
+        let page = self.object.page_bytes;
+        let start = self.start.as_ptr().wrapping_add((part.start - self.range.start) as usize);
+        let count = ((part.end - part.start) / page).min(PIECES_MAX);
+        let of_page = |number: u64| {
+            let iov_base = start.wrapping_add((number * page) as usize).cast();
+            raw::iovec { iov_base, iov_len: 1 }
+        };
+        let pieces: Vec<raw::iovec> = (0..count).map(of_page).collect();
+        loop {
+            // SAFETY: the kernel reads a byte of each of `count` pages of our own window, which stays mapped meanwhile,
+            // and writes them to a file of ours.
+            let copied = unsafe {
+                syscall!(raw::__NR_pwritev, sink.as_raw_fd(), pieces.as_ptr(), pieces.len(), 0usize, 0usize)
+            };
+            match copied {
+                Ok(copied) => return Ok(copied as u64 * page),
+                Err(Errno::INTR) => {}
+                Err(Errno::FAULT) => break,
+                Err(errno) => return Err(Error::of("pwritev of shared memory", errno)),
+            }
+        }
+        // SAFETY: a page of the object is mapped into our own window, and none is changed.
+        match unsafe { madvise(start.cast(), page as usize, MmAdvice::LinuxPopulateRead) } {
+            // It has come since.
+            Ok(()) => Ok(page),
+            Err(Errno::FAULT) => Ok(0),
+            Err(errno) => Err(Error::of("MADV_POPULATE_READ", errno)),
+        }
     }
 
     /// Maps pages from the start of `part` to the first hole; the bytes that it mapped.
@@ -586,6 +639,49 @@ mod tests {
             assert_eq!(looked.unwrap().present_bytes, base);
             assert_eq!(found, [(2 * base, 1)]);
         }
+    }
+
+    /// Bytes of a mapping of ours that smaps calls clean, and that it calls dirty.
+    #[expect(clippy::disallowed_methods, reason = "a test asks the kernel itself")]
+    fn clean_and_dirty(range: &Range<u64>) -> [u64; 2] {
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let header = format!("{:x}-{:x} ", range.start, range.end);
+        let fields = text.lines().skip_while(|line| !line.starts_with(&header)).skip(1);
+        let mut bytes = [0; 2];
+        for line in fields.take_while(|line| line.split(' ').next().is_some_and(|word| word.ends_with(':'))) {
+            let mut words = line.split_whitespace();
+            let (name, number) =
+                (words.next().unwrap(), words.next().and_then(|word| word.parse::<u64>().ok()));
+            match name {
+                "Shared_Clean:" | "Private_Clean:" => bytes[0] += number.unwrap() << 10,
+                "Shared_Dirty:" | "Private_Dirty:" => bytes[1] += number.unwrap() << 10,
+                _ => {}
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn pages_that_nobody_has_written_look_clean_after_a_look() {
+        let test = "pages_that_nobody_has_written_look_clean_after_a_look";
+        let base = pages::base_bytes() as u64;
+        let (memfd, range) = mapped_memfd(64);
+        for page in 0..48 {
+            // SAFETY: a byte of the mapping above.
+            unsafe {
+                std::ptr::with_exposed_provenance::<u8>((range.start + page * base) as usize).read_volatile()
+            };
+        }
+        pwrite(&memfd, &[1], 3 * base).unwrap();
+        let before = clean_and_dirty(&range);
+        let found = object_or_skip(test, &range);
+        if let Some((peek, object)) = found {
+            let looked = peek.look(&object, 0..object.bytes, |_| Ok(())).unwrap();
+            assert_eq!(looked.present_bytes, 48 * base);
+            assert_eq!(clean_and_dirty(&range), before);
+            assert_eq!(before, [47 * base, base]);
+        }
+        unmap(&range);
     }
 
     /// A file of which every other page is a hole is looked at in few windows, and its holes are none of its data.

@@ -102,7 +102,7 @@ fn counters(actor: &Actor) -> Vec<(String, String)> {
         wanted.contains(&key).then(|| (key.to_owned(), value.trim().to_owned()))
     }));
     let smaps = actor.file("smaps");
-    for key in ["Anonymous:", "Shared_Hugetlb:", "Private_Hugetlb:"] {
+    for key in ["Anonymous:", "Shared_Dirty:", "Private_Dirty:", "Shared_Hugetlb:", "Private_Hugetlb:"] {
         let values = smaps.lines().filter_map(|line| line.strip_prefix(key)?.trim().strip_suffix(" kB"));
         let sum: u64 = values.map(|value| value.parse::<u64>().expect("kB")).sum();
         counters.push((key.to_owned(), sum.to_string()));

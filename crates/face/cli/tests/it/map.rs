@@ -67,6 +67,30 @@ fn without_proc_or_its_files_the_mount_is_named() {
     assert!(talk.contains("/proc is not mounted") && talk.contains("mount -t proc proc /proc"), "{talk}");
 }
 
+/// Without /sys nobody tells how large a transparent huge page is: what lies on such is told all the same.
+#[test]
+fn huge_pages_are_told_where_sys_is_not_mounted() {
+    const NAME: &str = "huge_pages_are_told_where_sys_is_not_mounted";
+    const SCRIPT: &str = r#"
+        "$PLANISH" workload series --pages thp --bytes 64M --seconds 20 > /dev/null & SERVED=$!
+        for turn in 1 2 3 4 5 6 7 8 9 10; do
+            sleep 0.3; grep -q 'AnonHugePages: *[1-9][0-9][0-9][0-9]' /proc/$SERVED/smaps && break
+        done
+        mount -t tmpfs none /sys || exit 77
+        "$PLANISH" --json map $SERVED; code=$?
+        kill $SERVED; exit $code
+    "#;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(output) = crate::apart::run(NAME, &["-m"], SCRIPT, &[], folder.path()) else { return };
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{talk}");
+    let envelope: serde_json::Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let rows = envelope["result"]["rows"].as_array().expect("rows");
+    let huge = rows.iter().find(|row| row["backing"] == "thp");
+    let Some(huge) = huge else { return planish_skip::skip(NAME, "no transparent huge pages were had") };
+    assert!(huge["page_bytes"].as_u64().is_some_and(|bytes| bytes >= 2 << 20), "{huge}");
+}
+
 /// Bytes of a list of parts, on one node or on all.
 fn bytes(parts: &serde_json::Value) -> u64 {
     let parts = parts.as_array().expect("parts").iter();
