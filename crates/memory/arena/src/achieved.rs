@@ -12,6 +12,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use planish_sys::NodeSet;
+use planish_sys::pagemap::{Filled, Pagemap, Run};
 use planish_sys::policy::{PageAt, pages_at};
 
 use crate::builder::NodeChoice;
@@ -131,6 +132,20 @@ pub(crate) fn is_all_on(backing: &[Backing], page: Page) -> bool {
 /// Bytes of `ranges` (sorted, disjoint) on each kind of page.
 pub(crate) fn backing_of(ranges: &[Range<usize>]) -> io::Result<Vec<Backing>> {
     Ok(account(&smaps()?, ranges))
+}
+
+/// Of a range in a mapping that was made for `page`: the bytes that are in memory, and of these the ones that the entries
+/// of the page table show on such pages. `None` where they do not tell (before Linux 6.7). It takes as long as the range
+/// is, and smaps as the process has pages.
+pub(crate) fn entries_of(range: &Range<usize>, page: Page) -> Option<(usize, usize)> {
+    let wanted = if page == Page::Base { Filled::Base } else { Filled::Huge };
+    let mut runs = Vec::new();
+    let range = range.start as u64..range.end as u64;
+    Pagemap::open(None).and_then(|mut map| map.scan(range, &mut runs)).ok()?;
+    let bytes = |run: &Run| (run.range.end - run.range.start) as usize;
+    let on_wanted = runs.iter().filter(|run| run.filled == wanted).map(bytes).sum();
+    let there = runs.iter().filter(|run| run.filled != Filled::Swapped).map(bytes).sum();
+    Some((there, on_wanted))
 }
 
 fn smaps() -> io::Result<String> {
@@ -275,6 +290,23 @@ VmFlags: rd wr mr mw me de ht
 ";
 
     const M: usize = 1 << 20;
+
+    #[test]
+    fn entries_say_of_a_mapping_what_smaps_says() {
+        let options = planish_sys::MapOptions::new(Page::Base.request());
+        let mapping = planish_sys::map_anonymous(4 * M, options).unwrap();
+        let start = mapping.as_ptr().addr();
+        let range = start..start + 4 * M;
+        let Some(empty) = entries_of(&range, Page::Base) else {
+            return planish_skip::skip("entries_say_of_a_mapping_what_smaps_says", "Linux before 6.7");
+        };
+        assert_eq!(empty, (0, 0));
+        mapping.advise_range(0..2 * M, planish_sys::Advice::PopulateWrite).unwrap();
+        assert_eq!(entries_of(&range, Page::Base), Some((2 * M, 2 * M)));
+        assert_eq!(entries_of(&range, Page::Thp), Some((2 * M, 0)));
+        let told = backing_of(std::slice::from_ref(&range)).unwrap();
+        assert!(is_all_on(&told, Page::Base) && told[0].bytes == 2 * M, "{told:?}");
+    }
 
     #[test]
     fn each_kind_of_page_is_counted() {

@@ -28,11 +28,7 @@ const NODES: &str = "/sys/devices/system/node";
 pub(crate) fn nodes_offered() -> NodesOffered {
     let list = |text: &str| NodeSet::parse_list(text.trim()).ok().filter(|nodes| !nodes.is_empty());
     let there = fs::read_to_string(format!("{NODES}/has_memory")).ok();
-    // Where a container forbids the call, a file has the same list.
-    let allowed = policy::allowed_nodes().ok().filter(|nodes| !nodes.is_empty()).or_else(|| {
-        let status = fs::read_to_string("/proc/self/status").ok()?;
-        list(status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?)
-    });
+    let allowed = policy::allowed_nodes().ok().filter(|nodes| !nodes.is_empty());
     NodesOffered { there: there.and_then(|text| list(&text)), allowed }
 }
 

@@ -17,7 +17,7 @@ use std::slice;
 
 use planish_sys::{Advice, Mapping};
 
-use crate::achieved::{Achieved, Backing, Extent, SMAPS, backing_of};
+use crate::achieved::{Achieved, Backing, Extent, SMAPS, backing_of, entries_of};
 use crate::builder::{Builder, Fallback, nodes_to_ask};
 use crate::chunk::{Reserved, Wish, check_nodes};
 use crate::error::{ArenaError, not_collapsed, told};
@@ -246,7 +246,7 @@ impl Run {
     fn fill(&mut self, bytes: usize) -> Result<Option<String>, ArenaError> {
         let end = bytes.min(self.usable.len()).next_multiple_of(self.page.bytes());
         let place = self.usable.start + self.there..self.usable.start + end;
-        let before = self.backing()?;
+        let before = if self.missing(&place).is_some() { Vec::new() } else { self.backing()? };
         let Builder { nodes, threads, .. } = &self.asked;
         let (page, bytes) = (self.page, place.len());
         let wish = Wish { page, bytes, nodes, threads: *threads, offer: &self.offer, shared: false };
@@ -258,11 +258,11 @@ impl Run {
             let _ = self.mapping.discard(place);
             return Err(error);
         }
-        let mut missed_bytes = missed(&before, &self.backing()?, self.page, place.len());
+        let mut missed_bytes = self.missed_bytes(&place, &before)?;
         if missed_bytes > 0 && self.page == Page::Thp {
             // Free memory may be in pieces; this call compacts and copies, so its failure only leaves what is.
             let _ = self.mapping.advise_range(place.clone(), Advice::Collapse);
-            missed_bytes = missed(&before, &self.backing()?, self.page, place.len());
+            missed_bytes = self.missed_bytes(&place, &before)?;
         }
         let mut shortfall = None;
         if missed_bytes > 0 {
@@ -287,6 +287,22 @@ impl Run {
         self.had = self.had.max(end);
         self.next_bytes = self.asked.growth.after(place.len());
         Ok(shortfall)
+    }
+
+    /// What a piece that was filled has less on its kind of page than it is long: by the entries of the page table, or
+    /// by what smaps says more of all than `before`.
+    fn missed_bytes(&self, place: &Range<usize>, before: &[Backing]) -> Result<usize, ArenaError> {
+        match self.missing(place) {
+            Some(bytes) => Ok(bytes),
+            None => Ok(missed(before, &self.backing()?, self.page, place.len())),
+        }
+    }
+
+    fn missing(&self, place: &Range<usize>) -> Option<usize> {
+        let start = self.mapping.as_ptr().addr();
+        let (there, wanted) = entries_of(&(start + place.start..start + place.end), self.page)?;
+        // Where the kernel shows nothing, nothing is known to be as asked for.
+        Some(if there == 0 { place.len() } else { there - wanted })
     }
 
     /// What kinds of page it lies on.
