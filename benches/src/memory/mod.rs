@@ -43,7 +43,7 @@ pub fn serve(role: &str) -> Result<()> {
     match words[..] {
         ["base" | "huge" | "splintered"] => map::serve(role),
         ["calls", word] => calls::serve(word),
-        ["arena" | "regions"] => partitions::serve(role),
+        ["arena" | "arena-blocks" | "regions"] => partitions::serve(role),
         ["pool", kilobytes, pages] => pool::keep(number(kilobytes)?, number(pages)?),
         ["borrow", kilobytes, pages] => pool::borrow(number(kilobytes)?, number(pages)?),
         _ => bail!("there is no role {role}"),

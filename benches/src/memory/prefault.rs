@@ -1,5 +1,6 @@
 //! Faulting memory in: an arena with all that it does about it (it looks for room, faults in, reads back), beside
-//! threads that share out a fresh mapping and call MADV_POPULATE_WRITE, as many as are best here.
+//! threads that share out a fresh mapping and call MADV_POPULATE_WRITE, as many as are best here, each once for all of
+//! its share or in pieces: within one long call a thread that begins waits for the lock of the mappings.
 //!
 //! By the clock, for to use several CPUs is the point. A guest's memory is its host's to give: the first round, which
 //! does not count, has it backed.
@@ -18,6 +19,8 @@ use crate::row::{Limit, Rows};
 
 const BYTES: usize = 1 << 30;
 const ROUNDS: usize = 13;
+/// What a thread asks for at once: all of its share, or a piece.
+const PIECES_BYTES: [usize; 3] = [usize::MAX, 64 << 20, 8 << 20];
 /// Speed of ours over theirs.
 const RATIO_MIN: f64 = 0.9;
 
@@ -30,15 +33,25 @@ pub fn measure(rows: &mut Rows) {
         let name = format!("prefault of 1 GiB: best of N threads / arena, {name}");
         rows.add_with_note(&name, "ratio", (Limit::AtLeast, RATIO_MIN), || {
             room(BYTES as u64)?;
-            let threads = thread_counts();
+            let counts = thread_counts();
+            let others: Vec<(usize, usize)> =
+                counts.iter().flat_map(|&threads| PIECES_BYTES.map(|piece| (threads, piece))).collect();
             let mut arms: Vec<Arm<'_>> = vec![Box::new(|| ours(page))];
             arms.extend(
-                threads.iter().map(|&threads| -> Arm<'_> { Box::new(move || theirs(request, threads)) }),
+                others.iter().map(|&(threads, piece)| -> Arm<'_> {
+                    Box::new(move || theirs(request, threads, piece))
+                }),
             );
             let rounds = Rounds::measure(ROUNDS, &mut arms)?;
             let best = rounds.fastest(1..arms.len());
             let (own, other) = (rounds.median(0) * 1e3, rounds.median(best) * 1e3);
-            let note = format!("{own:.0} ms, {} threads {other:.0} ms", threads[best - 1]);
+            let (threads, piece) = others[best - 1];
+            let pieces = if piece == usize::MAX {
+                "one call each".to_owned()
+            } else {
+                format!("{} MiB a call", piece >> 20)
+            };
+            let note = format!("{own:.0} ms; {threads} threads, {pieces}: {other:.0} ms");
             Ok((rounds.over(best, 0)?, note))
         });
     }
@@ -61,13 +74,18 @@ fn ours(page: Page) -> Result<f64> {
     Ok(seconds)
 }
 
-fn theirs(request: PageRequest, threads: usize) -> Result<f64> {
+fn theirs(request: PageRequest, threads: usize, piece: usize) -> Result<f64> {
     let start = Instant::now();
     let mapping = map_anonymous(BYTES, MapOptions::new(request)).context("map")?;
     let share = (BYTES / threads).next_multiple_of(mapping.page_bytes());
     let populate = |thread: usize| {
-        let range = (thread * share).min(BYTES)..((thread + 1) * share).min(BYTES);
-        if range.is_empty() { Ok(()) } else { mapping.advise_range(range, Advice::PopulateWrite) }
+        let (mut at, end) = ((thread * share).min(BYTES), ((thread + 1) * share).min(BYTES));
+        while at < end {
+            let next = at.saturating_add(piece).min(end);
+            mapping.advise_range(at..next, Advice::PopulateWrite)?;
+            at = next;
+        }
+        Ok::<(), planish_sys::Error>(())
     };
     thread::scope(|scope| -> Result<()> {
         let populate = &populate;
