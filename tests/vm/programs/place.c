@@ -9,6 +9,7 @@ void *mmap(void *, size_t, int, int, int, long);
 void *malloc(size_t);
 void *memset(void *, int, size_t);
 void *shmat(int, const void *, int);
+int munmap(void *, size_t);
 int shmget(int, size_t, int);
 int shmctl(int, int, void *);
 int memfd_create(const char *, unsigned);
@@ -22,10 +23,12 @@ long splice(int, long *, int, long *, size_t, unsigned);
 int printf(const char *, ...);
 int atoi(const char *);
 int strcmp(const char *, const char *);
+int mlockall(int);
 int fflush(void *);
 unsigned sleep(unsigned);
 
-enum { READ_WRITE = 3, SHARED = 1, ANONYMOUS = 0x20, CREATE = 01000, REMOVE = 0 };
+enum { READ_WRITE = 3, SHARED = 1, PRIVATE = 2, FIXED = 0x10, ANONYMOUS = 0x20, CREATE = 01000, REMOVE = 0 };
+enum { NOREPLACE = 0x100000, ODD = 3 << 20, EVEN = 4 << 20 };
 enum { HEAP = 16 << 20, SMALL = 4096, SMALL_COUNT = 1024 };
 /* Fewer than a pipe holds, each of them one that is wanted on the other node. */
 enum { PIN_COUNT = 12, PIN_STEP = 4 << 20, PIN_FIRST = 4096 };
@@ -47,12 +50,31 @@ static int pin(int file)
     return 1;
 }
 
+/* Mappings that do not end on a huge page go whole; what was put in the place of one goes alone. */
+static int replace(void)
+{
+    char *first = mmap(0, ODD, READ_WRITE, SHARED | ANONYMOUS, -1, 0), *second;
+
+    if (munmap(first, ODD) || mmap(first, EVEN, READ_WRITE, PRIVATE | ANONYMOUS | NOREPLACE, -1, 0) != first)
+        return 0;
+    second = mmap(0, ODD, READ_WRITE, SHARED | ANONYMOUS, -1, 0);
+    if (mmap(second, EVEN, READ_WRITE, PRIVATE | ANONYMOUS | FIXED, -1, 0) != second || munmap(second, ODD))
+        return 0;
+    second[ODD] = 1;
+    return 1;
+}
+
 static void *segment(const char *kind, size_t bytes)
 {
     int file, id;
     void *at;
 
-    if (!strcmp(kind, "anonymous"))
+    /* MCL_FUTURE: the kernel fills what is mapped from here on. */
+    if (!strcmp(kind, "locked") && mlockall(2))
+        return (void *)-1;
+    if (!strcmp(kind, "replaced") && !replace())
+        return (void *)-1;
+    if (!strcmp(kind, "anonymous") || !strcmp(kind, "locked") || !strcmp(kind, "replaced"))
         return mmap(0, bytes, READ_WRITE, SHARED | ANONYMOUS, -1, 0);
     if (!strcmp(kind, "sysv")) {
         id = shmget(0, bytes, CREATE | 0600);

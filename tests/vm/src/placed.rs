@@ -55,9 +55,11 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
             report.check(&name("memfd.4k"), || spread(&program, "memfd", &[], "base"));
             report.check(&name("allocated.4k"), || spread(&program, "allocated", &[], "base"));
             report.check(&name("pinned.4k"), || spread(&program, "pinned", &[], "base"));
+            report.check(&name("locked.4k"), || spread(&program, "locked", &[], "base"));
             report.check(&name("weighted"), || weighted(&program));
             report.check(&name("bound"), || bound(&program));
             report.check(&name("pool-short"), || short(&program));
+            report.check(&name("pool-replaced"), || replaced(&program));
         }
     }
 }
@@ -229,6 +231,16 @@ fn short(program: &str) -> Result<Outcome> {
         let why = segment["short"].to_string();
         ensure!(why.contains("pool"), "nothing of a pool that is short: {segment}");
         Ok(Outcome::Ok(why))
+    })
+}
+
+/// Mappings from a pool that are longer than the program knows: it unmaps them, and maps others in their place.
+fn replaced(program: &str) -> Result<Outcome> {
+    pooled("16", || {
+        let seen =
+            seen(program, "replaced", &["--min", "2M", "--numa", "shm=interleave:0-1", "--huge", "shm=2m"])?;
+        ensure!((Seen::share(&seen.segment, 0) - 0.5).abs() <= TOLERANCE / 2.0, "{}", seen.told());
+        Ok(Outcome::Ok(seen.told()))
     })
 }
 

@@ -214,7 +214,7 @@ mod tests {
         let setup = ChildSetup { cpus: Some([last].into_iter().collect()), ..ChildSetup::default() };
         assert!(prepare(&mut shell(&script), setup).status().unwrap().success());
 
-        let Ok(nodes) = policy::allowed_nodes() else {
+        let Ok(nodes) = policy::thread_policy().and_then(|_| policy::allowed_nodes()) else {
             return planish_skip::skip(
                 "a_child_begins_on_its_cpus_and_nodes",
                 "memory policies are forbidden",

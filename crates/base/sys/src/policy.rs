@@ -60,6 +60,18 @@ impl Policy {
         }
     }
 
+    /// Its name, as systemd.exec(5) has it for `NUMAPolicy=`; weighted interleave has none there.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Local => "local",
+            Self::Bind(_) => "bind",
+            Self::Interleave(_) => "interleave",
+            Self::PreferredMany(_) => "preferred",
+            Self::WeightedInterleave(_) => "weighted",
+        }
+    }
+
     /// The policy that the kernel reports as `mode` with `nodes`; `None` for a mode newer than this code.
     fn from_kernel(mode: u32, nodes: NodeSet) -> Option<Self> {
         let is = |other: raw::_bindgen_ty_1| mode & !raw::MPOL_MODE_FLAGS == other as u32;
@@ -155,9 +167,20 @@ pub fn policy_at(address: usize) -> Result<Option<Policy>> {
     Ok(Policy::from_kernel(mode, nodes))
 }
 
-/// The nodes that this process may take memory from (its cpuset's `mems`).
+/// The nodes that this process may take memory from (its cpuset's `mems`). Where a container forbids the call, a file
+/// has the same list.
+#[expect(clippy::disallowed_methods, reason = "it is our own process, which no recorded host has")]
 pub fn allowed_nodes() -> Result<NodeSet> {
-    Ok(get_mempolicy(0, raw::MPOL_F_MEMS_ALLOWED)?.1)
+    let asked = get_mempolicy(0, raw::MPOL_F_MEMS_ALLOWED).map(|(_, nodes)| nodes);
+    asked.or_else(|error| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        nodes_of_status(&status).ok_or(error)
+    })
+}
+
+fn nodes_of_status(status: &str) -> Option<NodeSet> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?;
+    NodeSet::parse_list(list.trim()).ok().filter(|nodes| !nodes.is_empty())
 }
 
 /// Where the pages at `addresses` lie in the process `pid` (`None`: this one), without moving any.
@@ -242,13 +265,23 @@ mod tests {
 
     /// The allowed nodes, or `None` with a word where policies are forbidden or not built in.
     fn nodes_or_skip(test: &str) -> Option<NodeSet> {
-        match allowed_nodes() {
+        match thread_policy().and_then(|_| allowed_nodes()) {
             Ok(nodes) => Some(nodes),
             Err(error) => {
                 planish_skip::skip(test, error);
                 None
             }
         }
+    }
+
+    #[test]
+    fn nodes_are_told_where_the_call_is_forbidden() {
+        let status = "Mems_allowed:\t00000000,00000003\nMems_allowed_list:\t0-1\nNoNewPrivs:\t0\n";
+        assert_eq!(nodes_of_status(status), Some([0, 1].into_iter().collect()));
+        assert_eq!(nodes_of_status("Mems_allowed_list:\t\n"), None);
+        assert_eq!(nodes_of_status("Name:\tsh\n"), None);
+        let Some(asked) = nodes_or_skip("nodes_are_told_where_the_call_is_forbidden") else { return };
+        assert_eq!(asked, allowed_nodes().unwrap());
     }
 
     #[test]

@@ -16,13 +16,8 @@ pub(crate) fn nodes(host: &Host) -> Result<NodeSet, Fault> {
     let memory = Topology::read(host).memory_nodes();
     match policy::allowed_nodes() {
         Ok(allowed) => Ok(allowed.intersection(&memory)),
-        // A container that forbids the call shows the same list in a file; a kernel without NUMA has neither.
-        Err(Error::Forbidden { .. } | Error::Missing { .. }) => {
-            let status = host.read("/proc/self/status").unwrap_or_default();
-            let list = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"));
-            let allowed: Option<NodeSet> = list.and_then(|list| NodeSet::parse_list(list).ok());
-            Ok(allowed.map_or_else(|| memory.clone(), |allowed| allowed.intersection(&memory)))
-        }
+        // A kernel without NUMA.
+        Err(Error::Forbidden { .. } | Error::Missing { .. }) => Ok(memory),
         Err(error) => Err(error.into()),
     }
 }

@@ -27,7 +27,7 @@ mod wire;
 
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use place::{Content, Segment, place};
 use raw::{FROM_OTHERS, block, call, call_inline, call6, errno, let_through_but, nr};
@@ -66,6 +66,13 @@ static SETTINGS: Once = Once(UnsafeCell::new(Settings::NONE));
 static IS_READ: AtomicBool = AtomicBool::new(false);
 /// Shared mappings up to this length are not ours; 0 until the settings are read.
 static BYTES_BELOW: AtomicUsize = AtomicUsize::new(0);
+
+/// Why a System V segment got no pages from the pool, here or in who forked us: an error number, with the bits of
+/// ENOMEM turned, which is what there is to say of segments that others made. So it begins as zeroes: no room in the file.
+static POOL_ERRNO: AtomicI32 = AtomicI32::new(0);
+const ENOMEM: i32 = 12;
+/// Of a segment whose true length there is no room to remember.
+const ENOSPC: i32 = 28;
 
 /// Seccomp filters that the program was started with; 0 also where nobody tells.
 static FILTERS: AtomicUsize = AtomicUsize::new(0);
@@ -252,7 +259,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, signals: &Cell<u64>, settings: 
         if segment.huge_errno == 0 && !rounding::note(mapped as usize, bytes, rounded) {
             // SAFETY: just mapped, and nobody knows of it.
             unsafe { call(nr::MUNMAP, mapped as usize, rounded, 0) };
-            (mapped, segment.huge_errno) = (-1, 12);
+            (mapped, segment.huge_errno) = (-1, ENOSPC);
         }
         if errno(mapped) == 0 {
             (segment.is_pool, segment.bytes, segment.filled_bytes) = (true, rounded, rounded);
@@ -349,9 +356,15 @@ pub unsafe extern "C" fn munmap(address: usize, bytes: usize) -> i32 {
 /// # Safety
 /// That of munmap(2).
 unsafe fn unmap(address: usize, bytes: usize) -> isize {
-    let bytes = rounding::take(address, bytes);
+    let rounded = rounding::take(address, bytes);
     // SAFETY: the caller's.
-    unsafe { call(nr::MUNMAP, address, bytes, 0) }
+    let unmapped = unsafe { call(nr::MUNMAP, address, bytes, 0) };
+    // A part of a page from a pool is refused, so that what was mapped over it since goes alone, and nothing behind it.
+    if unmapped != -22 {
+        return unmapped;
+    }
+    // SAFETY: the caller's, who knows of nothing behind `bytes` in the page that these end in.
+    unsafe { call(nr::MUNMAP, address, rounded, 0) }
 }
 
 /// shmget(2).
@@ -366,9 +379,10 @@ pub unsafe extern "C" fn shmget(key: i32, bytes: usize, flags: i32) -> i32 {
         let huge = flags | SHM_HUGETLB | ((settings.pool_shift as i32) << SHIFT_AT);
         // SAFETY: the caller's.
         let id = unsafe { call(nr::SHMGET, key as usize, bytes, huge as usize) };
-        if errno(id) == 0 {
+        if id >= 0 {
             return id as i32;
         }
+        POOL_ERRNO.store(-(id as i32) ^ ENOMEM, Ordering::Relaxed);
     }
     // SAFETY: the caller's.
     told(unsafe { call(nr::SHMGET, key as usize, bytes, flags as usize) }) as usize as i32
@@ -433,7 +447,10 @@ unsafe fn attached(
             is_sparse: false,
             is_wanted_now: false,
             signals,
-            huge_errno: if settings.pool_shift > 0 && !is_pool { 12 } else { 0 },
+            huge_errno: match settings.pool_shift > 0 && !is_pool {
+                true => POOL_ERRNO.load(Ordering::Relaxed) ^ ENOMEM,
+                false => 0,
+            },
             begun,
         };
         place(&segment, settings);

@@ -125,7 +125,10 @@ pub fn place(segment: &Segment<'_>, settings: &Settings) {
         huge_errno: segment.huge_errno,
         ..Notice::default()
     };
-    let is_filled = segment.is_filled;
+    // After mlockall(MCL_FUTURE) the kernel fills what it maps, before there was a policy.
+    let is_locked = settings.has_policy && !segment.is_filled && is_there(segment.address);
+    let is_filled = segment.is_filled | is_locked;
+    let is_whole = segment.is_whole | is_locked;
     if is_filled && settings.has_policy && policy_of(segment.address) == Some(settings.mode) {
         // Another process of this service was here first: the policy is of the segment, not of the mapping.
         return;
@@ -142,8 +145,8 @@ pub fn place(segment: &Segment<'_>, settings: &Settings) {
         () if segment.is_wanted_now => wire::SKIP_NOT,
         () if segment.is_sparse => wire::SKIP_SPARSE,
         // What whoever made it has left out is not ours to add.
-        () if is_filled && !(settings.has_policy && segment.is_whole) => wire::SKIP_FILLED,
-        () if segment.is_pool || segment.is_whole => wire::SKIP_NOT,
+        () if is_filled && !(settings.has_policy && is_whole) => wire::SKIP_FILLED,
+        () if segment.is_pool || is_whole => wire::SKIP_NOT,
         () => room(segment, settings),
     };
     let prefaults = threads > 0 && notice.skipped == wire::SKIP_NOT;
@@ -177,6 +180,14 @@ fn bind(segment: &Segment<'_>, settings: &Settings, flags: usize) -> i32 {
     let bits = if settings.mask.iter().all(|word| *word == 0) { 0 } else { MASK_BITS };
     // SAFETY: a policy changes where pages lie, never what they hold; the mask has as many bits.
     errno(unsafe { call6(nr::MBIND, segment.address, segment.bytes, settings.mode, mask, bits, flags) })
+}
+
+/// Whether there is a page behind an address.
+fn is_there(address: usize) -> bool {
+    let mut page = 0u8;
+    // SAFETY: the kernel writes one byte for the one page that is asked for.
+    unsafe { call(nr::MINCORE, address, PAGE, &raw mut page as usize) };
+    page & 1 != 0
 }
 
 fn advise(segment: &Segment<'_>, advice: usize) -> i32 {

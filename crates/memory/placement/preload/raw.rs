@@ -13,6 +13,7 @@ pub mod nr {
     pub const MMAP: usize = 9;
     pub const MUNMAP: usize = 11;
     pub const SIGPROCMASK: usize = 14;
+    pub const MINCORE: usize = 27;
     pub const MADVISE: usize = 28;
     pub const SHMGET: usize = 29;
     pub const SHMAT: usize = 30;
@@ -58,6 +59,7 @@ pub mod nr {
     pub const MMAP: usize = 222;
     pub const MLOCK: usize = 228;
     pub const MLOCK2: usize = 284;
+    pub const MINCORE: usize = 232;
     pub const MADVISE: usize = 233;
     pub const MBIND: usize = 235;
     pub const GET_MEMPOLICY: usize = 236;

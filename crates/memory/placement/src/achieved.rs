@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use planish_residency::{Area, Backing, Kind, Map, Member, Part};
 use planish_sys::NodeSet;
+use rustix::io::Errno;
 
 use crate::allocator::Allocator;
 use crate::launch::Launch;
@@ -212,7 +213,19 @@ fn failures(notice: &Notice, wish: &Wish) -> Vec<String> {
         told.push(because("it could not be filled", notice.prefault_errno));
     }
     let is_pool = matches!(wish.shared_pages, Some(SharedPages::Pool(_)));
-    if is_pool && notice.huge_errno == rustix::io::Errno::NOMEM.raw_os_error() {
+    if is_pool && notice.huge_errno == Errno::PERM.raw_os_error() {
+        told.push(
+            "it may take no page from the pool, so it has ordinary ones: a System V segment needs CAP_IPC_LOCK for \
+             that, or a group of its process in vm.hugetlb_shm_group"
+                .to_owned(),
+        );
+    } else if is_pool && notice.huge_errno == Errno::NOSPC.raw_os_error() {
+        told.push(
+            "it has ordinary pages: it ends within a page of the pool, and the preload can keep the true lengths of \
+             32 such segments at a time"
+                .to_owned(),
+        );
+    } else if is_pool && notice.huge_errno == Errno::NOMEM.raw_os_error() {
         told.push(format!(
             "the pool has fewer free pages than it takes, so it has ordinary ones: planish size --bytes {} tells how \
              to reserve them",
@@ -463,6 +476,10 @@ mod tests {
         let wish = |pages| Wish { shared_pages: Some(pages), ..Wish::default() };
         let told = failures(&notice, &wish(SharedPages::Pool(None)));
         assert!(told[0].contains("fewer free pages") && told[0].contains("--bytes 50331648"), "{told:?}");
+        let many = failures(&Notice { huge_errno: 28, ..notice }, &wish(SharedPages::Pool(None)));
+        assert!(many[0].contains("32 such segments"), "{many:?}");
+        let refused = failures(&Notice { huge_errno: 1, ..notice }, &wish(SharedPages::Pool(None)));
+        assert!(refused[0].contains("vm.hugetlb_shm_group"), "{refused:?}");
         let told = failures(&notice, &wish(SharedPages::Thp));
         assert!(told[0].starts_with("not all of it could have huge pages: "), "{told:?}");
     }

@@ -32,13 +32,7 @@ pub(crate) fn text(launch: &Launch) -> String {
             rest.push(("NUMAPolicy=preferred has one node", heap_of(launch)));
         }
         Some(policy) => {
-            let word = match policy {
-                Policy::Bind(_) => "bind",
-                Policy::Interleave(_) => "interleave",
-                Policy::PreferredMany(_) => "preferred",
-                _ => "local",
-            };
-            line(format!("NUMAPolicy={word}"));
+            line(format!("NUMAPolicy={}", policy.word()));
             if let Some(nodes) = policy.nodes() {
                 line(format!("NUMAMask={}", nodes.to_string().replace(',', " ")));
             }

@@ -86,6 +86,7 @@ impl Launch {
             launch.variables.push(("PLANISH_SHM", settings.into()));
             launch.warn_of_one_node(machine);
         }
+        launch.warn_of_inherited(machine);
         if let Some(malloc) = wish.malloc {
             let libc = launch.program.may_be_preloaded()?;
             let paths = (around.variable)("LD_LIBRARY_PATH").and_then(|paths| paths.into_string().ok());
@@ -153,6 +154,20 @@ impl Launch {
         }
     }
 
+    /// What no option places goes where whoever started us had it go.
+    fn warn_of_inherited(&mut self, machine: &Machine) {
+        if let (Some(inherited), None, true) =
+            (&machine.inherited, &self.setup.policy, self.wish.wants_memory())
+        {
+            let nodes = inherited.nodes().map_or(String::new(), |nodes| format!(":{nodes}"));
+            self.notes.push(format!(
+                "memory that no option places follows the policy that this start inherits, {}{nodes}: \
+                 --numa heap=local has the heap lie where it is used",
+                inherited.word()
+            ));
+        }
+    }
+
     /// The options of what its child sets for itself before the program is executed.
     pub(crate) fn set_before(&self) -> Vec<&'static str> {
         let setup = &self.setup;
@@ -186,7 +201,9 @@ impl Launch {
 /// What the child sets for itself.
 fn setup(wish: &Wish, machine: &Machine) -> Result<ChildSetup, PlacementError> {
     let mut cpus = wish.cpus.clone();
-    let mut policy = wish.heap.as_ref().filter(|spread| **spread != Spread::Local);
+    // The kernel's own is local, and asking for it takes a call that some containers forbid.
+    let is_given = |spread: &&Spread| **spread != Spread::Local || machine.inherited.is_some();
+    let mut policy = wish.heap.as_ref().filter(is_given);
     let bound = wish.nodes.clone().map(Spread::Bind);
     if let Some(nodes) = &wish.nodes {
         cpus = Some(machine.cpus_on(nodes)?);
@@ -300,6 +317,8 @@ const _: () = assert!(wire::VARIABLE.len() == "PLANISH_SHM".len());
 
 #[cfg(test)]
 mod tests {
+    use planish_sys::Policy;
+
     use super::*;
     use crate::wish::parse_numa;
 
@@ -310,6 +329,7 @@ mod tests {
             thp_bytes: Some(2 << 20),
             pool_bytes: 2 << 20,
             total_bytes: 4 << 30,
+            inherited: None,
             ..Machine::look(&Host::live()).unwrap()
         }
     }
@@ -329,6 +349,28 @@ mod tests {
         wish.shared_pages = Some(SharedPages::Pool(Some(1 << 30)));
         let text = settings(&wish, &machine(), None, None);
         assert!(text.starts_with(&format!("bytes={least}:mode=2:nodes=1:pool=30:threads=3:")), "{text}");
+    }
+
+    #[test]
+    fn a_local_heap_is_asked_for_where_another_policy_is_inherited() {
+        let inherited = Some(Policy::Interleave([0, 1].into_iter().collect()));
+        let inheriting = Machine { inherited, ..machine() };
+        let planned = |machine: &Machine, numa: &str| {
+            let mut wish = Wish::default();
+            parse_numa(numa, &mut wish).unwrap();
+            let host = Host::live();
+            let folder = std::env::temp_dir();
+            let around =
+                Surroundings { host: &host, machine, folder: &folder, answer: None, variable: |_| None };
+            Launch::plan(program(None), &wish, around).unwrap()
+        };
+        let local = planned(&inheriting, "heap=local");
+        assert_eq!((local.setup.policy, local.notes.len()), (Some(Policy::Local), 0));
+        assert_eq!(planned(&machine(), "heap=local").setup.policy, None, "it is local");
+        let untold = planned(&inheriting, "shm=interleave:0");
+        let note = untold.notes.iter().find(|note| note.contains("inherits, interleave:0-1"));
+        assert!(note.is_some_and(|note| note.contains("heap=local")), "{:?}", untold.notes);
+        assert!(!planned(&machine(), "shm=interleave:0").notes.iter().any(|note| note.contains("inherits")));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub use left::{Left, left, may_hold};
 pub use listen::{Listener, Told};
 pub use machine::Machine;
 pub use notices::Notices;
-pub use preload::{PRELOAD, others};
+pub use preload::{PRELOAD, fingerprint, others};
 pub use program::{Libc, Program};
 pub use running::{Event, Running, next_event};
 pub use runtime::Runtimes;

@@ -2,7 +2,7 @@
 
 use planish_host::Host;
 use planish_sys::policy::{self, Existing};
-use planish_sys::{CpuSet, MapOptions, NodeSet, PageRequest, affinity, map_anonymous, pages};
+use planish_sys::{CpuSet, MapOptions, NodeSet, PageRequest, Policy, affinity, map_anonymous, pages};
 
 use crate::error::PlacementError;
 use crate::wish::{HeapPages, Prefault, SharedPages, Spread, Wish};
@@ -36,6 +36,9 @@ pub struct Machine {
     pub pool_bytes: u64,
     /// Memory of the whole machine.
     pub total_bytes: u64,
+    /// The policy that a program inherits from this process (numactl(8), a unit's `NUMAPolicy=`); `None` where it is
+    /// the kernel's own, which is local, or is not told.
+    pub inherited: Option<Policy>,
 }
 
 impl Machine {
@@ -46,11 +49,7 @@ impl Machine {
     pub fn look(host: &Host) -> Result<Self, PlacementError> {
         let list = |path: &str| NodeSet::parse_list(host.read(path).ok()?.trim()).ok();
         let known = list("/sys/devices/system/node/has_memory").unwrap_or_else(|| [0].into_iter().collect());
-        // Where policies are forbidden or not built in, the file of the cpuset tells it.
-        let status = host.read("/proc/self/status").unwrap_or_default();
-        let allowed = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"));
-        let allowed = allowed.and_then(|list| NodeSet::parse_list(list.trim()).ok());
-        let allowed = policy::allowed_nodes().ok().or(allowed).unwrap_or_else(|| known.clone());
+        let allowed = policy::allowed_nodes().unwrap_or_else(|_| known.clone());
         let cpus = |state: &str| {
             let list = host.read(&format!("/sys/devices/system/cpu/{state}")).unwrap_or_default();
             CpuSet::parse_list(list.trim()).unwrap_or_default()
@@ -76,6 +75,10 @@ impl Machine {
                 .collect(),
             pool_bytes: kilobytes("Hugepagesize:").unwrap_or(0) << 10,
             total_bytes: kilobytes("MemTotal:").unwrap_or(0) << 10,
+            inherited: policy::thread_policy()
+                .ok()
+                .flatten()
+                .filter(|policy| !matches!(policy, Policy::Default | Policy::Local)),
             known,
         })
     }
@@ -254,6 +257,7 @@ mod tests {
             pools: vec![(2 << 20, 0), (1 << 30, 3)],
             pool_bytes: 2 << 20,
             total_bytes: 8 << 30,
+            inherited: None,
         }
     }
 

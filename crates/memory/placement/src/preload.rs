@@ -83,8 +83,9 @@ fn write(folder: &Path, path: &Path) -> io::Result<()> {
     written
 }
 
-/// FNV-1a: tells versions apart, and protects from nothing.
-fn fingerprint(bytes: &[u8]) -> u64 {
+/// FNV-1a of a file that is put beside others: tells versions apart, and protects from nothing.
+#[must_use]
+pub fn fingerprint(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))

@@ -35,6 +35,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use planish_pipeline::{Service, Session};
+use planish_sys::{CpuSet, NodeSet};
 
 use crate::answer::Answer;
 use crate::args::Command;
@@ -205,6 +206,18 @@ pub(crate) fn not_writable(path: &Path, source: std::io::Error) -> Failure {
         _ => "name a file in a folder that is there and that you may write",
     };
     Failure::usage(UserFile { path: path.to_owned(), source }).hint(cure)
+}
+
+/// CPUs of an option.
+pub(crate) fn cpus(text: &str) -> Result<CpuSet, String> {
+    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
+    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
+}
+
+/// Nodes of an option.
+pub(crate) fn nodes(text: &str) -> Result<NodeSet, String> {
+    let nodes = NodeSet::parse_list(text).map_err(|error| error.to_string())?;
+    if nodes.is_empty() { Err("no node is named".to_owned()) } else { Ok(nodes) }
 }
 
 /// Bytes that a program or a recording of samples has at most.

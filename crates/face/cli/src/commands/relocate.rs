@@ -11,7 +11,7 @@ use planish_residency::{Kind, Who};
 use planish_sys::{CpuSet, NodeSet};
 
 use crate::answer::Answer;
-use crate::commands::service;
+use crate::commands::{cpus, nodes, service};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::signals;
@@ -64,16 +64,6 @@ pub(crate) struct Args {
     /// Why, for the journal
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-}
-
-fn nodes(text: &str) -> Result<NodeSet, String> {
-    let nodes = NodeSet::parse_list(text).map_err(|error| error.to_string())?;
-    if nodes.is_empty() { Err("no node is named".to_owned()) } else { Ok(nodes) }
-}
-
-fn cpus(text: &str) -> Result<CpuSet, String> {
-    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
-    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
 }
 
 fn kind(text: &str) -> Result<Kind, String> {

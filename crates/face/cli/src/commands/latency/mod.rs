@@ -18,7 +18,7 @@ use planish_sys::CpuSet;
 use planish_topo::Topology;
 
 use crate::answer::Answer;
-use crate::commands::{check_page, write_page};
+use crate::commands::{check_page, cpus, write_page};
 use crate::context::Context;
 use crate::failure::Failure;
 use report::Measured;
@@ -134,10 +134,6 @@ fn warn(answer: Answer, quiet: &Quiet, context: &Context) -> Answer {
 fn seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (since.as_nanos() as u64) & ((1 << 53) - 1)
-}
-
-fn cpus(text: &str) -> Result<CpuSet, String> {
-    CpuSet::parse_list(text).map_err(|error| error.to_string())
 }
 
 impl From<LatencyError> for Failure {

@@ -19,7 +19,7 @@ use planish_sys::{CpuSet, NodeSet};
 use planish_workload::parse_bytes;
 
 use crate::answer::Answer;
-use crate::commands::{check_writable, write_file};
+use crate::commands::{check_writable, cpus, nodes, write_file};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -222,16 +222,6 @@ fn wish(args: &Args) -> Result<Wish, Failure> {
         huge.map_err(|why| format!("--huge: {why}"))
     });
     huge.map(|()| wish).map_err(Failure::usage)
-}
-
-fn cpus(text: &str) -> Result<CpuSet, String> {
-    let cpus = CpuSet::parse_list(text).map_err(|error| error.to_string())?;
-    if cpus.is_empty() { Err("no CPU is named".to_owned()) } else { Ok(cpus) }
-}
-
-fn nodes(text: &str) -> Result<NodeSet, String> {
-    let nodes = NodeSet::parse_list(text).map_err(|error| error.to_string())?;
-    if nodes.is_empty() { Err("no node is named".to_owned()) } else { Ok(nodes) }
 }
 
 fn malloc(text: &str) -> Result<Allocator, String> {

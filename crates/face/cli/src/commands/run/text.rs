@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use planish_host::Host;
 use planish_hugify::{Cached, HugifyError, Image, Probe, Remake, coverage, runners, try_program};
-use planish_placement::{Program, TextRoute, others};
+use planish_placement::{Program, TextRoute, fingerprint, others};
 use planish_report::RunText;
 use planish_sys::{file, pages};
 
@@ -183,13 +183,6 @@ fn verify(copy: &Path, image: &Image, huge_bytes: u64) -> Result<(), String> {
         Ok(_) | Err(HugifyError::System(planish_sys::Error::Forbidden { call: "ptrace", .. })) => Ok(()),
         Err(error) => Err(format!("the kernel does not load a copy: {}", chain(&error))),
     }
-}
-
-/// FNV-1a: tells builds apart, and protects from nothing.
-fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]
