@@ -3,15 +3,19 @@
 //!
 //! The server is this program once more. Its memory is all its own mapping too, so that smaps has as much to walk as
 //! a map has: what smaps leaves out of a real server's segment is no saving of time here.
+#![expect(unsafe_code, reason = "a server maps pages of a file one by one")]
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::ptr::null_mut;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use planish_sys::{Advice, MapOptions, PageRequest, child, map_anonymous, pages};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use super::pool::Pool;
 use super::{first_line, measured, room};
@@ -20,7 +24,7 @@ use crate::row::{Limit, Rows};
 
 /// Length of the server's shared memory.
 const SERVER_BYTES: usize = 2 << 30;
-/// Mappings of a splintered process, below the kernel's usual limit of 65,530.
+/// Mappings of a splintered or scattered process, below the kernel's usual limit of 65,530.
 const MAPPINGS: usize = 60_000;
 /// Rounds of each measurement.
 const RUNS: usize = 11;
@@ -40,6 +44,10 @@ pub fn measure(planish: &Path, rows: &mut Rows) {
     drop(pool);
     let server = Server::start("splintered");
     compare(planish, rows, "60,000 mappings", at_most(150.0), 1.0, &server);
+    drop(server);
+    // Twice as long as a read of smaps: each part is looked at in the object, too.
+    let server = Server::start("scattered");
+    compare(planish, rows, "60,000 mappings of one object", at_most(150.0), 2.0, &server);
 }
 
 /// Rows of one process: its map by the clock, and its CPU time over that of a plain read of smaps, and of numastat.
@@ -133,6 +141,9 @@ impl Drop for Server {
 
 /// The server's side: takes its memory, says so, and waits until its input ends.
 pub fn serve(role: &str) -> Result<()> {
+    if role == "scattered" {
+        return serve_scattered();
+    }
     let page = match role {
         "base" | "splintered" => PageRequest::Base,
         "huge" => PageRequest::HugeTlb(2 << 20),
@@ -147,6 +158,27 @@ pub fn serve(role: &str) -> Result<()> {
             mapping.advise_range(first..first + base, Advice::HugePage)?;
         }
     }
+    stand()
+}
+
+/// Every other page of a file in memory, mapped by itself.
+fn serve_scattered() -> Result<()> {
+    let base = pages::base_bytes();
+    let file = memfd_create("scattered", MemfdFlags::CLOEXEC)?;
+    ftruncate(&file, (2 * MAPPINGS * base) as u64)?;
+    for number in 0..MAPPINGS {
+        let (access, offset) = (ProtFlags::READ | ProtFlags::WRITE, (2 * number * base) as u64);
+        // SAFETY: a fresh mapping at an address of the kernel's choice; its one page is written.
+        unsafe {
+            let page = mmap(null_mut(), base, access, MapFlags::SHARED, &file, offset)?;
+            page.cast::<u8>().write_volatile(1);
+        }
+    }
+    stand()
+}
+
+/// Says that all is there, and waits until the input ends.
+fn stand() -> Result<()> {
     println!("ready");
     std::io::stdout().flush()?;
     let _ = std::io::stdin().read(&mut [0]);

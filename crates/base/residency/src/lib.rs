@@ -22,6 +22,7 @@ mod map;
 mod maps;
 mod numa_maps;
 mod process;
+mod ranges;
 mod rows;
 mod smaps;
 mod stat;

@@ -212,10 +212,11 @@ fn is_file_in_memory(area: &Area) -> bool {
 fn classify_text_in_memory(areas: &mut [&mut Area]) {
     let is_header =
         |area: &&&mut Area| area.permissions == *b"r--p" && area.offset == 0 && is_file_in_memory(area);
-    let programs: Vec<Option<FileId>> = areas.iter().filter(is_header).map(|area| area.file()).collect();
+    let mut programs: Vec<Option<FileId>> = areas.iter().filter(is_header).map(|area| area.file()).collect();
+    programs.sort_unstable();
     let is_code = |area: &&mut &mut Area| area.permissions == *b"r-xp" && is_file_in_memory(area);
     for area in areas.iter_mut().filter(is_code) {
-        if programs.contains(&area.file()) {
+        if programs.binary_search(&area.file()).is_ok() {
             area.kind = Kind::Text;
         }
     }

@@ -220,7 +220,8 @@ impl Process {
 
     /// The mapping that holds `address`.
     pub fn region_at(&self, address: u64) -> Option<&Region> {
-        self.regions.iter().find(|region| region.area.range.contains(&address))
+        let next = self.regions.partition_point(|region| region.area.range.end <= address);
+        self.regions.get(next).filter(|region| region.area.range.start <= address)
     }
 
     /// The segments that a pool must hold: those that it shares with others, and those that it has from a pool already;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::maps::{FileId, Kind};
 use crate::numa_maps::Placement;
+use crate::ranges;
 use crate::smaps::{Backing, Region};
 
 /// Memory of one kind, backing and name on one node.
@@ -208,15 +209,8 @@ fn segment(mappings: &[&Region]) -> Segment {
 }
 
 /// Length of the union of ranges.
-pub(crate) fn union_length(mut ranges: Vec<Range<u64>>) -> u64 {
-    ranges.sort_by_key(|range| range.start);
-    let (mut length, mut reached) = (0, 0);
-    for range in ranges {
-        let start = range.start.max(reached);
-        length += range.end.saturating_sub(start);
-        reached = reached.max(range.end);
-    }
-    length
+pub(crate) fn union_length(ranges: Vec<Range<u64>>) -> u64 {
+    ranges::length(&ranges::union(ranges))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ pub(crate) mod threads;
 mod who;
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::Range;
 
 use planish_host::Host;
@@ -32,6 +33,7 @@ use self::eyes::Eyes;
 use self::shared::Objects;
 use crate::maps::{Area, Kind, is_segment};
 use crate::process::{ResidencyError, shown_as, status};
+use crate::ranges;
 use crate::rows::{self, Part, Row, add_part};
 use crate::stat::Stat;
 use crate::status::Status;
@@ -240,9 +242,12 @@ impl Map {
         }
         for area in read.iter().flat_map(|member| &member.areas) {
             if let (Some(object), Some(extent)) = (area.object.or(area.keeper), area.area.extent()) {
-                objects.list[object].map(extent);
+                objects.list[object].mapped.push(extent);
             }
         }
+        // Each once: an object may have tens of thousands of mappings.
+        let mapped = objects.list.iter_mut().map(|object| &mut object.mapped);
+        mapped.for_each(|mapped| *mapped = ranges::union(mem::take(mapped)));
         eyes.blind_unwritten(objects.list.iter().map(|object| object.pages.unwritten_bytes).sum());
         let counts_once = read.len() < 2 || eyes.counts_pages();
         let tells_large_pages = eyes.sees_folios() && !eyes.by_smaps;

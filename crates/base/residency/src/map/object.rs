@@ -1,5 +1,6 @@
 //! Shared memory as it is, whoever has mapped it: one code for each page, so that any part of it can be summed up.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use planish_sys::pagemap::Pagemap;
@@ -25,7 +26,8 @@ pub struct ObjectPages {
     /// Of an object that could not be looked at: what a process has mapped of it, not yet among the extents.
     met: Vec<(Range<u64>, u8)>,
     /// The same where only sums are known: what the parts of it have that some process maps.
-    sums: Vec<(Range<u64>, Vec<Part>)>,
+    /// None overlaps another one. By their starts, with their ends.
+    sums: BTreeMap<u64, (u64, Vec<Part>)>,
     /// Bytes that are in swap.
     pub swapped_bytes: u64,
     /// Bytes that have memory which nobody has written yet: nobody tells where it lies, and no part counts it.
@@ -171,26 +173,32 @@ impl ObjectPages {
     /// Adds what one mapping of `extent` has in sum. Of mappings that overlap the one with most counts: the others may
     /// have mapped the same pages, or others; both is told as an estimate.
     pub(crate) fn add_sum(&mut self, extent: Range<u64>, parts: Vec<Part>) {
-        let overlaps =
-            |(known, _): &(Range<u64>, Vec<Part>)| known.start < extent.end && extent.start < known.end;
-        let (mut over, rest): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.sums).into_iter().partition(overlaps);
-        self.sums = rest;
-        let known = over.iter().fold(0u64, |sum, (_, parts)| sum.saturating_add(total(parts)));
-        if over.is_empty() || known < total(&parts) {
-            let shared = !over.is_empty();
-            over = vec![(extent, parts)];
-            if !shared {
-                return self.sums.append(&mut over);
-            }
+        let over = self.sums_in(&extent).map(|(known, parts)| (known.start, total(parts)));
+        let mut over: Vec<(u64, u64)> = over.collect();
+        let known = over.iter().fold(0u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
+        let is_first = over.is_empty();
+        if is_first || known < total(&parts) {
+            over.drain(..).for_each(|(start, _)| drop(self.sums.remove(&start)));
+            over.extend((!is_first).then_some((extent.start, 0)));
+            self.sums.insert(extent.start, (extent.end, parts));
         }
-        over.iter_mut().flat_map(|(_, parts)| parts).for_each(|part| part.estimated = true);
-        self.sums.append(&mut over);
+        for (start, _) in over {
+            let (_, parts) = self.sums.get_mut(&start).expect("it is one of them");
+            parts.iter_mut().for_each(|part| part.estimated = true);
+        }
+    }
+
+    /// The sums of parts that overlap `range`.
+    fn sums_in(&self, range: &Range<u64>) -> impl Iterator<Item = (Range<u64>, &Vec<Part>)> {
+        let (start, end) = (range.start, range.end);
+        let first = self.sums.range(..=start).next_back().map_or(start, |(first, _)| *first);
+        let sums = self.sums.range(first..end.max(first));
+        sums.map(|(start, (end, parts))| (*start..*end, parts)).filter(move |(known, _)| known.end > start)
     }
 
     /// Makes all that is told of it an estimate.
     pub(crate) fn estimate(&mut self) {
-        let sums = self.sums.iter_mut().flat_map(|(_, parts)| parts);
+        let sums = self.sums.values_mut().flat_map(|(_, parts)| parts);
         self.codes.iter_mut().chain(sums).for_each(|part| part.estimated = true);
     }
 
@@ -225,11 +233,11 @@ impl ObjectPages {
             }
         }
         let (mut of_sums, mut is_among) = (Vec::new(), false);
-        for (extent, sums) in &self.sums {
+        for (extent, sums) in self.sums_in(range) {
             let common = range.end.min(extent.end).saturating_sub(range.start.max(extent.start));
             let whole = extent.end - extent.start;
             // What is known page by page is among it, or may be.
-            let (known, sum) = (self.placed_bytes(extent), total(sums));
+            let (known, sum) = (self.placed_bytes(&extent), total(sums));
             let is_whole = common == whole && known == 0;
             // Or the sum is of other pages: more may be there than either tells.
             is_among |= common > 0 && known > 0 && sum > 0;
@@ -251,11 +259,10 @@ impl ObjectPages {
 
     /// Bytes of `range` whose places are known.
     fn placed_bytes(&self, range: &Range<u64>) -> u64 {
-        let common = |(start, codes): &(u64, Vec<u8>)| {
-            let end = start + codes.len() as u64 * self.unit_bytes;
-            end.min(range.end).saturating_sub(range.start.max(*start))
-        };
-        self.extents.iter().map(common).sum()
+        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
+        let from = self.extents.partition_point(|extent| end_of(extent) <= range.start);
+        let within = self.extents[from..].iter().take_while(|(start, _)| *start < range.end);
+        within.map(|extent| end_of(extent).min(range.end).saturating_sub(range.start.max(extent.0))).sum()
     }
 }
 
@@ -364,8 +371,21 @@ mod tests {
         pages.add_sum(0..16, vec![part(0, 12)]);
         assert_eq!(pages.parts(&(0..16)), [about(0, 12)]);
         pages.add_sum(0..16, vec![part(1, 11)]);
-        assert_eq!(pages.parts(&(0..24)), [part(1, 4), about(0, 12)]);
+        assert_eq!(pages.parts(&(0..24)), [about(0, 12), part(1, 4)]);
         assert_eq!(pages.parts(&(0..4)), [about(0, 3)]);
+    }
+
+    /// A process may have as many mappings of one object, and smaps tells a sum of each.
+    #[test]
+    fn sixty_thousand_sums_of_one_object_are_taken_at_once() {
+        let (mut pages, begun, count) = (ObjectPages::default(), std::time::Instant::now(), 60_000);
+        pages.meet(0..4, 4, part(0, 0));
+        pages.settle();
+        let extents = || (0..count).map(|number| number * 8..number * 8 + 4);
+        extents().rev().for_each(|extent| pages.add_sum(extent, vec![part(1, 4)]));
+        let told: u64 = extents().map(|extent| total(&pages.parts(&extent))).sum();
+        assert_eq!(told, count * 4);
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 
     #[test]

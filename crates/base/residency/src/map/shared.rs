@@ -50,20 +50,6 @@ impl Object {
         ranges.for_each(|part| add_part(&mut parts, part));
         parts
     }
-
-    /// Adds a mapped part.
-    pub(crate) fn map(&mut self, range: Range<u64>) {
-        self.mapped.push(range);
-        self.mapped.sort_by_key(|range| range.start);
-        let mut joined: Vec<Range<u64>> = Vec::with_capacity(self.mapped.len());
-        for range in self.mapped.drain(..) {
-            match joined.last_mut() {
-                Some(last) if last.end >= range.start => last.end = last.end.max(range.end),
-                _ => joined.push(range),
-            }
-        }
-        self.mapped = joined;
-    }
 }
 
 /// All objects that were met.
@@ -182,22 +168,5 @@ mod tests {
         let error = |errno| planish_sys::Error::of_call("open of map_files", errno);
         assert!(is_gone(&error(Errno::NOENT)) && is_gone(&error(Errno::SRCH)));
         assert!(!is_gone(&error(Errno::PERM)));
-    }
-
-    #[test]
-    fn mapped_parts_join() {
-        let mut object = Object {
-            id: None,
-            name: String::new(),
-            kind: Kind::Shared,
-            bytes: 100,
-            pages: ObjectPages::default(),
-            looked: true,
-            mapped: Vec::new(),
-        };
-        for range in [10..20, 40..50, 15..30, 30..31] {
-            object.map(range);
-        }
-        assert_eq!(object.mapped, [10..31, 40..50]);
     }
 }

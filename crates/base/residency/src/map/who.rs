@@ -69,14 +69,21 @@ pub fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, R
     let mut members = vec![(pid, stat)];
     if let Some(everybody) = everybody.filter(|_| tree) {
         let me = if host.is_live() { std::process::id() } else { 0 };
-        let mut at = 0;
-        while let Some((parent, _)) = members.get(at).cloned() {
-            at += 1;
-            let children = everybody.iter().filter(|(pid, stat)| stat.parent == parent && **pid != me);
-            members.extend(children.map(|(pid, stat)| (*pid, stat.clone())));
-        }
+        add_below(&mut members, everybody.into_iter().filter(|(pid, _)| *pid != me));
     }
     Ok(members)
+}
+
+/// Adds those of `everybody` that descend from the first of `members`, the oldest first. Each parent's children are
+/// looked for once: a service may have thousands.
+fn add_below(members: &mut Vec<(u32, Stat)>, everybody: impl Iterator<Item = (u32, Stat)>) {
+    let mut children: BTreeMap<u32, Vec<(u32, Stat)>> = BTreeMap::new();
+    everybody.for_each(|(pid, stat)| children.entry(stat.parent).or_default().push((pid, stat)));
+    let mut at = 0;
+    while let Some(parent) = members.get(at).map(|(pid, _)| *pid) {
+        members.extend(children.remove(&parent).unwrap_or_default());
+        at += 1;
+    }
 }
 
 /// Refuses the id of a thread, which /proc shows as it does a process, and a process that has ended.
@@ -179,6 +186,22 @@ mod tests {
         let error = first_of("postgres", &two).unwrap_err();
         assert!(matches!(&error, ResidencyError::Several { pids, .. } if pids == &[7, 20]), "{error}");
         assert!(matches!(first_of("redis", &two), Err(ResidencyError::NoProcess { .. })));
+    }
+
+    #[test]
+    fn a_service_of_many_processes_is_found_at_once() {
+        let stat = |parent| Stat { parent, ..Stat::default() };
+        let count = 30_000;
+        // A chain of them, and as many of others beside it.
+        let chain = (2..=count).map(|pid| (pid, stat(pid - 1)));
+        let others = (count + 1..=2 * count).map(|pid| (pid, stat(0)));
+        let (mut members, begun) = (vec![(1, stat(0))], std::time::Instant::now());
+        add_below(&mut members, chain.chain(others));
+        assert!(members.iter().map(|(pid, _)| *pid).eq(1..=count));
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+        let mut circle = vec![(7, stat(8))];
+        add_below(&mut circle, [(8, stat(7)), (9, stat(9))].into_iter());
+        assert_eq!(circle.len(), 2, "a recording may tell of anything");
     }
 
     #[test]

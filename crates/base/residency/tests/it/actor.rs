@@ -122,6 +122,7 @@ fn plays_a_role() {
             held.push(mapping);
             address(&held[0])
         }
+        "scattered" => scattered(number()),
         "sparse" => sparse(number()),
         "headless" => headless(number()),
         "code" => code(),
@@ -151,6 +152,26 @@ fn plays_a_role() {
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read(&mut [0]);
     std::process::exit(0);
+}
+
+/// Maps every other page of a file in memory by itself, as often as it is told, and writes it; says where the last one
+/// is.
+fn scattered(count: usize) -> String {
+    let base = pages::base_bytes();
+    let file =
+        rustix::fs::memfd_create("scattered", rustix::fs::MemfdFlags::CLOEXEC).expect("this kernel has it");
+    rustix::fs::ftruncate(&file, (2 * count * base) as u64).expect("it may grow");
+    let mut last = null_mut();
+    for number in 0..count {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice; its one page is written.
+        unsafe {
+            let offset = (2 * number * base) as u64;
+            last = rustix::mm::mmap(null_mut(), base, access, MapFlags::SHARED, &file, offset).expect("room");
+            last.cast::<u8>().write_volatile(1);
+        }
+    }
+    format!("{:x}", last.addr())
 }
 
 /// Maps memory that is shared and not promised, and writes its first page, its last and one in between; says where.
