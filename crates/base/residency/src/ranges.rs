@@ -36,6 +36,12 @@ pub(crate) fn without(ranges: &[Range<u64>], known: &[Range<u64>]) -> Vec<Range<
     left
 }
 
+/// What of `ranges`, in rising order, lies before `end`.
+pub(crate) fn within(ranges: &[Range<u64>], end: u64) -> Vec<Range<u64>> {
+    let before = ranges.iter().take_while(|range| range.start < end);
+    before.map(|range| range.start..range.end.min(end)).collect()
+}
+
 /// Whether `range` lies whole in one of `ranges`, which are in rising order and do not touch.
 pub(crate) fn has(ranges: &[Range<u64>], range: &Range<u64>) -> bool {
     let next = ranges.partition_point(|known| known.end < range.end);
@@ -78,6 +84,8 @@ mod tests {
             prop_assert_eq!(length(&one), bytes(&ranges).len() as u64);
             let left: BTreeSet<u64> = bytes(&ranges).difference(&bytes(&known)).copied().collect();
             prop_assert_eq!(bytes(&without(&one, &other)), left);
+            let before: BTreeSet<u64> = bytes(&ranges).into_iter().filter(|byte| *byte < asked.0).collect();
+            prop_assert_eq!(bytes(&within(&one, asked.0)), before);
             let asked = asked.0..asked.0 + asked.1;
             prop_assert_eq!(has(&one, &asked), asked.clone().all(|byte| bytes(&ranges).contains(&byte)));
         }

@@ -227,7 +227,7 @@ impl SharedObject {
     }
 
     /// Bytes that the kernel has given it by now; of a file that cannot be asked, what it had.
-    fn allocated_bytes_now(&self) -> u64 {
+    pub fn allocated_bytes_now(&self) -> u64 {
         fstat(&self.file).map_or(self.allocated_bytes, |stat| allocated_bytes(&stat))
     }
 
@@ -265,7 +265,7 @@ impl SharedObject {
 
 impl SharedObject {
     /// Bytes of `range` that have data, in memory or in swap: two calls for each extent, however small.
-    fn data_bytes(&self, range: &Range<u64>) -> u64 {
+    pub fn data_bytes(&self, range: &Range<u64>) -> u64 {
         let (mut bytes, mut at) = (0, range.start);
         while at < range.end {
             let data = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(at)) {

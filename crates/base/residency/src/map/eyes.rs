@@ -162,12 +162,13 @@ impl Eyes {
         }
     }
 
-    /// Notes shared memory that is allocated and not written yet.
-    pub(crate) fn blind_unwritten(&mut self, bytes: u64) {
+    /// Notes mapped shared memory that is allocated and not written yet; `estimated`: it may be less.
+    pub(crate) fn blind_unwritten(&mut self, bytes: u64, estimated: bool) {
         if bytes > 0 {
+            let about = if estimated { "about " } else { "" };
             self.blind(
                 &format!(
-                    "where {} KiB of shared memory lie that are allocated and not written yet",
+                    "where {about}{} KiB of shared memory lie that are allocated and not written yet",
                     bytes >> 10
                 ),
                 "the kernel shows such pages to nobody before they are written (posix_fallocate)",

@@ -248,7 +248,9 @@ impl Map {
         // Each once: an object may have tens of thousands of mappings.
         let mapped = objects.list.iter_mut().map(|object| &mut object.mapped);
         mapped.for_each(|mapped| *mapped = ranges::union(mem::take(mapped)));
-        eyes.blind_unwritten(objects.list.iter().map(|object| object.pages.unwritten_bytes).sum());
+        let pages = || objects.list.iter().map(|object| &object.pages);
+        let is_estimate = pages().any(|pages| pages.unwritten_estimated);
+        eyes.blind_unwritten(pages().map(|pages| pages.unwritten_bytes).sum(), is_estimate);
         let counts_once = read.len() < 2 || eyes.counts_pages();
         let tells_large_pages = eyes.sees_folios() && !eyes.by_smaps;
         let mut map = Self { members: read, objects: objects.list, unseen: eyes.unseen(), tells_large_pages };

@@ -8,11 +8,16 @@ use planish_sys::peek::{Peek, Present, SharedObject};
 use planish_sys::policy::{PageAt, pages_at};
 
 use super::eyes::Eyes;
+use crate::ranges;
 use crate::rows::{Part, add_part};
 use crate::smaps::Backing;
 
 /// Pages that are asked about in one call.
 const PAGES_PER_CALL: usize = 16 << 10;
+
+/// Mapped parts of an object that lie no farther apart are looked at in one window: to make another one takes as long
+/// as to pass over so many pages.
+const NEAR_BYTES: u64 = 128 << 10;
 
 /// Where the pages of one shared object lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,24 +33,79 @@ pub struct ObjectPages {
     /// The same where only sums are known: what the parts of it have that some process maps.
     /// None overlaps another one. By their starts, with their ends.
     sums: BTreeMap<u64, (u64, Vec<Part>)>,
-    /// Bytes that are in swap.
+    /// Of an object that was looked at, the parts that were: those that are mapped, in rising order and apart.
+    seen: Vec<Range<u64>>,
+    /// Bytes of them on broken pages.
+    poisoned_bytes: u64,
+    /// Bytes of the mapped parts that are in swap.
     pub swapped_bytes: u64,
-    /// Bytes that have memory which nobody has written yet: nobody tells where it lies, and no part counts it.
+    /// Bytes of the mapped parts that have memory which nobody has written yet: nobody tells where it lies, and no part
+    /// counts it.
     pub unwritten_bytes: u64,
+    /// Whether that is as much as may be: the object has such memory and holes besides, and which of them are mapped
+    /// nobody tells.
+    pub unwritten_estimated: bool,
 }
 
 impl ObjectPages {
-    /// Looks at all of `object` without touching it.
-    pub(crate) fn look(peek: &Peek, object: &SharedObject, eyes: &mut Eyes) -> planish_sys::Result<Self> {
-        let mut pages = Self { unit_bytes: object.page_bytes(), ..Self::default() };
+    /// Looks at the parts `mapped` of `object` without touching them, but for those that were looked at before. What
+    /// nobody maps is left alone, however much it is.
+    pub(crate) fn look(
+        &mut self,
+        peek: &Peek,
+        object: &SharedObject,
+        mapped: Vec<Range<u64>>,
+        eyes: &mut Eyes,
+    ) -> planish_sys::Result<()> {
+        self.unit_bytes = object.page_bytes();
         let own = Pagemap::open(None)?;
-        let whole = 0..object.bytes.next_multiple_of(object.page_bytes());
-        let looked =
-            peek.look(object, whole, |present| pages.add_all(present, object.is_hugetlb(), &own, eyes))?;
-        pages.swapped_bytes = looked.swapped_bytes;
-        pages.unwritten_bytes = looked.unwritten_bytes;
-        eyes.blind_poisoned(looked.poisoned_bytes);
-        Ok(pages)
+        let fresh = ranges::without(&ranges::union(in_units(mapped, self.unit_bytes)), &self.seen);
+        let within = ranges::within(&fresh, end_of(object));
+        let mut swapped = Vec::new();
+        for near in within.chunk_by(|a, b| b.start - a.end <= NEAR_BYTES) {
+            let around = near[0].start..near[near.len() - 1].end;
+            let looked = peek.look(object, around, |present| {
+                let present = cut(present, near, object.page_bytes());
+                self.add_all(&present, object.is_hugetlb(), &own, eyes)
+            })?;
+            self.poisoned_bytes += looked.poisoned_bytes;
+            swapped.push((near, looked.swapped_bytes));
+        }
+        self.join_up();
+        for (near, swapped_bytes) in swapped.into_iter().filter(|(_, bytes)| *bytes > 0) {
+            // Of parts that were looked at with what lies between them: what has data and is not there.
+            let missing = |part: &Range<u64>| object.data_bytes(part).saturating_sub(self.placed_bytes(part));
+            let of_parts = if near.len() == 1 { swapped_bytes } else { near.iter().map(missing).sum() };
+            self.swapped_bytes += swapped_bytes.min(of_parts);
+        }
+        self.seen = ranges::union(std::mem::take(&mut self.seen).into_iter().chain(fresh).collect());
+        (self.unwritten_bytes, self.unwritten_estimated) = self.unwritten(object);
+        eyes.blind_poisoned(self.poisoned_bytes);
+        Ok(())
+    }
+
+    /// Whether all of `range` was looked at.
+    pub(crate) fn has_seen(&self, range: &Range<u64>) -> bool {
+        ranges::has(&self.seen, range)
+    }
+
+    /// Bytes of the mapped parts that have memory which nobody wrote, and whether they may be fewer. What the kernel
+    /// has given a file and no data is in is told of all of it: the mapped parts have no more of it than they have
+    /// holes, and what is not mapped no more than it has holes.
+    fn unwritten(&self, object: &SharedObject) -> (u64, bool) {
+        let end = end_of(object);
+        let mapped_bytes = ranges::length(&ranges::within(&self.seen, end));
+        let placed = self.placed_bytes(&(0..end));
+        let data = placed.saturating_add(self.swapped_bytes).saturating_add(self.poisoned_bytes);
+        let holes = mapped_bytes.saturating_sub(data);
+        // The lesser of before and after: what came or went meanwhile is no difference.
+        let given = object.allocated_bytes.min(object.allocated_bytes_now()).saturating_sub(data);
+        if object.is_hugetlb() || holes == 0 || given == 0 {
+            return (0, false);
+        }
+        let others = end.saturating_sub(mapped_bytes);
+        let data_of_others = if others > 0 { object.data_bytes(&(0..end)).saturating_sub(data) } else { 0 };
+        share_of_holes(given.saturating_sub(data_of_others), holes, others.saturating_sub(data_of_others))
     }
 
     /// Adds pages that are mapped in our window at this moment: as many in a call as it takes, however they lie.
@@ -157,6 +217,11 @@ impl ObjectPages {
             return;
         }
         self.extents.append(&mut fresh);
+        self.join_up();
+    }
+
+    /// Puts the extents in order, and those that touch together.
+    fn join_up(&mut self) {
         self.extents.sort_by_key(|(start, _)| *start);
         let mut joined: Vec<(u64, Vec<u8>)> = Vec::new();
         for (start, mut codes) in std::mem::take(&mut self.extents) {
@@ -266,6 +331,43 @@ impl ObjectPages {
     }
 }
 
+/// `ranges` with whole units where they begin and end.
+fn in_units(ranges: Vec<Range<u64>>, unit_bytes: u64) -> Vec<Range<u64>> {
+    let end = |end: u64| end.checked_next_multiple_of(unit_bytes).unwrap_or(end);
+    ranges.into_iter().map(|range| range.start / unit_bytes * unit_bytes..end(range.end)).collect()
+}
+
+/// Where the last page of `object` ends.
+fn end_of(object: &SharedObject) -> u64 {
+    object.bytes.next_multiple_of(object.page_bytes())
+}
+
+/// The pages of `present` that lie in `parts`; both in rising order.
+fn cut(present: &[Present], parts: &[Range<u64>], unit_bytes: u64) -> Vec<Present> {
+    let mut within = Vec::with_capacity(present.len());
+    for run in present {
+        let end = run.offset + run.count as u64 * unit_bytes;
+        let first = parts.partition_point(|part| part.end <= run.offset);
+        for part in parts[first..].iter().take_while(|part| part.start < end) {
+            let (from, to) = (part.start.max(run.offset), part.end.min(end));
+            let bytes = |bytes: u64| usize::try_from(bytes).expect("it is mapped in an address space");
+            within.push(Present {
+                offset: from,
+                address: run.address + bytes(from - run.offset),
+                count: bytes((to - from) / unit_bytes),
+            });
+        }
+    }
+    within
+}
+
+/// How much of `bytes`, which lie in the holes of the mapped parts and of the others, is in the mapped ones: as much as
+/// may be, and whether it may be less.
+fn share_of_holes(bytes: u64, holes: u64, holes_of_others: u64) -> (u64, bool) {
+    let most = bytes.min(holes);
+    (most, bytes.saturating_sub(holes_of_others) < most)
+}
+
 /// Bytes of all parts.
 fn total(parts: &[Part]) -> u64 {
     parts.iter().fold(0u64, |sum, part| sum.saturating_add(part.bytes))
@@ -299,6 +401,30 @@ mod tests {
 
     fn part(node: u32, bytes: u64) -> Part {
         Part { backing: Backing::Base, node: Some(node), page_bytes: 4, bytes, estimated: false }
+    }
+
+    #[test]
+    fn pages_between_mapped_parts_are_left_out() {
+        let run = |offset, count| Present { offset, address: 1000 + offset as usize, count };
+        let parts = [4..12, 16..20, 40..44];
+        assert_eq!(cut(&[run(0, 10)], &parts, 4), [run(4, 2), run(16, 1)]);
+        assert_eq!(cut(&[run(8, 1), run(12, 1), run(40, 9)], &parts, 4), [run(8, 1), run(40, 1)]);
+    }
+
+    /// Of a table of cases: bytes that lie in holes, holes of the mapped parts and of the others; what is told of the
+    /// mapped ones, and whether it is as much as may be.
+    #[test]
+    fn what_nobody_wrote_lies_in_the_holes_of_what_is_mapped() {
+        for (bytes, holes, others, told) in [
+            (64, 64, 0, (64, false)),
+            (32, 64, 0, (32, false)),
+            (1024, 4, 1020, (4, false)),
+            (512, 4, 1020, (4, true)),
+            (1022, 4, 1020, (4, true)),
+            (0, 4, 1020, (0, false)),
+        ] {
+            assert_eq!(share_of_holes(bytes, holes, others), told, "{bytes} in {holes} and {others}");
+        }
     }
 
     #[test]

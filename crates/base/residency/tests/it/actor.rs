@@ -123,6 +123,7 @@ fn plays_a_role() {
             address(&held[0])
         }
         "scattered" => scattered(number()),
+        "corners" => corners(number()),
         "sparse" => sparse(number()),
         "headless" => headless(number()),
         "code" => code(),
@@ -172,6 +173,38 @@ fn scattered(count: usize) -> String {
         }
     }
     format!("{:x}", last.addr())
+}
+
+/// Has all of a segment allocated and its second half written, maps its first page, and in a child the first one of the
+/// second half; says where the first one is, which nobody writes or reads.
+fn corners(bytes: usize) -> String {
+    let base = pages::base_bytes();
+    let file =
+        rustix::fs::memfd_create("corners", rustix::fs::MemfdFlags::CLOEXEC).expect("this kernel has it");
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes as u64)
+        .expect("there is memory");
+    let half = vec![1; bytes / 2];
+    rustix::io::pwrite(&file, &half, (bytes / 2) as u64).expect("there is memory");
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let map = |at: usize| unsafe {
+        rustix::mm::mmap(null_mut(), base, access, MapFlags::SHARED, &file, at as u64).expect("it is mapped")
+    };
+    let first = map(0);
+    let (mut told, tell) = std::io::pipe().expect("two descriptors");
+    // SAFETY: the child calls nothing but the kernel.
+    unsafe {
+        if libc::fork() == 0 {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            let second = map(bytes / 2);
+            libc::write(tell.as_raw_fd(), second, 1);
+            loop {
+                libc::pause();
+            }
+        }
+    }
+    told.read_exact(&mut [0]).expect("the child says so");
+    format!("{:x}", first.addr())
 }
 
 /// Maps memory that is shared and not promised, and writes its first page, its last and one in between; says where.

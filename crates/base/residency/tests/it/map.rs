@@ -216,6 +216,27 @@ fn memory_that_is_allocated_and_not_written_is_told() {
     assert!(map.unseen.iter().any(|unseen| unseen.what.starts_with(what)), "{:?}", map.unseen);
 }
 
+/// Of an object only what is mapped counts, and is looked at: 4 KiB of a segment of 64 MiB are no 64 MiB in any sum.
+#[test]
+fn what_nobody_maps_of_a_segment_is_in_no_sum() {
+    let test = "what_nobody_maps_of_a_segment_is_in_no_sum";
+    let (bytes, base) = (64u64 << 20, pages::base_bytes() as u64);
+    let actor = Actor::start(&format!("corners {bytes}"));
+    for (tree, resident, mapped) in [(false, 0, 1), (true, base, 2)] {
+        let map = Map::read(&Host::live(), &Who::Pid(actor.pid()), tree).expect("our own child");
+        if !sees_shared(test, &map) {
+            return;
+        }
+        let object = area_at(&map, &actor.line).object.expect("it is shared");
+        let object = &map.objects[object];
+        assert_eq!((object.bytes, object.mapped.len()), (bytes, mapped));
+        let sum = |parts: Vec<planish_residency::Part>| parts.iter().map(|part| part.bytes).sum::<u64>();
+        assert_eq!((sum(object.parts()), sum(object.pages.parts(&(0..bytes)))), (resident, resident));
+        assert_eq!((object.pages.unwritten_bytes, object.pages.unwritten_estimated), (base, false));
+        assert_eq!(object.pages.swapped_bytes, 0);
+    }
+}
+
 /// The tree of a process as one sees it who may ask for the nodes of its pages, and for no frames and no segments.
 fn without_rights(pid: u32) -> Result<Map, rustix::io::Errno> {
     let looked = std::thread::spawn(move || {

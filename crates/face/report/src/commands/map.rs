@@ -102,10 +102,10 @@ pub struct MapTotals {
     pub thp_bytes: u64,
     /// On pages from a reserved pool.
     pub hugetlb_bytes: u64,
-    /// In swap.
+    /// In swap; of shared memory, of what is mapped of it.
     pub swapped_bytes: u64,
-    /// Shared memory that is allocated and not written yet: in memory, but on no node that is told, and in no other
-    /// sum.
+    /// What is mapped of shared memory that is allocated and not written yet: in memory, but on no node that is told,
+    /// and in no other sum.
     pub unwritten_bytes: u64,
     /// Kept in memory by mlock(2), by processes: shared memory that several of them lock counts in each.
     pub locked_bytes: u64,
@@ -419,6 +419,7 @@ fn estimated_sums(map: &Map, rows: &[MapRow]) -> Vec<&'static str> {
     let misses_pool = in_part().any(|parts| parts.is_empty() || of_pool(&parts));
     let misses_others = in_part().any(|parts| !of_pool(&parts));
     let untold_large = !map.tells_large_pages;
+    let unwritten = map.objects.iter().any(|object| object.pages.unwritten_estimated);
     let sums = [
         ("resident_bytes", rows.iter().any(|row| row.estimated) || map.misses_shared_pages()),
         ("base_bytes", on(MapBacking::Base) || misses_others || untold_large),
@@ -426,7 +427,7 @@ fn estimated_sums(map: &Map, rows: &[MapRow]) -> Vec<&'static str> {
         ("thp_bytes", on(MapBacking::Thp) || misses_others),
         ("hugetlb_bytes", on(MapBacking::Hugetlb) || misses_pool),
         ("swapped_bytes", misses_others),
-        ("unwritten_bytes", misses_others),
+        ("unwritten_bytes", misses_others || unwritten),
     ];
     sums.into_iter().filter(|(_, estimated)| *estimated).map(|(name, _)| name).collect()
 }

@@ -36,9 +36,12 @@ pub struct MapPiece {
     /// Of a relation, its buffers by where they lie; none where places in the segment are not told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub buffers: Vec<MapBuffers>,
-    /// Bytes that have memory and were not written yet: on no node that is told, and in no part. Of a whole segment; 0
-    /// for a piece of one.
+    /// Bytes that have memory and were not written yet: on no node that is told, and in no part. Of what is mapped of a
+    /// segment; 0 for a piece of one.
     pub unwritten_bytes: u64,
+    /// Whether they may be fewer.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unwritten_estimated: bool,
 }
 
 /// A process of the server.
@@ -124,14 +127,17 @@ fn main_segment(map: &Map) -> Option<&Object> {
 
 fn whole(object: &Object) -> MapPiece {
     let parts = object.parts().iter().map(MapPart::from).collect();
-    let unwritten_bytes = object.pages.unwritten_bytes;
-    MapPiece { name: object.name.clone(), bytes: object.bytes, parts, buffers: Vec::new(), unwritten_bytes }
+    let (name, bytes, buffers) = (object.name.clone(), object.bytes, Vec::new());
+    let (unwritten_bytes, unwritten_estimated) =
+        (object.pages.unwritten_bytes, object.pages.unwritten_estimated);
+    MapPiece { name, bytes, parts, buffers, unwritten_bytes, unwritten_estimated }
 }
 
 fn piece(name: &str, bytes: u64, parts: impl IntoIterator<Item = Part>) -> MapPiece {
     let mut sums = Vec::new();
     parts.into_iter().for_each(|part| add(&mut sums, MapPart::from(&part)));
-    MapPiece { name: name.to_owned(), bytes, parts: sums, buffers: Vec::new(), unwritten_bytes: 0 }
+    let (name, buffers) = (name.to_owned(), Vec::new());
+    MapPiece { name, bytes, parts: sums, buffers, unwritten_bytes: 0, unwritten_estimated: false }
 }
 
 fn allocations(main: &Object, layout: &Layout) -> Vec<MapPiece> {

@@ -305,6 +305,7 @@ mod tests {
             parts: on.iter().map(part).collect(),
             buffers: on.iter().filter(|_| told).map(buffers).collect(),
             unwritten_bytes: 0,
+            unwritten_estimated: false,
         }
     }
 

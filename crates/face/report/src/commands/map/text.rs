@@ -287,7 +287,7 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
         let unwritten = (piece.unwritten_bytes > 0).then(|| {
             format!(
                 "besides {} allocated and not written yet, on a node that is not told",
-                units::bytes(piece.unwritten_bytes)
+                resident(piece.unwritten_bytes, piece.unwritten_estimated)
             )
         });
         let each = piece.parts.iter().map(|part| {
@@ -376,6 +376,7 @@ mod tests {
             parts: vec![part],
             buffers: Vec::new(),
             unwritten_bytes: 24_576,
+            unwritten_estimated: false,
         };
         let catalogue = Catalogue::default();
         let mut page = Page::new(PageOptions { width: 160, detailed: true }, &catalogue);
