@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use planish_host::Host;
 use serde::Serialize;
 
 /// What a mapping is for.
@@ -40,6 +41,8 @@ pub struct Area {
     pub device: (u32, u32),
     /// Inode of the file, 0 without one; [`Self::file`] tells which mappings are of the same.
     pub inode: u64,
+    /// Of a segment of System V, the IPC namespace of its process, where that was asked for; no line of maps tells it.
+    pub ipc_namespace: Option<u64>,
     /// Its name: a path, `[heap]`, `[anon:...]`, `/dev/zero (deleted)`, or empty.
     pub name: String,
     /// What it is for.
@@ -56,16 +59,23 @@ pub struct FileId {
     /// The key of a segment of System V. Its inode is the number of the segment (`newseg` in ipc/shm.c), which is 0 for
     /// the first one, and which another object of the kernel's own mount may have (`/dev/zero`, a memfd).
     pub key: Option<u32>,
+    /// The IPC namespace that it is of: each one counts its segments from 0 on. `None` for others, and where nobody
+    /// tells.
+    pub ipc_namespace: Option<u64>,
 }
 
 impl Area {
     /// The file that it maps, where it is one of its own: all of the kernel's own (`anon_inode:[io_uring]`) have one
     /// inode.
     pub fn file(&self) -> Option<FileId> {
-        let key =
-            self.name.strip_prefix(SYSTEM_V).and_then(|rest| u32::from_str_radix(rest.get(..8)?, 16).ok());
+        let key = self.system_v_key();
         let is_own = (self.inode != 0 || key.is_some()) && !self.name.starts_with("anon_inode:");
-        is_own.then_some(FileId { device: self.device, inode: self.inode, key })
+        let ipc_namespace = key.and(self.ipc_namespace);
+        is_own.then_some(FileId { device: self.device, inode: self.inode, key, ipc_namespace })
+    }
+
+    fn system_v_key(&self) -> Option<u32> {
+        u32::from_str_radix(self.name.strip_prefix(SYSTEM_V)?.get(..8)?, 16).ok()
     }
 
     /// Length of the mapping in bytes.
@@ -133,6 +143,7 @@ pub(crate) fn parse_line(line: &str) -> Option<Area> {
         offset,
         device: (major.try_into().ok()?, minor.try_into().ok()?),
         inode,
+        ipc_namespace: None,
         name: name.to_owned(),
     })
 }
@@ -177,6 +188,22 @@ impl Words<'_> {
         let [b' ', rest @ ..] = rest else { return None };
         self.0 = rest;
         (!permissions.contains(&b' ')).then_some(*permissions)
+    }
+}
+
+/// Tells the segments of System V among `areas`, which process `pid` maps, from those of other IPC namespaces: those of
+/// two containers have one number and one key as a rule.
+///
+/// Of the namespace that the process is in now: one that has left another and kept its segments has them twice beside a
+/// process that stayed.
+pub(crate) fn tell_namespace<'a>(host: &Host, pid: u32, areas: impl IntoIterator<Item = &'a mut Area>) {
+    let mut own = None;
+    for area in areas.into_iter().filter(|area| area.system_v_key().is_some()) {
+        area.ipc_namespace = *own.get_or_insert_with(|| {
+            // ipc:[4026531839]
+            let link = host.read_link(&format!("/proc/{pid}/ns/ipc"))?;
+            link.strip_prefix("ipc:[")?.strip_suffix(']')?.parse().ok()
+        });
     }
 }
 
@@ -264,6 +291,26 @@ mod tests {
         assert!(file("0    /SYSV00000000 (deleted)").is_some(), "the first segment of a boot");
         assert_eq!(file("0"), None);
         assert_eq!(file("7    anon_inode:[io_uring]"), None);
+    }
+
+    #[test]
+    fn segments_of_system_v_are_told_from_those_of_another_namespace() {
+        let text = "7000-8000 rw-s 00000000 00:01 0 /SYSV00000000 (deleted)\n\
+                    8000-9000 rw-s 00000000 00:01 4 /memfd:x (deleted)\n";
+        let files = |namespace: Option<u64>| -> Vec<Option<FileId>> {
+            let mut areas = parse_maps(text).unwrap();
+            areas.iter_mut().for_each(|area| area.ipc_namespace = namespace);
+            areas.iter().map(Area::file).collect()
+        };
+        let [one, other, untold] = [Some(1), Some(2), None].map(files);
+        assert!(one[0] != other[0] && one[0] != untold[0] && untold[0].is_some());
+        assert!(one[1] == other[1] && one[1] == untold[1], "files of no namespace");
+        let mut areas = parse_maps(text).unwrap();
+        tell_namespace(&Host::live(), std::process::id(), &mut areas);
+        assert_eq!(areas[1].ipc_namespace, None);
+        let link = Host::live().read_link("/proc/self/ns/ipc");
+        let told = areas[0].ipc_namespace.map(|number| format!("ipc:[{number}]"));
+        assert_eq!(told, link, "without namespaces in the kernel neither is told");
     }
 
     #[test]

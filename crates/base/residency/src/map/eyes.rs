@@ -388,7 +388,7 @@ mod tests {
     #[test]
     fn a_place_in_a_file_counts_once() {
         let mut eyes = Eyes::open(&Host::live(), true);
-        let file = |inode| FileId { device: (8, 1), inode, key: None };
+        let file = |inode| FileId { device: (8, 1), inode, key: None, ipc_namespace: None };
         assert_eq!(eyes.count_place_once(file(5), 0, 4), 4);
         assert_eq!(eyes.count_place_once(file(5), 2, 512), 510);
         assert_eq!(eyes.count_place_once(file(6), 2, 512), 512, "another file");

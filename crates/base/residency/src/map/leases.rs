@@ -52,7 +52,12 @@ fn lease(line: &str, writing: bool) -> Option<FileId> {
     let (major, minor) = device.split_once(':')?;
     let hex = |digits| u32::from_str_radix(digits, 16).ok();
     // Nobody can open a segment of System V, and so nobody has a lease on one.
-    Some(FileId { device: (hex(major)?, hex(minor)?), inode: inode.parse().ok()?, key: None })
+    Some(FileId {
+        device: (hex(major)?, hex(minor)?),
+        inode: inode.parse().ok()?,
+        key: None,
+        ipc_namespace: None,
+    })
 }
 
 #[cfg(test)]
@@ -69,7 +74,7 @@ mod tests {
                     5: DELEG  ACTIVE    WRITE 0 103:02:9 0 EOF\n\
                     6: LEASE  ACTIVE    WRITE 9 <none>:0 0 EOF\n\
                     7: LEASE\n\n";
-        let file = |device, inode| FileId { device, inode, key: None };
+        let file = |device, inode| FileId { device, inode, key: None, ipc_namespace: None };
         let expected = [file((0, 0x19), 5), file((0, 0x1a), 8), file((0x103, 2), 9)];
         assert_eq!(breakable(text, false), expected.into_iter().collect());
         // To open for writing, as the pools of kernels before 6.1 want it, ends what readers hold, too.

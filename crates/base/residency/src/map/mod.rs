@@ -215,9 +215,10 @@ impl Map {
     fn look(host: &Host, members: Vec<(u32, Stat)>, mut eyes: Eyes) -> Result<Self, ResidencyError> {
         let (mut objects, nodes) = (Objects::default(), threads::cpus_of_nodes(host));
         for (pid, _) in members.iter().filter(|_| members.len() > 1) {
-            let maps = host.read_lossy(&format!("/proc/{}/maps", shown_as(host, *pid)));
+            let pid = shown_as(host, *pid);
+            let maps = host.read_lossy(&format!("/proc/{pid}/maps"));
             // Of one that cannot be read, its own turn will tell why.
-            objects.note_maps(&maps.unwrap_or_default());
+            objects.note_maps(host, pid, &maps.unwrap_or_default());
         }
         let mut read: Vec<Member> = Vec::with_capacity(members.len());
         for (number, (pid, stat)) in members.into_iter().enumerate() {

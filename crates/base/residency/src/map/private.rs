@@ -21,7 +21,7 @@ use super::join::{Piece, join};
 use super::object::{NodeOf, node_of};
 use super::shared::Objects;
 use super::{AreaPages, CELLS, CUT_BYTES_MIN, SeenBy};
-use crate::maps::{Area, parse_maps};
+use crate::maps::{Area, parse_maps, tell_namespace};
 use crate::process::{Process, ResidencyError, failed, shown_as};
 use crate::rows::{Part, add_part};
 use crate::smaps::{Backing, Region};
@@ -57,7 +57,8 @@ pub(crate) fn read(
             Err(error) => blind(eyes, &error),
         }
     }
-    let process = Process::read(host, pid)?;
+    let mut process = Process::read(host, pid)?;
+    tell_namespace(host, pid, process.regions.iter_mut().map(|region| &mut region.area));
     objects.note(process.regions.iter().map(|region| &region.area));
     let parts = process.parts();
     let regions = process.regions.into_iter().zip(parts);
@@ -270,7 +271,8 @@ impl Walk {
         draws: bool,
         (eyes, objects): (&mut Eyes, &mut Objects),
     ) -> Result<Looked<AreaPages>, Blocked> {
-        let process = Process::read(host, self.pid).map_err(Blocked::Process)?;
+        let mut process = Process::read(host, self.pid).map_err(Blocked::Process)?;
+        tell_namespace(host, self.pid, process.regions.iter_mut().map(|region| &mut region.area));
         let areas = process.regions.iter().map(|region| region.area.clone()).collect();
         let mut areas = self.begin(host, areas, draws, (eyes, objects));
         let read = entries::read(&self.pagemap, self.raw, &process, &mut areas, eyes, objects);
@@ -296,7 +298,8 @@ impl Walk {
             },
             || self.pagemap.scan_by_keeper(0..USUAL_END, &mut runs, &mut of_file),
         );
-        let areas = areas.map_err(Blocked::Process)?;
+        let mut areas = areas.map_err(Blocked::Process)?;
+        tell_namespace(host, self.pid, &mut areas);
         let scanned = match scanned {
             Err(error) if matches!(error.errno(), Some(Errno::FAULT | Errno::INVAL)) => {
                 (runs, of_file) = (Vec::new(), Vec::new());

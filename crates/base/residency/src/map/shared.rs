@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use super::eyes::Eyes;
 use super::leases;
 use super::object::ObjectPages;
-use crate::maps::{Area, FileId, Kind, parse_line};
+use crate::maps::{Area, FileId, Kind, parse_line, tell_namespace};
 use crate::rows::{Part, add_part};
 
 /// A piece of memory that processes share.
@@ -98,8 +98,9 @@ impl Objects {
     }
 
     /// The same of the text of maps; a line that is none is left to who reads all of them.
-    pub(crate) fn note_maps(&mut self, text: &str) {
-        let areas: Vec<Area> = text.lines().filter_map(parse_line).collect();
+    pub(crate) fn note_maps(&mut self, host: &Host, pid: u32, text: &str) {
+        let mut areas: Vec<Area> = text.lines().filter_map(parse_line).collect();
+        tell_namespace(host, pid, &mut areas);
         self.note(&areas);
     }
 

@@ -122,6 +122,7 @@ fn plays_a_role() {
             held.push(mapping);
             address(&held[0])
         }
+        "namespaces" => namespaces(number(), number()),
         "scattered" => scattered(number()),
         "corners" => corners(number()),
         "sparse" => sparse(number()),
@@ -173,6 +174,47 @@ fn scattered(count: usize) -> String {
         }
     }
     format!("{:x}", last.addr())
+}
+
+/// Forks children that each write a segment of System V of `bytes` in an IPC namespace of their own, and share it with a
+/// child; says that they stand, or that they may not.
+fn namespaces(bytes: usize, children: usize) -> String {
+    let (mut told, tell) = std::io::pipe().expect("two descriptors");
+    for _ in 0..children {
+        // SAFETY: the children call nothing but the kernel, and write to their own segment and nowhere else.
+        unsafe {
+            if libc::fork() > 0 {
+                continue;
+            }
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            let mut said = [1u8];
+            if libc::unshare(libc::CLONE_NEWIPC) == 0 {
+                let id = libc::shmget(libc::IPC_PRIVATE, bytes, libc::IPC_CREAT | 0o600);
+                let start = libc::shmat(id, std::ptr::null(), 0);
+                libc::shmctl(id, libc::IPC_RMID, null_mut());
+                start.cast::<u8>().write_bytes(1, bytes);
+                // Another process of the same namespace.
+                if libc::fork() == 0 {
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    start.cast::<u8>().write_bytes(2, bytes);
+                    said = [2];
+                }
+            } else {
+                said = [0];
+            }
+            libc::write(tell.as_raw_fd(), said.as_ptr().cast(), 1);
+            loop {
+                libc::pause();
+            }
+        }
+    }
+    let mut said = vec![0; children];
+    told.read_exact(&mut said).expect("every child says so");
+    if said.contains(&0) {
+        return "may not".to_owned();
+    }
+    told.read_exact(&mut said).expect("each has a child");
+    "stand".to_owned()
 }
 
 /// Has all of a segment allocated and its second half written, maps its first page, and in a child the first one of the

@@ -275,6 +275,32 @@ fn without_rights_shared_memory_is_shared_and_counts_once() {
     }
 }
 
+/// Each IPC namespace, and so each container, counts its segments of System V from 0 on.
+#[test]
+fn segments_of_several_ipc_namespaces_each_count() {
+    let test = "segments_of_several_ipc_namespaces_each_count";
+    let (bytes, children) = (8u64 << 20, 3);
+    let actor = Actor::start(&format!("namespaces {bytes} {children}"));
+    if actor.line == "may not" {
+        return planish_skip::skip(test, "no IPC namespace can be made here");
+    }
+    let check = |map: &Map| {
+        assert_eq!(map.members.len(), 1 + 2 * children);
+        let segments = map.objects.iter().filter(|object| object.name.starts_with("/SYSV")).count();
+        assert_eq!(
+            (segments, sum(map, Kind::Shared)),
+            (children, children as u64 * bytes),
+            "{:?}",
+            map.rows()
+        );
+    };
+    check(&Map::read(&Host::live(), &Who::Pid(actor.pid()), true).expect("our own child"));
+    match without_rights(actor.pid()) {
+        Ok(map) => check(&map),
+        Err(errno) => planish_skip::skip(test, errno),
+    }
+}
+
 /// One process maps the file privately and another one shared: its pages are one and the same, but for the one that was
 /// written through the private mapping.
 #[test]
