@@ -104,8 +104,9 @@ impl ResidencyError {
     pub fn cure(&self) -> Option<String> {
         match self {
             Self::Denied { process, .. } => Some(format!(
-                "run as the owner of process {process}, or as root (CAP_SYS_PTRACE; for what shared memory holds \
-                 CAP_SYS_ADMIN too)"
+                "run as root (CAP_SYS_PTRACE; for what shared memory holds CAP_SYS_ADMIN too), or as the owner of \
+                 process {process}, if it has no more rights than that user and does not hide its memory \
+                 (PR_SET_DUMPABLE)"
             )),
             Self::Several { pids, .. } => Some(format!("name one of {}", listed(pids))),
             Self::LeftAlone { cure, .. } => Some((*cure).to_owned()),

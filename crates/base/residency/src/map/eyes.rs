@@ -18,7 +18,9 @@ use super::memory::MemoryDevices;
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
 use crate::maps::FileId;
+use crate::process::ResidencyError;
 use crate::smaps::Backing;
+use crate::status::Status;
 
 /// What lets us see all page frames.
 const AS_ROOT: &str = "run as root (CAP_SYS_ADMIN)";
@@ -186,6 +188,24 @@ impl Eyes {
                 "the log of the kernel tells the errors; what is on them is lost, and a program that reads it is ended",
             );
         }
+    }
+
+    /// Notes a process of several whose memory we may not see, with what any user may know of it.
+    pub(crate) fn blind_process(&mut self, pid: u32, status: &Status, error: &ResidencyError) {
+        let kib = |bytes: u64| format!("{} KiB", bytes >> 10);
+        let what = format!(
+            "the memory of process {pid} ({}), which is in no sum: {} resident, {} of them on pages of pools, {} of page \
+             tables, {} in swap, {} locked",
+            status.name,
+            kib(status.resident_bytes.saturating_add(status.hugetlb_bytes)),
+            kib(status.hugetlb_bytes),
+            kib(status.page_table_bytes),
+            kib(status.swap_bytes),
+            kib(status.locked_bytes)
+        );
+        let cause = std::error::Error::source(error).map(|cause| format!(" ({cause})"));
+        let why = format!("we may not see it{}", cause.unwrap_or_default());
+        self.blind(&what, &why, &error.cure().unwrap_or_default());
     }
 
     fn blind_folios(&mut self, why: &str, cure: &str) {

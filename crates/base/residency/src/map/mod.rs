@@ -186,11 +186,25 @@ pub struct Member {
     pub seen_by: SeenBy,
 }
 
+/// A process whose memory we may not see.
+#[derive(Clone, Debug)]
+pub struct Denied {
+    /// Its PID.
+    pub pid: u32,
+    /// Whether it is the one that is meant, and not one below it.
+    pub is_first: bool,
+    /// The cheap facts, which any user may know.
+    pub status: Status,
+}
+
 /// Where the memory of a process or service lies.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// The processes, the first one first.
+    /// The processes that were seen, the first one first.
     pub members: Vec<Member>,
+    /// Processes of the tree whose memory we may not see, the one that is meant first, if it is one of them: nothing of
+    /// theirs is in any sum.
+    pub denied: Vec<Denied>,
     /// The memory that they share, each piece once.
     pub objects: Vec<Object>,
     /// What could not be seen.
@@ -204,7 +218,7 @@ impl Map {
     ///
     /// # Errors
     /// There is no such process, it is left alone, or we may not see it. Of a tree, processes that end meanwhile
-    /// are left out.
+    /// are left out, and so are those that we may not see, unless we may see none of them.
     pub fn read(host: &Host, who: &Who, tree: bool) -> Result<Self, ResidencyError> {
         let members = members(host, who, tree)?;
         let eyes = Eyes::open(host, members.len() > 1);
@@ -221,8 +235,9 @@ impl Map {
             objects.note_maps(host, pid, &maps.unwrap_or_default());
         }
         let mut read: Vec<Member> = Vec::with_capacity(members.len());
+        let (mut denied, mut refused) = (Vec::new(), None);
         for (number, (pid, stat)) in members.into_iter().enumerate() {
-            match Member::read(host, pid, stat, number == 0, &mut eyes, &mut objects) {
+            match Member::read(host, pid, stat, read.is_empty(), &mut eyes, &mut objects) {
                 Ok(member) => {
                     let threads = threads::read(host, pid, &nodes);
                     read.push(Member { threads, ..member });
@@ -238,8 +253,18 @@ impl Map {
                 Err(ResidencyError::NoProcess { .. }) if host.is_live() => {
                     return Err(ResidencyError::EndedMeanwhile { pid });
                 }
+                Err(error @ ResidencyError::Denied { .. }) => {
+                    if let Ok(status) = status(host, pid) {
+                        eyes.blind_process(pid, &status, &error);
+                        denied.push(Denied { pid, is_first: number == 0, status });
+                    }
+                    refused.get_or_insert(error);
+                }
                 Err(error) => return Err(error),
             }
+        }
+        if let Some(error) = refused.filter(|_| read.is_empty()) {
+            return Err(error);
         }
         for area in read.iter().flat_map(|member| &member.areas) {
             if let (Some(object), Some(extent)) = (area.object.or(area.keeper), area.area.extent()) {
@@ -254,7 +279,8 @@ impl Map {
         eyes.blind_unwritten(pages().map(|pages| pages.unwritten_bytes).sum(), is_estimate);
         let counts_once = read.len() < 2 || eyes.counts_pages();
         let tells_large_pages = eyes.sees_folios() && !eyes.by_smaps;
-        let mut map = Self { members: read, objects: objects.list, unseen: eyes.unseen(), tells_large_pages };
+        let (members, objects, unseen) = (read, objects.list, eyes.unseen());
+        let mut map = Self { members, denied, objects, unseen, tells_large_pages };
         map.estimate(counts_once);
         Ok(map)
     }
@@ -273,6 +299,11 @@ impl Map {
     /// Whether shared memory may have pages, or be in swap, that nobody told us of.
     pub fn misses_shared_pages(&self) -> bool {
         self.objects.iter().any(Object::is_seen_in_part)
+    }
+
+    /// Whether any memory may have pages, or be in swap, that nobody told us of.
+    pub fn misses_pages(&self) -> bool {
+        self.misses_shared_pages() || !self.denied.is_empty()
     }
 
     /// Memory by kind, name, backing and node; what processes share counts once.
@@ -465,7 +496,8 @@ mod tests {
                 seen_by: SeenBy::PagemapScan,
             };
             let (members, objects) = (vec![member], vec![object(kind, looked, was)]);
-            let mut map = Map { members, objects, unseen: Vec::new(), tells_large_pages: true };
+            let (denied, unseen) = (Vec::new(), Vec::new());
+            let mut map = Map { members, denied, objects, unseen, tells_large_pages: true };
             map.estimate(once);
             let case = format!("{kind:?}, looked {looked}, was {was}, once {once}");
             let pages = &map.members[0].areas[0];

@@ -43,21 +43,24 @@ pub(crate) fn read(
     objects: &mut Objects,
 ) -> Result<(Vec<AreaPages>, SeenBy), ResidencyError> {
     let pid = shown_as(host, pid);
+    let mut blocked = None;
     if host.is_live() {
         match Walk::open(pid) {
             Ok(walk) => match walk.run(host, draws, eyes, objects) {
                 Err(Blocked::Process(error)) => return Err(error),
-                Err(Blocked::Means(error)) => blind(eyes, &error),
+                Err(Blocked::Means(error)) => blocked = Some(error),
                 Ok(seen) => return Ok(seen),
             },
             Err(error) if matches!(error.errno(), Some(Errno::NOENT | Errno::SRCH)) => {
                 return Err(ResidencyError::NoProcess { process: pid.to_string() });
             }
             // smaps, which needs the same right, will say so.
-            Err(error) => blind(eyes, &error),
+            Err(error) => blocked = Some(error),
         }
     }
+    // Of a process that we may not see at all: others are seen no worse for it.
     let mut process = Process::read(host, pid)?;
+    blocked.iter().for_each(|error| blind(eyes, error));
     tell_namespace(host, pid, process.regions.iter_mut().map(|region| &mut region.area));
     objects.note(process.regions.iter().map(|region| &region.area));
     let parts = process.parts();

@@ -14,6 +14,9 @@ use crate::commands::{check_page, service, write_page};
 use crate::context::Context;
 use crate::failure::Failure;
 
+/// PIDs that a warning lists.
+const LISTED_MAX: usize = 8;
+
 /// Show where the memory of a process lies: what it is for, on which pages, on which node
 ///
 /// No page is touched and nothing is allocated in any process but this one. Memory that processes share is told by
@@ -60,7 +63,10 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Some(file) = &args.html {
         write_page(file, &map_html(&report))?;
     }
-    let answer = context.answer(&report, &Catalogue::default());
+    let mut answer = context.answer(&report, &Catalogue::default());
+    if let Some(warning) = denied(&report) {
+        answer = answer.warning(warning);
+    }
     let tree = args.tree || args.postgres.is_some();
     let below = !tree && report.processes.first().is_some_and(|first| is_parent(&host, first.pid));
     Ok(answer.next(context.line(&next(&report, below))))
@@ -110,6 +116,20 @@ fn next(report: &MapReport, below: bool) -> String {
     if on_base >= 16 << 20 { format!("size {pid}") } else { "doctor".to_owned() }
 }
 
+/// What is to be said where some processes were seen, and others may not be.
+fn denied(report: &MapReport) -> Option<String> {
+    let listed: Vec<String> = report.denied.iter().take(LISTED_MAX).map(ToString::to_string).collect();
+    let more = report.denied.len().saturating_sub(LISTED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (all, count) = (report.processes.len() + report.denied.len(), report.denied.len());
+    let text = format!(
+        "the memory of {count} of {all} processes may not be seen, and is in no sum: {}{more}; `Not seen` has what any \
+         user may know of them",
+        listed.join(", ")
+    );
+    (count > 0).then_some(text)
+}
+
 /// Whether a process has children.
 fn is_parent(host: &Host, pid: u32) -> bool {
     let children = host.read(&format!("/proc/{pid}/task/{pid}/children"));
@@ -141,7 +161,11 @@ pub(super) fn failure(
         | ResidencyError::EndedMeanwhile { .. } => Exit::Usage,
         _ => Exit::Refused,
     };
-    let denied = matches!(error, ResidencyError::Denied { .. });
+    // Whose memory it is, be it below the one that was named.
+    let denied = match &error {
+        ResidencyError::Denied { process, .. } => Some(process.parse::<u32>().ok()),
+        _ => None,
+    };
     let cure = error.cure();
     let meant = match (&error, who) {
         (ResidencyError::NoProcess { .. }, Who::Name(name)) => {
@@ -156,8 +180,8 @@ pub(super) fn failure(
     if let Some(cure) = cure {
         failure = failure.hint(cure);
     }
-    if let (true, Who::Pid(pid)) = (denied, who)
-        && let Ok(status) = status(host, *pid)
+    if let Some(Some(pid)) = denied
+        && let Ok(status) = status(host, pid)
     {
         let mib = |bytes: u64| planish_report::units::bytes(bytes);
         failure = failure.hint(format!(
@@ -169,5 +193,5 @@ pub(super) fn failure(
             mib(status.swap_bytes)
         ));
     }
-    if denied { failure.hint(again) } else { failure }
+    if denied.is_some() { failure.hint(again) } else { failure }
 }

@@ -1,8 +1,15 @@
 //! `planish map` of live processes: the answer and its schema, the page, and what is refused with which code.
 
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
 use planish_skip::postgres::Postgres;
 
-use crate::planish::{Run, Sleeper, command, run};
+use crate::planish::{Run, Sleeper, command, command_of, copy_program, for_anybody, run};
 
 #[test]
 fn a_live_process_is_mapped_in_text_json_and_html() {
@@ -45,6 +52,82 @@ fn who_is_left_alone_and_who_is_not_there_have_their_codes() {
     // Ourselves: the test started the command.
     let above = run(["map", &std::process::id().to_string()]);
     assert_eq!(above.exit, 3, "{}", above.stderr);
+}
+
+/// A shell of nobody's, and below it a program that nobody may run and not read: its memory is root's to see. Both end
+/// when the shell has nothing more to read.
+struct Family(Child);
+
+impl Family {
+    /// Starts them; the PID of the child, too.
+    fn start(hidden: &Path) -> (Self, u32) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "\"$0\" 600 & echo $!; read line; kill $!"]).arg(hidden).uid(65534).gid(65534);
+        let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("sh is everywhere");
+        let mut lines = BufReader::new(shell.stdout.take().expect("piped")).lines();
+        let child = lines.next().and_then(Result::ok).and_then(|line| line.parse().ok()).expect("a number");
+        let family = Self(shell);
+        let begun = Instant::now();
+        // It is the shell's own copy before it is a program.
+        while std::fs::read_to_string(format!("/proc/{child}/comm")).expect("it lives") != "hidden\n" {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it never starts");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        (family, child)
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_tree_with_a_process_that_may_not_be_seen_shows_the_others() {
+    const NAME: &str = "a_tree_with_a_process_that_may_not_be_seen_shows_the_others";
+    if !rustix::process::geteuid().is_root() {
+        return planish_skip::skip(NAME, "only root can run a command as another user");
+    }
+    let open = tempfile::tempdir().expect("a temporary folder");
+    let (planish, hidden) = (for_anybody(open.path()), open.path().join("hidden"));
+    let sleep = ["/usr/bin/sleep", "/bin/sleep"].map(Path::new).into_iter().find(|path| path.exists());
+    copy_program(sleep.expect("sleep is everywhere"), &hidden);
+    std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o711)).expect("ours");
+    let (family, child) = Family::start(&hidden);
+    let parent = family.0.id();
+    let nobody = |words: &[&str]| {
+        let mut command = command_of(&planish, Path::new("/"), words);
+        command.env("HOME", "/nonexistent").uid(65534).gid(65534);
+        Run::from(command.output().expect("the binary starts"))
+    };
+    let told = nobody(&["--json", "map", &parent.to_string(), "--tree"]);
+    assert_eq!(told.exit, 0, "{}{}", told.stdout, told.stderr);
+    let envelope = told.envelope();
+    let (result, messages) = (&envelope["result"], envelope["messages"].as_array().expect("a list"));
+    let warning = messages.iter().find(|message| message["level"] == "warning").expect("it is said");
+    let warning = warning["text"].as_str().expect("text");
+    let begin = format!("the memory of 1 of 2 processes may not be seen, and is in no sum: {child};");
+    assert!(warning.starts_with(&begin), "{warning}");
+    assert_eq!(result["denied"], serde_json::json!([child]));
+    assert_eq!(result["processes"].as_array().map(Vec::len), Some(1), "{}", result["processes"]);
+    assert_eq!(result["processes"][0]["pid"], parent);
+    let own = bytes(&result["processes"][0]["private"]);
+    assert!(own > 0 && result["totals"]["estimated"].to_string().contains("\"resident_bytes\""), "{result}");
+    let unseen = result["unseen"].as_array().expect("a list");
+    let begin = format!("the memory of process {child} (hidden), which is in no sum: ");
+    let unseen = unseen.iter().find(|it| it["what"].as_str().expect("text").starts_with(&begin));
+    let unseen = unseen.unwrap_or_else(|| panic!("{}", result["unseen"]));
+    assert!(unseen["cure"].as_str().expect("text").contains("CAP_SYS_PTRACE"), "{unseen}");
+    // The other one is seen as well as by itself: page by page.
+    let alone = nobody(&["--json", "map", &parent.to_string()]).envelope();
+    assert_eq!(result["processes"][0]["seen_by"], alone["result"]["processes"][0]["seen_by"]);
+
+    // None of them: its own facts are told, be it a name or a number that was given.
+    let refused = nobody(&["map", &child.to_string(), "--tree"]);
+    assert_eq!(refused.exit, 3, "{}", refused.stdout);
+    assert!(refused.stderr.contains("what any user may know of hidden: "), "{}", refused.stderr);
 }
 
 /// What commands say where /proc is missing, and where it has processes alone.

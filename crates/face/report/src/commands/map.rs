@@ -222,6 +222,9 @@ pub struct MapReport {
     pub local_share_estimated: bool,
     /// The processes, the first one first.
     pub processes: Vec<MapProcess>,
+    /// PIDs of processes below, or of the first one, whose memory may not be seen: nothing of theirs is in any sum.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<u32>,
     /// Code made at run time.
     pub jit: Vec<MapJit>,
     /// The address space of the first process.
@@ -303,14 +306,15 @@ impl From<&Map> for MapReport {
     fn from(map: &Map) -> Self {
         let rows: Vec<MapRow> = map.rows().into_iter().map(MapRow::from).collect();
         Self {
-            subject: subject(&map.members),
+            subject: subject(map),
             totals: totals(map, &rows),
             nodes: nodes(map, &rows),
             local_share: map.local_share(),
-            local_share_estimated: map.misses_shared_pages()
+            local_share_estimated: map.misses_pages()
                 || rows.iter().any(|row| row.estimated && row.node.is_some()),
             processes: map.members.iter().map(|member| MapProcess::of(map, member)).collect(),
             jit: map.members.iter().flat_map(|member| jit(map, member)).collect(),
+            denied: map.denied.iter().map(|denied| denied.pid).collect(),
             picture: MapPicture::of(map),
             postgres: None,
             query: None,
@@ -379,13 +383,19 @@ impl MapProcess {
     }
 }
 
-fn subject(members: &[Member]) -> String {
-    let Some((first, others)) = members.split_first() else { return String::new() };
-    let first = format!("{} (pid {})", first.status.name, first.pid);
-    match others.len() {
+fn subject(map: &Map) -> String {
+    let denied = map.denied.iter().find(|denied| denied.is_first).map(|denied| (denied.pid, &denied.status));
+    let first = denied.or_else(|| map.members.first().map(|first| (first.pid, &first.status)));
+    let Some((pid, status)) = first else { return String::new() };
+    let first = format!("{} (pid {pid})", status.name);
+    let subject = match map.members.len() + map.denied.len() - 1 {
         0 => first,
         1 => format!("{first} and the process below it"),
         count => format!("{first} and {count} processes below it"),
+    };
+    match map.denied.len() {
+        0 => subject,
+        count => format!("{subject}, {count} of which may not be seen"),
     }
 }
 
@@ -418,7 +428,7 @@ fn estimated_sums(map: &Map, rows: &[MapRow]) -> Vec<&'static str> {
     let of_pool = |parts: &[Part]| parts.iter().any(|part| part.backing == Backing::Hugetlb);
     let misses_pool = in_part().any(|parts| parts.is_empty() || of_pool(&parts));
     let misses_others = in_part().any(|parts| !of_pool(&parts));
-    let untold_large = !map.tells_large_pages;
+    let (untold_large, denied) = (!map.tells_large_pages, !map.denied.is_empty());
     let unwritten = map.objects.iter().any(|object| object.pages.unwritten_estimated);
     let sums = [
         ("resident_bytes", rows.iter().any(|row| row.estimated) || map.misses_shared_pages()),
@@ -429,7 +439,10 @@ fn estimated_sums(map: &Map, rows: &[MapRow]) -> Vec<&'static str> {
         ("swapped_bytes", misses_others),
         ("unwritten_bytes", misses_others || unwritten),
     ];
-    sums.into_iter().filter(|(_, estimated)| *estimated).map(|(name, _)| name).collect()
+    // What the kernel tells of a process as a whole is exact, and missing of those that may not be seen.
+    let of_processes = [("locked_bytes", false), ("page_table_bytes", false)];
+    let sums = sums.into_iter().chain(of_processes);
+    sums.filter(|(_, estimated)| *estimated || denied).map(|(name, _)| name).collect()
 }
 
 impl MapTotals {
@@ -449,7 +462,7 @@ fn nodes(map: &Map, rows: &[MapRow]) -> Vec<MapNode> {
         let here = rows.iter().filter(|row| row.node == node);
         let huge = here.clone().filter(|row| row.backing != MapBacking::Base);
         // What was not seen may lie anywhere.
-        let misses = map.misses_shared_pages();
+        let misses = map.misses_pages();
         MapNode {
             node,
             estimated: misses || here.clone().any(|row| row.estimated),

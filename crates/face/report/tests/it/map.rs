@@ -125,7 +125,8 @@ fn map_with(parts: &[Part], looked: Option<bool>, tells_large_pages: bool) -> Ma
         mapped: Vec::new(),
     };
     let objects = looked.map(segment).into_iter().collect();
-    Map { members: vec![member], objects, unseen: Vec::new(), tells_large_pages }
+    let (members, denied) = (vec![member], Vec::new());
+    Map { members, denied, objects, unseen: Vec::new(), tells_large_pages }
 }
 
 /// What a text says of pages where large ones may be among them.
