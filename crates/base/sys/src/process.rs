@@ -1,17 +1,19 @@
 //! Processes: what they have used, what they may do, and at which priority they run.
 
+use std::cmp::Ordering;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use linux_raw_sys::general as nr;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
 use rustix::thread::CapabilitySet;
 
 use crate::error::{Error, Result};
-use crate::raw::check;
+use crate::raw::{check, syscall};
 
 /// What a process and the children that it waited for have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +51,26 @@ impl Usage {
     /// CPU time in both modes.
     pub fn cpu(&self) -> Duration {
         self.user + self.system
+    }
+}
+
+/// Whether two processes have one address space (CLONE_VM), or how they are in an order of these that stays as long as
+/// they do.
+///
+/// # Errors
+/// A process has ended or we may not see it; the kernel or a filter has no such call (CONFIG_KCMP).
+pub fn compare_memory(one: Pid, other: Pid) -> Result<Ordering> {
+    // `enum kcmp_type` in include/uapi/linux/kcmp.h.
+    const KCMP_VM: i32 = 1;
+    let (one, other) = (one.as_raw_pid(), other.as_raw_pid());
+    // SAFETY: the call takes numbers only and changes nothing.
+    let order = unsafe { syscall!(nr::__NR_kcmp, one, other, KCMP_VM, 0, 0) };
+    match order.map_err(|errno| Error::of("kcmp", errno))? {
+        0 => Ok(Ordering::Equal),
+        1 => Ok(Ordering::Less),
+        2 => Ok(Ordering::Greater),
+        // "Not equal but ordering information is unavailable".
+        _ => Err(Error::of("kcmp", Errno::NOSYS)),
     }
 }
 
@@ -226,6 +248,25 @@ mod tests {
         assert!(thread_cpu_time() > thread && cpu_time(None).unwrap() > whole);
         let me = rustix::process::getpid();
         assert!(cpu_time(Some(me)).unwrap() >= whole);
+    }
+
+    #[test]
+    fn a_process_has_its_own_memory_and_no_child_that_executes_has_it() {
+        let me = rustix::process::getpid();
+        match compare_memory(me, me) {
+            Ok(order) => assert_eq!(order, Ordering::Equal),
+            Err(error) => {
+                let test = "a_process_has_its_own_memory_and_no_child_that_executes_has_it";
+                return planish_skip::skip(test, error);
+            }
+        }
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let other = Pid::from_child(&child);
+        let orders = [compare_memory(me, other), compare_memory(other, me)].map(|order| order.ok());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let order = orders[0].expect("our own child");
+        assert!(order != Ordering::Equal && orders[1] == Some(order.reverse()), "{orders:?}");
     }
 
     #[test]

@@ -194,8 +194,8 @@ impl Eyes {
     pub(crate) fn blind_process(&mut self, pid: u32, status: &Status, error: &ResidencyError) {
         let kib = |bytes: u64| format!("{} KiB", bytes >> 10);
         let what = format!(
-            "the memory of process {pid} ({}), which is in no sum: {} resident, {} of them on pages of pools, {} of page \
-             tables, {} in swap, {} locked",
+            "the memory of process {pid} ({}), which is in no sum: {} resident, {} of them on pages of pools, {} of \
+             page tables, {} in swap, {} locked",
             status.name,
             kib(status.resident_bytes.saturating_add(status.hugetlb_bytes)),
             kib(status.hugetlb_bytes),

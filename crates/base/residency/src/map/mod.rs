@@ -19,6 +19,7 @@ mod memory;
 mod object;
 mod private;
 mod shared;
+mod spaces;
 pub(crate) mod threads;
 mod who;
 
@@ -31,6 +32,7 @@ use serde::Serialize;
 
 use self::eyes::Eyes;
 use self::shared::Objects;
+use self::spaces::Spaces;
 use crate::maps::{Area, Kind, is_segment};
 use crate::process::{ResidencyError, shown_as, status};
 use crate::ranges;
@@ -184,6 +186,8 @@ pub struct Member {
     pub threads: Vec<ThreadsOn>,
     /// How its private memory was seen.
     pub seen_by: SeenBy,
+    /// The PID of an earlier one that has the same address space (CLONE_VM): what lies in it counts there.
+    pub memory_of: Option<u32>,
 }
 
 /// A process whose memory we may not see.
@@ -227,45 +231,14 @@ impl Map {
 
     /// Looks at processes that were there a moment ago, the one that is meant first.
     fn look(host: &Host, members: Vec<(u32, Stat)>, mut eyes: Eyes) -> Result<Self, ResidencyError> {
-        let (mut objects, nodes) = (Objects::default(), threads::cpus_of_nodes(host));
+        let mut objects = Objects::default();
         for (pid, _) in members.iter().filter(|_| members.len() > 1) {
             let pid = shown_as(host, *pid);
             let maps = host.read_lossy(&format!("/proc/{pid}/maps"));
             // Of one that cannot be read, its own turn will tell why.
             objects.note_maps(host, pid, &maps.unwrap_or_default());
         }
-        let mut read: Vec<Member> = Vec::with_capacity(members.len());
-        let (mut denied, mut refused) = (Vec::new(), None);
-        for (number, (pid, stat)) in members.into_iter().enumerate() {
-            match Member::read(host, pid, stat, read.is_empty(), &mut eyes, &mut objects) {
-                Ok(member) => {
-                    let threads = threads::read(host, pid, &nodes);
-                    read.push(Member { threads, ..member });
-                }
-                Err(ResidencyError::NoProcess { .. }) if number > 0 => {
-                    eyes.blind(
-                        "processes of the service that ended while it was looked at",
-                        "they are gone",
-                        "",
-                    );
-                }
-                // Of a recording files may be missing; nothing ends there.
-                Err(ResidencyError::NoProcess { .. }) if host.is_live() => {
-                    return Err(ResidencyError::EndedMeanwhile { pid });
-                }
-                Err(error @ ResidencyError::Denied { .. }) => {
-                    if let Ok(status) = status(host, pid) {
-                        eyes.blind_process(pid, &status, &error);
-                        denied.push(Denied { pid, is_first: number == 0, status });
-                    }
-                    refused.get_or_insert(error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        if let Some(error) = refused.filter(|_| read.is_empty()) {
-            return Err(error);
-        }
+        let (read, denied) = read_members(host, members, &mut eyes, &mut objects)?;
         for area in read.iter().flat_map(|member| &member.areas) {
             if let (Some(object), Some(extent)) = (area.object.or(area.keeper), area.area.extent()) {
                 objects.list[object].mapped.push(extent);
@@ -342,6 +315,51 @@ impl Map {
     }
 }
 
+/// Looks at the members one after the other; those that we may not see, if we may see one at all.
+fn read_members(
+    host: &Host,
+    members: Vec<(u32, Stat)>,
+    eyes: &mut Eyes,
+    objects: &mut Objects,
+) -> Result<(Vec<Member>, Vec<Denied>), ResidencyError> {
+    let (mut spaces, nodes) = (Spaces::default(), threads::cpus_of_nodes(host));
+    let mut read: Vec<Member> = Vec::with_capacity(members.len());
+    let (mut denied, mut refused, is_tree) = (Vec::new(), None, members.len() > 1);
+    for (number, (pid, stat)) in members.into_iter().enumerate() {
+        let first = if is_tree { spaces.known(host, pid) } else { None };
+        let first = first.and_then(|first| read.iter().find(|member| member.pid == first));
+        let looked = match first {
+            Some(first) => Member::beside(host, pid, stat, first),
+            None => Member::read(host, pid, stat, read.is_empty(), eyes, objects),
+        };
+        match looked {
+            Ok(member) => {
+                let threads = threads::read(host, pid, &nodes);
+                read.push(Member { threads, ..member });
+            }
+            Err(ResidencyError::NoProcess { .. }) if number > 0 => {
+                eyes.blind("processes of the service that ended while it was looked at", "they are gone", "");
+            }
+            // Of a recording files may be missing; nothing ends there.
+            Err(ResidencyError::NoProcess { .. }) if host.is_live() => {
+                return Err(ResidencyError::EndedMeanwhile { pid });
+            }
+            Err(error @ ResidencyError::Denied { .. }) => {
+                if let Ok(status) = status(host, pid) {
+                    eyes.blind_process(pid, &status, &error);
+                    denied.push(Denied { pid, is_first: number == 0, status });
+                }
+                refused.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match refused.filter(|_| read.is_empty()) {
+        Some(error) => Err(error),
+        None => Ok((read, denied)),
+    }
+}
+
 /// Bounds what `areas` have in swap by what the process has there. pagemap calls swapped whatever entry of a page
 /// table is no page: a mark of userfaultfd's write protection and one of a page that failed as well, which have no
 /// memory. Of shared memory such an entry is always a mark; what of it is in swap has no entry at all.
@@ -374,7 +392,8 @@ impl Member {
                     if seen_by != SeenBy::Smaps {
                         bound_swap(&mut areas, status.swap_bytes);
                     }
-                    return Ok(Self { pid, stat, status, areas, threads: Vec::new(), seen_by });
+                    let (threads, memory_of) = (Vec::new(), None);
+                    return Ok(Self { pid, stat, status, areas, threads, seen_by, memory_of });
                 }
                 // Another program was executed: what was read is of neither.
                 Ok(_) => {}
@@ -494,6 +513,7 @@ mod tests {
                 areas,
                 threads: Vec::new(),
                 seen_by: SeenBy::PagemapScan,
+                memory_of: None,
             };
             let (members, objects) = (vec![member], vec![object(kind, looked, was)]);
             let (denied, unseen) = (Vec::new(), Vec::new());

@@ -122,6 +122,7 @@ fn plays_a_role() {
             held.push(mapping);
             address(&held[0])
         }
+        "vforked" => vforked(number()),
         "namespaces" => namespaces(number(), number()),
         "scattered" => scattered(number()),
         "corners" => corners(number()),
@@ -215,6 +216,33 @@ fn namespaces(bytes: usize, children: usize) -> String {
     }
     told.read_exact(&mut said).expect("each has a child");
     "stand".to_owned()
+}
+
+/// Fills and locks `bytes` of private memory, and makes a child that has the same memory, as `vfork(2)` does; says where,
+/// who that is, and whether it is locked.
+fn vforked(bytes: usize) -> String {
+    let mapping = map_anonymous(bytes, options(false)).expect("there is memory");
+    fill(&mapping, 0..bytes);
+    let start = address(&mapping);
+    // SAFETY: it locks a mapping of ours.
+    let is_locked = unsafe { libc::mlock(mapping.as_ptr().cast(), bytes) } == 0;
+    std::mem::forget(mapping);
+    extern "C" fn stand(_: *mut libc::c_void) -> i32 {
+        // SAFETY: it calls nothing but the kernel.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            loop {
+                libc::pause();
+            }
+        }
+    }
+    let mut stack = vec![0u128; 4096];
+    // SAFETY: the child has a stack of its own, which lives as long as this process, and calls nothing but the kernel.
+    let child =
+        unsafe { libc::clone(stand, stack.as_mut_ptr_range().end.cast(), libc::CLONE_VM, null_mut()) };
+    std::mem::forget(stack);
+    assert!(child > 0, "{}", std::io::Error::last_os_error());
+    format!("{start} {child} {is_locked}")
 }
 
 /// Has all of a segment allocated and its second half written, maps its first page, and in a child the first one of the

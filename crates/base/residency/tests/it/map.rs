@@ -341,6 +341,39 @@ fn what_was_written_of_a_private_file_is_anonymous() {
     assert_eq!(kinds_of(&map, &name), BTreeMap::from([(Kind::Anon, bytes / 2), (Kind::File, bytes / 2)]));
 }
 
+/// What a process and a child of it by `vfork(2)` have is one address space, and is told once.
+#[test]
+fn an_address_space_that_two_processes_have_counts_once() {
+    let test = "an_address_space_that_two_processes_have_counts_once";
+    let bytes = 8u64 << 20;
+    let actor = Actor::start(&format!("vforked {bytes}"));
+    let words: Vec<&str> = actor.line.split(' ').collect();
+    let child: u32 = words[1].parse().expect("a process");
+    let check = |map: &Map| {
+        let members: Vec<(u32, Option<u32>)> =
+            map.members.iter().map(|member| (member.pid, member.memory_of)).collect();
+        if members == [(actor.pid(), None), (child, None)] {
+            return planish_skip::skip(test, "kcmp(2) is not there");
+        }
+        assert_eq!(members, [(actor.pid(), None), (child, Some(actor.pid()))]);
+        let own = |member: &planish_residency::Member| -> u64 {
+            member.areas.iter().flat_map(|pages| &pages.own).map(|part| part.bytes).sum()
+        };
+        assert!(own(&map.members[0]) >= bytes && own(&map.members[1]) == 0);
+        let mapped = |member: &planish_residency::Member| -> u64 {
+            member.areas.iter().map(|pages| pages.mapped_bytes).sum()
+        };
+        assert_eq!(mapped(&map.members[0]), mapped(&map.members[1]));
+        let alone = map_of(actor.pid());
+        assert_eq!(sum(map, Kind::Anon), sum(&alone, Kind::Anon));
+    };
+    check(&Map::read(&Host::live(), &Who::Pid(actor.pid()), true).expect("our own child"));
+    match without_rights(actor.pid()) {
+        Ok(map) => check(&map),
+        Err(errno) => planish_skip::skip(test, errno),
+    }
+}
+
 /// Pages that go while they are looked at hide no frames: private pages that a fork left shared count once.
 #[test]
 fn pages_of_a_fork_count_once_while_a_child_maps_and_unmaps() {

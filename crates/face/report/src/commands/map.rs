@@ -109,7 +109,7 @@ pub struct MapTotals {
     pub unwritten_bytes: u64,
     /// Kept in memory by mlock(2), by processes: shared memory that several of them lock counts in each.
     pub locked_bytes: u64,
-    /// Page tables of all processes.
+    /// Page tables of all processes, each address space once.
     pub page_table_bytes: u64,
     /// The names of those of these sums that are about right only: a part of them is an estimate, or was not seen.
     pub estimated: Vec<&'static str>,
@@ -147,6 +147,10 @@ pub struct MapProcess {
     pub pid: u32,
     /// Name of its program.
     pub name: String,
+    /// The PID of an earlier one whose address space it has, too (CLONE_VM, vfork): what lies there counts with that one,
+    /// and with page tables and locked memory once in the sums.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_of: Option<u32>,
     /// How its private memory was seen.
     pub seen_by: MapSeenBy,
     /// Threads.
@@ -313,7 +317,7 @@ impl From<&Map> for MapReport {
             local_share_estimated: map.misses_pages()
                 || rows.iter().any(|row| row.estimated && row.node.is_some()),
             processes: map.members.iter().map(|member| MapProcess::of(map, member)).collect(),
-            jit: map.members.iter().flat_map(|member| jit(map, member)).collect(),
+            jit: spaces(map).flat_map(|member| jit(map, member)).collect(),
             denied: map.denied.iter().map(|denied| denied.pid).collect(),
             picture: MapPicture::of(map),
             postgres: None,
@@ -364,6 +368,7 @@ impl MapProcess {
         Self {
             pid: member.pid,
             name: member.status.name.clone(),
+            memory_of: member.memory_of,
             seen_by: match member.seen_by {
                 residency::SeenBy::PagemapScan => MapSeenBy::PagemapScan,
                 residency::SeenBy::Pagemap => MapSeenBy::Pagemap,
@@ -399,6 +404,11 @@ fn subject(map: &Map) -> String {
     }
 }
 
+/// The first process of each address space.
+fn spaces(map: &Map) -> impl Iterator<Item = &Member> {
+    map.members.iter().filter(|member| member.memory_of.is_none())
+}
+
 fn totals(map: &Map, rows: &[MapRow]) -> MapTotals {
     let on = |backing| -> u64 {
         rows.iter().filter(|row| row.backing == backing).map(|row| row.resident_bytes).sum()
@@ -414,8 +424,8 @@ fn totals(map: &Map, rows: &[MapRow]) -> MapTotals {
         swapped_bytes: private.map(|pages| pages.swapped_bytes).sum::<u64>()
             + map.objects.iter().map(|object| object.pages.swapped_bytes).sum::<u64>(),
         unwritten_bytes: map.objects.iter().map(|object| object.pages.unwritten_bytes).sum(),
-        locked_bytes: map.members.iter().map(|member| member.status.locked_bytes).sum(),
-        page_table_bytes: map.members.iter().map(|member| member.status.page_table_bytes).sum(),
+        locked_bytes: spaces(map).map(|member| member.status.locked_bytes).sum(),
+        page_table_bytes: spaces(map).map(|member| member.status.page_table_bytes).sum(),
     }
 }
 

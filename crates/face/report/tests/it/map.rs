@@ -8,7 +8,8 @@ use planish_report::{
     MapBacking, MapChange, MapJit, MapPart, MapQuery, MapReport, Page, PageOptions, Report, map_html,
 };
 use planish_residency::{
-    AreaPages, Backing, Kind, Map, Member, Object, ObjectPages, Part, SeenBy, Stat, Status, Who, parse_maps,
+    AreaPages, Backing, Denied, Kind, Map, Member, Object, ObjectPages, Part, SeenBy, Stat, Status, Who,
+    parse_maps,
 };
 use serde_json::Value;
 
@@ -114,7 +115,8 @@ fn map_with(parts: &[Part], looked: Option<bool>, tells_large_pages: bool) -> Ma
         cells: Vec::new(),
     }];
     let (stat, status) = (Stat::default(), Status::default());
-    let member = Member { pid: 7, stat, status, areas, threads: Vec::new(), seen_by: SeenBy::PagemapScan };
+    let (threads, seen_by, memory_of) = (Vec::new(), SeenBy::PagemapScan, None);
+    let member = Member { pid: 7, stat, status, areas, threads, seen_by, memory_of };
     let segment = |looked| Object {
         id: None,
         name: "/dev/zero (deleted)".to_owned(),
@@ -228,6 +230,51 @@ fn is_told(case: &str, map: &Map, sums: &[&str], words: &[&str]) {
     }
     let own = map.members[0].areas[0].own.iter().any(|part| part.estimated);
     assert_eq!(report.processes[0].private.iter().any(|private| private.estimated), own, "{case}");
+}
+
+/// The report of a map as text.
+fn text_of(map: &Map) -> String {
+    let catalogue = Catalogue::default();
+    let mut page = Page::new(PageOptions { width: 160, detailed: false }, &catalogue);
+    MapReport::from(map).text(&mut page);
+    anstream::adapter::strip_str(&page.into_text()).to_string()
+}
+
+/// A process of another user among those below one is in no sum, so that none of them is exact.
+#[test]
+fn without_a_process_that_may_not_be_seen_no_sum_is_exact() {
+    let mut map = map_with(&[part(0, Backing::Base, 4096, false)], None, true);
+    let denied = |pid, is_first| Denied { pid, is_first, status: Status::default() };
+    map.denied = vec![denied(9, false)];
+    let report = MapReport::from(&map);
+    let json = serde_json::to_value(&report).expect("plain data");
+    let sums = json["totals"].as_object().expect("sums");
+    assert_eq!(report.totals.estimated.len(), sums.len() - 1, "all but the list itself");
+    assert_eq!(json["denied"], serde_json::json!([9]));
+    assert!(report.local_share_estimated && report.nodes.iter().all(|node| node.estimated));
+    assert!(report.subject.ends_with("(pid 7) and the process below it, 1 of which may not be seen"));
+    assert!(text_of(&map).contains("about 4 KiB: about 100 % on node 0"), "{}", text_of(&map));
+    // The one that was meant may be it.
+    map.denied = vec![denied(6, true), denied(9, false)];
+    let subject = MapReport::from(&map).subject;
+    assert!(subject.ends_with("(pid 6) and 2 processes below it, 2 of which may not be seen"), "{subject}");
+}
+
+/// As of a program that `vfork(2)` has made a process for.
+#[test]
+fn page_tables_and_locked_memory_of_one_address_space_are_told_once() {
+    let mut map = map_with(&[part(0, Backing::Base, 4096, false)], None, true);
+    let first = &mut map.members[0];
+    first.status = Status { page_table_bytes: 8192, locked_bytes: 4096, ..Status::default() };
+    let mut second = first.clone();
+    (second.pid, second.memory_of) = (8, Some(7));
+    second.areas.clear();
+    map.members.push(second);
+    let report = MapReport::from(&map);
+    assert_eq!((report.totals.page_table_bytes, report.totals.locked_bytes), (8192, 4096));
+    assert_eq!(report.processes[1].page_table_bytes, 8192, "what the kernel says of the process");
+    assert_eq!(report.processes[1].memory_of, Some(7));
+    assert!(text_of(&map).contains("the memory of process 7"), "{}", text_of(&map));
 }
 
 #[test]

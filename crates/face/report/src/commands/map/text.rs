@@ -210,7 +210,7 @@ impl MapReport {
                 units::bytes(process.file_mapped_bytes).into(),
                 units::bytes(process.shared_mapped_bytes).into(),
                 units::bytes(process.page_table_bytes).into(),
-                format!("{}; CPUs {}", private_by_node(&process.private), cpus.join(",")).into(),
+                format!("{}; CPUs {}", private_memory(process), cpus.join(",")).into(),
             ]);
         }
         page.heading("Processes");
@@ -306,6 +306,12 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
     if pieces.len() > shown {
         page.line(format!("and {} smaller ones (--verbose)", pieces.len() - shown));
     }
+}
+
+/// Where the private memory of a process lies, or whose it is, too.
+fn private_memory(process: &MapProcess) -> String {
+    let of_another = process.memory_of.map(|pid| format!("the memory of process {pid}"));
+    of_another.unwrap_or_else(|| private_by_node(&process.private))
 }
 
 fn private_by_node(private: &[MapPrivate]) -> String {
