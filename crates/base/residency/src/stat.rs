@@ -13,6 +13,9 @@ pub struct Stat {
     pub name: String,
     /// PID of its parent.
     pub parent: u32,
+    /// Whether it has ended, and waits for its parent to take note of it; of a process its first thread, while others
+    /// may go on.
+    pub has_ended: bool,
     /// Whether it is a thread of the kernel.
     pub is_kernel_thread: bool,
     /// CPU time that it has used, in clock ticks.
@@ -53,6 +56,7 @@ pub fn parse_stat(text: &str) -> Option<Stat> {
     Some(Stat {
         name: name.to_owned(),
         parent,
+        has_ended: fields[0].starts_with(['Z', 'X']),
         is_kernel_thread: or_zero(9) & PF_KTHREAD != 0,
         cpu_ticks: or_zero(14).saturating_add(or_zero(15)),
         minor_faults: or_zero(10),
@@ -80,7 +84,8 @@ mod tests {
         .unwrap();
         assert_eq!((stat.name.as_str(), stat.parent, stat.cpu_ticks), ("a) R (b", 4, 57));
         assert_eq!((stat.start_ticks, stat.layout, stat.cpu), (9000, (111, 222), Some(6)));
-        assert!(!stat.is_kernel_thread);
+        assert!(!stat.is_kernel_thread && !stat.has_ended);
+        assert!(parse_stat("77 (R) Z 4 77").unwrap().has_ended);
     }
 
     #[test]

@@ -34,7 +34,9 @@ pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
 /// Whether the kernel calls a program of this name so: it keeps 15 bytes of it.
 #[must_use]
 pub fn is_named(in_kernel: &str, name: &str) -> bool {
-    in_kernel == name.chars().take(15).collect::<String>()
+    // Which may end within a character.
+    let kept = name.len().min(15);
+    in_kernel == String::from_utf8_lossy(&name.as_bytes()[..kept])
 }
 
 /// The names of all programs that run, as the kernel tells them; its own threads are none.
@@ -43,7 +45,8 @@ pub fn names(host: &Host) -> BTreeSet<String> {
     all(host).into_values().filter(|stat| !stat.is_kernel_thread).map(|stat| stat.name).collect()
 }
 
-/// The process that is meant, and with `tree` all that descend from it, the oldest first.
+/// The process that is meant, and with `tree` all that descend from it, the oldest first; without those that have ended,
+/// and that nobody has asked how.
 ///
 /// # Errors
 /// There is none or /proc is not mounted, there are several of that name, it is a thread or has ended, or it is one
@@ -69,7 +72,8 @@ pub fn members(host: &Host, who: &Who, tree: bool) -> Result<Vec<(u32, Stat)>, R
     let mut members = vec![(pid, stat)];
     if let Some(everybody) = everybody.filter(|_| tree) {
         let me = if host.is_live() { std::process::id() } else { 0 };
-        add_below(&mut members, everybody.into_iter().filter(|(pid, _)| *pid != me));
+        let is_meant = |pid: u32, stat: &Stat| pid != me && !(stat.has_ended && is_alone(host, pid));
+        add_below(&mut members, everybody.into_iter().filter(|(pid, stat)| is_meant(*pid, stat)));
     }
     Ok(members)
 }
@@ -93,12 +97,15 @@ fn refuse_other_kinds(host: &Host, pid: u32) -> Result<(), ResidencyError> {
     if let Some(process) = told("Tgid:").and_then(|id| id.parse().ok()).filter(|process| *process != pid) {
         return Err(ResidencyError::Thread { id: pid, process });
     }
-    // The first thread may have ended, and the others go on.
-    let is_alone = || host.list(&format!("/proc/{pid}/task")).len() <= 1;
-    match has_ended(&text) && is_alone() {
+    match has_ended(&text) && is_alone(host, pid) {
         true => Err(ResidencyError::Ended { pid }),
         false => Ok(()),
     }
+}
+
+/// Whether a process has no thread but the first: that one may have ended, and the others go on.
+fn is_alone(host: &Host, pid: u32) -> bool {
+    host.list(&format!("/proc/{pid}/task")).len() <= 1
 }
 
 /// The process of that name which no other of the name started.
@@ -179,6 +186,22 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_cut_where_the_kernel_cuts_it() {
+        for (name, in_kernel) in [
+            ("postgres", "postgres"),
+            ("a-program-of-a-long-name", "a-program-of-a-"),
+            // 15 bytes are seven characters and a half.
+            ("éééééééééé", "ééééééé\u{fffd}"),
+            ("ééééééé\u{fffd}", "ééééééé\u{fffd}"),
+            ("ééééééé", "ééééééé"),
+            ("abcdefghijklm€", "abcdefghijklm\u{fffd}"),
+        ] {
+            assert!(is_named(in_kernel, name), "{name}");
+        }
+        assert!(!is_named("postgres", "postgre") && !is_named("éééééé", "ééééééé"));
+    }
+
+    #[test]
     fn the_first_of_a_family_speaks_for_it() {
         let one = everybody(&[(7, 1, "postgres"), (8, 7, "postgres"), (9, 7, "postgres")]);
         assert_eq!(first_of("postgres", &one).unwrap(), 7);
@@ -202,6 +225,24 @@ mod tests {
         let mut circle = vec![(7, stat(8))];
         add_below(&mut circle, [(8, stat(7)), (9, stat(9))].into_iter());
         assert_eq!(circle.len(), 2, "a recording may tell of anything");
+    }
+
+    /// What has ended before the look began did not end while it was looked at.
+    #[test]
+    fn a_child_that_has_ended_and_was_not_waited_for_is_no_member() {
+        let host = Host::live();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let begun = std::time::Instant::now();
+        while !stat_of(&host, child.id()).unwrap().has_ended {
+            assert!(begun.elapsed().as_secs() < 60);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        // Its parent is this very process, which a look at a tree leaves out.
+        let ended = all(&host).remove(&child.id()).unwrap();
+        assert!(ended.parent == std::process::id() && is_alone(&host, child.id()));
+        let tree = members(&host, &Who::Pid(std::process::id()), true).unwrap();
+        child.wait().unwrap();
+        assert!(tree.iter().all(|(pid, _)| *pid != child.id()), "{tree:?}");
     }
 
     #[test]
