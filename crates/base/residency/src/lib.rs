@@ -31,8 +31,8 @@ pub mod top;
 
 pub use folio::folio_pages;
 pub use map::{
-    AreaPages, CELLS, CUT_BYTES_MIN, Denied, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn, Unseen, Who,
-    is_named, join, members, names, processes_named, stat_of,
+    AreaPages, CELLS, CUT_BYTES_MIN, Denied, Map, Member, Object, ObjectPages, Piece, SeenBy, ThreadsOn,
+    Unseen, Who, is_named, join, members, names, processes_named, stat_of,
 };
 pub use maps::{Area, FileId, Kind, parse_maps};
 pub use numa_maps::{Placement, parse_numa_maps};

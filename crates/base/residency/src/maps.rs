@@ -103,6 +103,12 @@ impl Area {
         }
     }
 
+    /// Whether it could lie in a pool of huge pages: of memory that processes share, what a program asks for itself and
+    /// the kernel does not provide.
+    pub fn may_be_pooled(&self) -> bool {
+        self.kind == Kind::Shared && !is_provided(&self.name)
+    }
+
     /// The part of the file that it maps, in bytes; `None` for one that no file can have.
     pub fn extent(&self) -> Option<Range<u64>> {
         Some(self.offset..self.offset.checked_add(self.bytes())?)
@@ -221,6 +227,7 @@ fn kind_of(name: &str, permissions: [u8; 4]) -> Kind {
                 Kind::Anon
             }
         }
+        _ if shared && is_provided(name) => Kind::Shared,
         _ if executable => Kind::Text,
         _ => Kind::File,
     }
@@ -255,6 +262,12 @@ pub(crate) fn is_segment(name: &str) -> bool {
     ["/dev/zero (deleted)", "/anon_hugepage", SYSTEM_V, "/memfd:", "/dev/shm/"]
         .iter()
         .any(|start| name.starts_with(start))
+}
+
+/// Names of memory that no file system keeps: rings that the kernel fills (of packets, of io_uring, of perf, of aio),
+/// and pages that the kernel itself does not map (memfd_secret(2)).
+fn is_provided(name: &str) -> bool {
+    ["socket:[", "anon_inode:", "/[aio]", "/secretmem"].iter().any(|start| name.starts_with(start))
 }
 
 /// Private, not executable mappings of a file that is executed elsewhere in the process are its data: one line
@@ -323,6 +336,17 @@ mod tests {
         assert_eq!(kind("[anon:glibc: malloc]", b"rw-p"), Kind::Anon);
         assert_eq!(kind("[vdso]", b"r-xp"), Kind::Text);
         assert_eq!(kind("/data/table", b"rw-s"), Kind::File);
+    }
+
+    #[test]
+    fn rings_of_the_kernel_and_secret_memory_are_shared_and_of_no_pool() {
+        for name in ["socket:[4711]", "/secretmem (deleted)", "anon_inode:[io_uring]", "/[aio] (deleted)"] {
+            let text =
+                format!("1000-2000 rw-s 00000000 00:08 7 {name}\n2000-3000 rw-s 00000000 00:01 8 /memfd:x\n");
+            let areas = parse_maps(&text).unwrap();
+            assert_eq!(areas.iter().map(|area| area.kind).collect::<Vec<_>>(), [Kind::Shared; 2], "{name}");
+            assert!(!areas[0].may_be_pooled() && areas[1].may_be_pooled(), "{name}");
+        }
     }
 
     #[test]

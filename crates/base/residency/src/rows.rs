@@ -185,7 +185,7 @@ pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
 }
 
 fn is_for_a_pool(region: &Region) -> bool {
-    region.area.kind == Kind::Shared || region.is_hugetlb()
+    region.area.may_be_pooled() || region.is_hugetlb()
 }
 
 /// Resident bytes of private memory in mappings of at least `least` bytes that no pool holds.

@@ -128,7 +128,7 @@ fn wants(member: &Member, wish: &Wish, is_it: impl Fn(&Area) -> bool) -> bool {
 /// Whether a mapping is of a segment that the preload would place.
 pub(crate) fn is_wanted(area: &Area, wish: &Wish) -> bool {
     let is_writable = area.permissions[1] == b'w';
-    area.kind == Kind::Shared && area.is_shared() && is_writable && area.bytes() >= wish.bytes_min
+    area.may_be_pooled() && area.is_shared() && is_writable && area.bytes() >= wish.bytes_min
 }
 
 /// Whether a process has loaded the preload.

@@ -147,6 +147,15 @@ impl Eyes {
         );
     }
 
+    /// Notes shared memory on no file system that can be looked into.
+    pub(crate) fn blind_elsewhere(&mut self, name: &str) {
+        self.blind(
+            "what these processes have not mapped of shared memory that is on no tmpfs and in no pool",
+            &format!("{name}: the kernel shows it by a mapping alone"),
+            "",
+        );
+    }
+
     /// Notes that a file was left alone for the sake of who holds a lease on it, or may hold one.
     pub(crate) fn blind_leased(&mut self, name: &str, lease: &Lease) {
         let what = "what these processes have not mapped of shared memory that is under a lease";

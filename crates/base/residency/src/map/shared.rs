@@ -151,7 +151,12 @@ impl Objects {
         let writes = || of_pid(pid).is_some_and(|pid| peek::opens_for_writing(pid, &area.range));
         let is_seen = eyes.peek.is_some() && eyes.devices.has(host, pid, area.device);
         match is_seen.then(|| leases::forbid(host, &id, writes())) {
-            None => Tried::Blind,
+            None => {
+                if area.kind == Kind::Shared && eyes.peek.is_some() {
+                    eyes.blind_elsewhere(&area.name);
+                }
+                Tried::Blind
+            }
             Some(Some(lease)) => {
                 eyes.blind_leased(&area.name, &lease);
                 Tried::Blind

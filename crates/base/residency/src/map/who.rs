@@ -45,8 +45,8 @@ pub fn names(host: &Host) -> BTreeSet<String> {
     all(host).into_values().filter(|stat| !stat.is_kernel_thread).map(|stat| stat.name).collect()
 }
 
-/// The process that is meant, and with `tree` all that descend from it, the oldest first; without those that have ended,
-/// and that nobody has asked how.
+/// The process that is meant, and with `tree` all that descend from it, the oldest first; without those that have
+/// ended, and that nobody has asked how.
 ///
 /// # Errors
 /// There is none or /proc is not mounted, there are several of that name, it is a thread or has ended, or it is one
@@ -237,7 +237,6 @@ mod tests {
             assert!(begun.elapsed().as_secs() < 60);
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        // Its parent is this very process, which a look at a tree leaves out.
         let ended = all(&host).remove(&child.id()).unwrap();
         assert!(ended.parent == std::process::id() && is_alone(&host, child.id()));
         let tree = members(&host, &Who::Pid(std::process::id()), true).unwrap();

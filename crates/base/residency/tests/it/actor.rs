@@ -123,6 +123,8 @@ fn plays_a_role() {
             address(&held[0])
         }
         "vforked" => vforked(number()),
+        "ring" => ring(number()),
+        "secret" => secret(number()),
         "namespaces" => namespaces(number(), number()),
         "scattered" => scattered(number()),
         "corners" => corners(number()),
@@ -177,8 +179,8 @@ fn scattered(count: usize) -> String {
     format!("{:x}", last.addr())
 }
 
-/// Forks children that each write a segment of System V of `bytes` in an IPC namespace of their own, and share it with a
-/// child; says that they stand, or that they may not.
+/// Forks children that each write a segment of System V of `bytes` in an IPC namespace of their own, and share it with
+/// a child; says that they stand, or that they may not.
 fn namespaces(bytes: usize, children: usize) -> String {
     let (mut told, tell) = std::io::pipe().expect("two descriptors");
     for _ in 0..children {
@@ -218,8 +220,19 @@ fn namespaces(bytes: usize, children: usize) -> String {
     "stand".to_owned()
 }
 
-/// Fills and locks `bytes` of private memory, and makes a child that has the same memory, as `vfork(2)` does; says where,
-/// who that is, and whether it is locked.
+/// All that a child with our memory does.
+extern "C" fn stand(_: *mut libc::c_void) -> i32 {
+    // SAFETY: it calls nothing but the kernel.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        loop {
+            libc::pause();
+        }
+    }
+}
+
+/// Fills and locks `bytes` of private memory, and makes a child that has the same memory, as `vfork(2)` does; says
+/// where, who that is, and whether it is locked.
 fn vforked(bytes: usize) -> String {
     let mapping = map_anonymous(bytes, options(false)).expect("there is memory");
     fill(&mapping, 0..bytes);
@@ -227,15 +240,6 @@ fn vforked(bytes: usize) -> String {
     // SAFETY: it locks a mapping of ours.
     let is_locked = unsafe { libc::mlock(mapping.as_ptr().cast(), bytes) } == 0;
     std::mem::forget(mapping);
-    extern "C" fn stand(_: *mut libc::c_void) -> i32 {
-        // SAFETY: it calls nothing but the kernel.
-        unsafe {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            loop {
-                libc::pause();
-            }
-        }
-    }
     let mut stack = vec![0u128; 4096];
     // SAFETY: the child has a stack of its own, which lives as long as this process, and calls nothing but the kernel.
     let child =
@@ -243,6 +247,50 @@ fn vforked(bytes: usize) -> String {
     std::mem::forget(stack);
     assert!(child > 0, "{}", std::io::Error::last_os_error());
     format!("{start} {child} {is_locked}")
+}
+
+/// Maps a ring of packets of `bytes`; says where, or why there is none.
+fn ring(bytes: usize) -> String {
+    let page = u32::try_from(pages::base_bytes()).expect("a page");
+    let count = u32::try_from(bytes).expect("a few") / page;
+    let ring = libc::tpacket_req {
+        tp_block_size: page,
+        tp_block_nr: count,
+        tp_frame_size: page,
+        tp_frame_nr: count,
+    };
+    // SAFETY: the kernel reads the request, and the fresh mapping is at an address of its choice.
+    unsafe {
+        let socket = libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0);
+        let size = u32::try_from(size_of_val(&ring)).expect("a few");
+        let set =
+            libc::setsockopt(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, (&raw const ring).cast(), size);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let start = libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, socket, 0);
+        if set != 0 || start == libc::MAP_FAILED {
+            return format!("none {}", std::io::Error::last_os_error());
+        }
+        format!("{:x}", start.addr())
+    }
+}
+
+/// Maps and writes memory that the kernel itself does not map; says where, or why there is none.
+fn secret(bytes: usize) -> String {
+    // SAFETY: the fresh mapping is at an address of the kernel's choice, and is written where it begins.
+    unsafe {
+        let file = libc::syscall(libc::SYS_memfd_secret, libc::O_CLOEXEC);
+        let Ok(file) = i32::try_from(file) else { return "none".to_owned() };
+        if libc::ftruncate(file, bytes.try_into().expect("a few")) != 0 {
+            return format!("none {}", std::io::Error::last_os_error());
+        }
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let start = libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, file, 0);
+        if start == libc::MAP_FAILED {
+            return format!("none {}", std::io::Error::last_os_error());
+        }
+        start.cast::<u8>().write_bytes(1, bytes);
+        format!("{:x}", start.addr())
+    }
 }
 
 /// Has all of a segment allocated and its second half written, maps its first page, and in a child the first one of the

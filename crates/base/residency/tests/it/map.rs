@@ -374,6 +374,26 @@ fn an_address_space_that_two_processes_have_counts_once() {
     }
 }
 
+/// No disk keeps what a socket shares with its process, nor what memfd_secret(2) gives.
+#[test]
+fn rings_of_packets_and_secret_memory_are_shared_memory() {
+    let test = "rings_of_packets_and_secret_memory_are_shared_memory";
+    let bytes = 64u64 << 10;
+    for (role, name) in [("ring", "socket:["), ("secret", "/secretmem")] {
+        let actor = Actor::start(&format!("{role} {bytes}"));
+        if actor.line.starts_with("none") {
+            planish_skip::skip(test, format!("{role}: {}", actor.line));
+            continue;
+        }
+        let map = map_of(actor.pid());
+        let pages = area_at(&map, &actor.line);
+        assert!(pages.area.name.starts_with(name) && pages.mapped_bytes == bytes, "{pages:?}");
+        assert_eq!(kinds_of(&map, &pages.area.name), BTreeMap::from([(Kind::Shared, bytes)]), "{role}");
+        let process = Process::read(&Host::live(), actor.pid()).expect("it stands still");
+        assert!(process.segments().iter().all(|segment| !segment.name.starts_with(name)), "{role}");
+    }
+}
+
 /// Pages that go while they are looked at hide no frames: private pages that a fork left shared count once.
 #[test]
 fn pages_of_a_fork_count_once_while_a_child_maps_and_unmaps() {

@@ -147,8 +147,8 @@ pub struct MapProcess {
     pub pid: u32,
     /// Name of its program.
     pub name: String,
-    /// The PID of an earlier one whose address space it has, too (CLONE_VM, vfork): what lies there counts with that one,
-    /// and with page tables and locked memory once in the sums.
+    /// The PID of an earlier one whose address space it has, too (CLONE_VM, vfork): what lies there counts with that
+    /// one, and its page tables and locked memory count once in the sums.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_of: Option<u32>,
     /// How its private memory was seen.
