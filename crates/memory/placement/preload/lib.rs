@@ -331,7 +331,8 @@ fn aligned(wanted: [usize; 6], huge: usize, map: fn(&[usize; 6], usize) -> isize
     let address = ((start - rest + huge - 1) & !(huge - 1)) + rest;
     let mapped = map(&wanted, address);
     // The pages of the mapping end on a base page: `bytes` may not.
-    let end = (address + bytes + place::PAGE - 1) & !(place::PAGE - 1);
+    let page = place::page();
+    let end = (address + bytes + page - 1) & !(page - 1);
     let (head, tail) = if errno(mapped) == 0 { (address, end) } else { (start + whole, start + whole) };
     // SAFETY: what is left of the reservation; of no bytes the kernel refuses it.
     unsafe {
@@ -434,7 +435,7 @@ unsafe fn attached(
     if errno(attached) == 0 {
         let page = place::sysv_page(attached as usize, settings);
         let whole = bytes.saturating_add(page - 1) & !(page - 1);
-        let is_pool = page > place::PAGE;
+        let is_pool = page > place::page();
         let segment = Segment {
             address: attached as usize,
             bytes: whole,

@@ -7,8 +7,19 @@ use crate::wire::{self, MAGIC, Notice};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Mappings are whole pages of at most this size: kernels of aarch64 come with three.
-pub const PAGE: usize = if cfg!(target_arch = "aarch64") { 64 << 10 } else { 4 << 10 };
+/// The size of a base page. Kernels of aarch64 come with three: advice on no bytes is refused where none begins.
+#[cfg_attr(target_arch = "aarch64", inline(never))]
+#[cfg_attr(not(target_arch = "aarch64"), inline(always))]
+pub fn page() -> usize {
+    const MOST: usize = 64 << 10;
+    let is_known = cfg!(not(target_arch = "aarch64"));
+    let mut page = 4 << 10;
+    // SAFETY: of no bytes nothing changes.
+    while !is_known && page < MOST && unsafe { call(nr::MADVISE, page, 0, 0) } != 0 {
+        page *= 4;
+    }
+    page
+}
 
 const TMPFS: usize = 0x0102_1994;
 const HUGETLBFS: usize = 0x9584_58f6;
@@ -105,14 +116,13 @@ pub fn of_sysv(id: i32) -> Option<(usize, bool)> {
 /// of a shared mapping the call takes entries out of our own page table, and no content.
 pub fn sysv_page(address: usize, settings: &Settings) -> usize {
     const MADV_DONTNEED: usize = 4;
-    // A multiple of every base page, and of no page of a pool that holds a large segment.
-    const PART: usize = 64 << 10;
+    let page = page();
     if settings.pool_shift == 0 {
-        return PAGE;
+        return page;
     }
     // SAFETY: see above.
-    let part = unsafe { call(nr::MADVISE, address + PART, PART, MADV_DONTNEED) };
-    if errno(part) == 22 { 1 << settings.pool_shift } else { PAGE }
+    let part = unsafe { call(nr::MADVISE, address + page, page, MADV_DONTNEED) };
+    if errno(part) == 22 { 1 << settings.pool_shift } else { page }
 }
 
 /// Places a segment, prefaults it, and tells the launcher.

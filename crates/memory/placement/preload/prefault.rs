@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
-use crate::place::{MASK_BITS, PAGE, Segment};
+use crate::place::{self, MASK_BITS, Segment};
 use crate::raw::{FROM_OTHERS, block, call, call6, errno, let_through_but, nr, pause, thread};
 use crate::settings::{NODES_MAX, Settings};
 use crate::wire::{self, Notice};
@@ -58,10 +58,11 @@ impl<'a> Job<'a> {
         spreads: bool,
         moves: bool,
     ) -> Self {
+        let page = place::page();
         Self {
             settings,
             address: segment.address,
-            bytes: (segment.filled_bytes + PAGE - 1) & !(PAGE - 1),
+            bytes: (segment.filled_bytes + page - 1) & !(page - 1),
             chunk: if thp > 0 { thp } else { CHUNK },
             collapses: thp > 0,
             spreads,
@@ -98,7 +99,7 @@ impl<'a> Job<'a> {
         const BATCH: usize = 256;
         let mut addresses = [0usize; BATCH];
         let mut nodes = [0i32; BATCH];
-        let (mut at, end) = (address, address + bytes);
+        let (mut at, end, step) = (address, address + bytes, place::page());
         while at < end {
             let mut count = 0;
             for (place, node) in addresses.iter_mut().zip(&mut nodes) {
@@ -107,9 +108,9 @@ impl<'a> Job<'a> {
                 }
                 *place = at;
                 // A page of a chunk that is to be one huge page goes with it.
-                let page = if self.collapses { number } else { (at - self.address) / PAGE };
+                let page = if self.collapses { number } else { (at - self.address) >> step.trailing_zeros() };
                 *node = self.settings.node_of(page) as i32;
-                at += PAGE;
+                at += step;
                 count += 1;
             }
             let mut done = 0;

@@ -3,6 +3,8 @@
 //! Sources: arch/x86/entry/syscalls/syscall_64.tbl, include/uapi/asm-generic/unistd.h (aarch64), clone(2).
 
 use core::arch::asm;
+#[cfg(target_arch = "aarch64")]
+use core::arch::global_asm;
 use core::cell::Cell;
 
 #[cfg(target_arch = "x86_64")]
@@ -66,6 +68,28 @@ pub mod nr {
     pub const SET_MEMPOLICY: usize = 237;
     pub const MOVE_PAGES: usize = 239;
 }
+
+// What the compiler calls for a large value, which on x86-64 is an instruction. That of a libc would be bound at its
+// first call, and that by a thread that the libc does not know.
+#[cfg(target_arch = "aarch64")]
+global_asm!(
+    ".hidden memcpy",
+    ".globl memcpy",
+    "memcpy: mov x3, x0",
+    "2: cbz x2, 3f",
+    "ldrb w4, [x1], #1",
+    "strb w4, [x3], #1",
+    "sub x2, x2, #1",
+    "b 2b",
+    ".hidden memset",
+    ".globl memset",
+    "memset: mov x3, x0",
+    "2: cbz x2, 3f",
+    "strb w1, [x3], #1",
+    "sub x2, x2, #1",
+    "b 2b",
+    "3: ret",
+);
 
 /// The call `number`; a value from -4095 to -1 is the negated error number.
 ///

@@ -30,8 +30,9 @@ use crate::smaps::{Backing, Region};
 const PAGES_PER_CALL: usize = 16 << 10;
 
 /// Where the addresses of a process end as a rule: 47 bits of them, without the last page (`TASK_SIZE_MAX` of x86-64
-/// with page tables of four levels).
-const USUAL_END: u64 = (1 << 47) - 4096;
+/// with page tables of four levels), and 48 bits on aarch64, where it must be one at which any base page begins: a scan
+/// may begin there.
+const USUAL_END: u64 = if cfg!(target_arch = "aarch64") { 1 << 48 } else { (1 << 47) - 4096 };
 
 /// Reads the mappings of a process and what lies in them; parts of `objects` that it maps are noted there. `draws`:
 /// where in a large mapping, too.
