@@ -217,8 +217,11 @@ pub struct Reads {
     pub walks: u64,
     /// Walks for nodes (numa_maps).
     pub places: u64,
-    /// Processes whose walk waits for a later step.
+    /// Walks that wait for a later step.
     pub waiting: u64,
+    /// Of these, walks for nodes; a recording of an older planish counts none.
+    #[serde(default)]
+    pub waiting_places: u64,
     /// The longest walk in microseconds; null of a recorded host.
     pub longest_us: Option<u64>,
     /// All of it in microseconds; null of a recorded host.

@@ -30,17 +30,36 @@ pub struct Budget {
     pub places: usize,
     /// No walk of either kind begins after so much time in walks.
     pub walking: Duration,
+    /// Whether those that are not shown are asked for nodes as well, in turn: as many as are walked, in half of the
+    /// time.
+    pub places_of_all: bool,
 }
 
 impl Budget {
     /// One of many steps.
-    pub const STEP: Self = Self { statuses: 1000, walks: 64, places: 8, walking: Duration::from_millis(30) };
+    pub const STEP: Self = Self {
+        statuses: 1000,
+        walks: 64,
+        places: 8,
+        walking: Duration::from_millis(30),
+        places_of_all: false,
+    };
     /// A step after which nobody looks again.
-    pub const ONCE: Self =
-        Self { statuses: 20_000, walks: 1000, places: 40, walking: Duration::from_millis(500) };
+    pub const ONCE: Self = Self {
+        statuses: 20_000,
+        walks: 1000,
+        places: 40,
+        walking: Duration::from_millis(500),
+        places_of_all: false,
+    };
     /// Of a recorded host, whose files hold nobody's lock.
-    const RECORDED: Self =
-        Self { statuses: usize::MAX, walks: usize::MAX, places: usize::MAX, walking: Duration::MAX };
+    const RECORDED: Self = Self {
+        statuses: usize::MAX,
+        walks: usize::MAX,
+        places: usize::MAX,
+        walking: Duration::MAX,
+        places_of_all: false,
+    };
 }
 
 /// After a walk its process is left in peace for so many times what it took: the lock of its memory is held a
@@ -122,14 +141,16 @@ struct Step<'a> {
 }
 
 impl Reader {
-    /// Looks at all processes. Those that are `shown` come first, and are the only ones that are asked for nodes.
+    /// Looks at all processes. Those that are `shown` come first, and are the only ones that are asked for nodes, unless
+    /// the budget says so of all.
     ///
     /// `host` should be one of its own for each step: a host remembers each path that it was asked for.
     pub fn step(&mut self, host: &Host, shown: &[u32], budget: Budget) -> Sample {
         let begun = Instant::now();
         let live = host.is_live();
         let at_ms = if live { millis(self.begun.elapsed()) } else { 0 };
-        let budget = if live { budget } else { Budget::RECORDED };
+        let budget =
+            if live { budget } else { Budget { places_of_all: budget.places_of_all, ..Budget::RECORDED } };
         let nodes = threads::cpus_of_nodes(host);
         let memory_nodes = memory_nodes(host);
         let mut step = Step {
@@ -286,11 +307,16 @@ impl Reader {
         shown: &[u32],
         nodes: &[(u32, CpuSet)],
     ) {
-        let by_pid: HashMap<u32, &ProcessSample> =
-            processes.iter().map(|process| (process.pid, process)).collect();
+        let Budget { places_of_all, walking, .. } = step.budget;
+        let most = if places_of_all { step.budget.walks } else { step.budget.places };
+        let shown_pids: HashSet<u32> = shown.iter().copied().collect();
         let alone = above_us(step.host);
-        let shown = shown.iter().filter(|pid| !alone.contains(pid));
-        for process in shown.filter_map(|pid| by_pid.get(pid)).filter(|process| process.resident_bytes > 0) {
+        let order = self.order(processes, shown, step.at_ms, |known| known.places.read);
+        for process in order.into_iter().map(|at| &processes[at]) {
+            let is_shown = shown_pids.contains(&process.pid);
+            if process.resident_bytes == 0 || alone.contains(&process.pid) || !(is_shown || places_of_all) {
+                continue;
+            }
             let turn = &mut self.known.entry(key(process)).or_default().places;
             if turn.due_ms > step.at_ms {
                 continue;
@@ -299,18 +325,23 @@ impl Reader {
                 step.too_many_threads += u64::from(process.threads > THREADS_MAX);
                 continue;
             }
-            if !step.may_walk(step.reads.places, step.budget.places) {
+            // What nobody looks at leaves time to the other walks.
+            let has_time = is_shown || step.walked < walking / 2;
+            if !has_time || !step.may_walk(step.reads.places, most) {
                 step.reads.waiting += 1;
+                step.reads.waiting_places += 1;
                 continue;
             }
             step.reads.places += 1;
             let (found, took) = step.timed(|host| local_share(host, process.pid, nodes));
             turn.due_ms = step.due_ms(took);
+            turn.read = Some(ReadAt { at_ms: step.at_ms, cpu_ticks: process.cpu_ticks });
             match found {
                 Ok(share) => {
                     turn.told = share.map(|local_share| PlacesSample { at_ms: step.at_ms, local_share });
                 }
-                Err(error) => turn.denied = matches!(error, ResidencyError::Denied { .. }),
+                Err(ResidencyError::Denied { .. }) => (turn.denied, turn.due_ms) = (true, u64::MAX),
+                Err(_) => {}
             }
         }
     }
@@ -667,10 +698,75 @@ mod tests {
         assert_eq!((one.memory_nodes, one.reads.places, one.processes[0].places), (1, 0, None));
     }
 
+    /// The order by remote share is not known before all are asked: the smallest may have most.
+    #[test]
+    fn all_are_asked_for_nodes_in_turn_and_who_waits_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("sys/devices/system/node/has_memory", "0-1\n");
+        write("sys/devices/system/node/node0/cpulist", "0\n");
+        write("sys/devices/system/node/node1/cpulist", "1\n");
+        for pid in 101..=110 {
+            let pages = 120 - pid;
+            let stat = format!(
+                "{pid} (w) S 4 7 7 0 -1 64 1 0 9 0 50 7 0 0 20 0 1 0 9000 1 {pages} 3 111 4 222 0 0 0 0 0 0 0 0 0 17 0\n"
+            );
+            write(&format!("proc/{pid}/stat"), &stat);
+            let node = u32::from(pid == 110);
+            write(
+                &format!("proc/{pid}/numa_maps"),
+                &format!("100000 default anon=4 N{node}=4 kernelpagesize_kB=4\n"),
+            );
+        }
+        let host = Host::open(folder.path()).unwrap();
+        let nodes = threads::cpus_of_nodes(&host);
+        let budget = Budget { walks: 4, places: 1, places_of_all: true, ..Budget::STEP };
+        let mut reader = Reader::default();
+        let mut turns = Vec::new();
+        for at_ms in 0..3 {
+            let mut step = Step { at_ms, budget, ..step_of(&host) };
+            let (processes, _) = step.stats();
+            reader.place(&mut step, &processes, &[109], &nodes);
+            turns.push((step.reads.places, step.reads.waiting_places, step.reads.waiting));
+            assert!(reader.known[&(109, 9000)].places.told.is_some(), "what is shown comes first");
+        }
+        assert_eq!(turns, [(4, 6, 6), (4, 2, 2), (2, 0, 0)]);
+        let told = |pid: u32| reader.known[&(pid, 9000)].places.told.map(|places| places.local_share);
+        assert_eq!((told(110), told(101)), (Some(0.0), Some(1.0)));
+
+        // With no time, those that nobody looks at wait first; without that wish nobody else is asked.
+        let mut step = Step { budget, walked: budget.walking / 2, ..step_of(&host) };
+        let (processes, _) = step.stats();
+        Reader::default().place(&mut step, &processes, &[109], &nodes);
+        assert_eq!((step.reads.places, step.reads.waiting_places), (1, 9));
+        let mut step = Step { budget: Budget::STEP, ..step_of(&host) };
+        Reader::default().place(&mut step, &processes, &[109], &nodes);
+        assert_eq!((step.reads.places, step.reads.waiting_places), (1, 0));
+    }
+
+    fn step_of(host: &Host) -> Step<'_> {
+        Step {
+            host,
+            budget: Budget::STEP,
+            begun: Instant::now(),
+            at_ms: 0,
+            walked: Duration::ZERO,
+            reads: Reads::default(),
+            above: 0,
+            too_large: 0,
+            too_many_threads: 0,
+        }
+    }
+
     #[test]
     fn a_step_reads_no_more_than_its_budget_and_the_next_ones_the_rest() {
         let sleepers = Sleepers::start(6);
-        let budget = Budget { statuses: 2, walks: 1, places: 1, walking: Duration::from_secs(9) };
+        let budget =
+            Budget { statuses: 2, walks: 1, places: 1, walking: Duration::from_secs(9), ..Budget::STEP };
         let shown = sleepers.0[3].id();
         let mut reader = Reader::default();
         let first = reader.step(&Host::live(), &[shown], budget);
@@ -702,17 +798,8 @@ mod tests {
         let first = of(&reader.step(&Host::live(), &[pid], Budget::ONCE), pid).walk.unwrap();
         let second = of(&reader.step(&Host::live(), &[pid], Budget::ONCE), pid).walk.unwrap();
         assert_eq!(second, first, "what it said is told again, with its time");
-        let slow = Step {
-            host: &Host::live(),
-            budget: Budget::STEP,
-            begun: Instant::now(),
-            at_ms: 1000,
-            walked: Duration::ZERO,
-            reads: Reads::default(),
-            above: 0,
-            too_large: 0,
-            too_many_threads: 0,
-        };
+        let host = Host::live();
+        let slow = Step { at_ms: 1000, ..step_of(&host) };
         assert_eq!(slow.due_ms(Duration::from_millis(400)), 1000 + 40_000, "a hundredth of the time at most");
         assert_eq!(slow.due_ms(Duration::from_micros(1)), 1000 + 5000);
         assert!(reader.known.keys().any(|(known, _)| *known == pid));

@@ -112,6 +112,43 @@ fn a_recorded_host_tells_the_same_each_time_and_what_it_cannot() {
     assert!(postgres["cpus"].is_null(), "one moment has no rate");
 }
 
+/// Two nodes with a CPU each, and more processes than a table has rows, all on the first node: the smallest alone has its
+/// memory on the other one.
+fn with_one_remote(root: &Path) {
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("our own");
+        std::fs::write(path, text).expect("our own");
+    };
+    write("sys/devices/system/node/has_memory", "0-1\n");
+    write("sys/devices/system/node/node0/cpulist", "0\n");
+    write("sys/devices/system/node/node1/cpulist", "1\n");
+    for pid in 100..160 {
+        let pages = 1000 - pid;
+        let stat = format!(
+            "{pid} (w{pid}) S 4 7 7 0 -1 64 1 0 9 0 50 7 0 0 20 0 1 0 9000 1 {pages} 3 111 4 222 0 0 0 0 0 0 0 0 0 17 0\n"
+        );
+        write(&format!("proc/{pid}/stat"), &stat);
+        let node = u32::from(pid == 159);
+        let places = format!("100000 default anon={pages} N{node}={pages} kernelpagesize_kB=4\n");
+        write(&format!("proc/{pid}/numa_maps"), &places);
+    }
+}
+
+#[test]
+fn by_remote_share_the_smallest_process_is_found_as_well() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    with_one_remote(root.path());
+    let answer = run(["--json", "--root", &root.path().to_string_lossy(), "top", "--sort", "remote"]);
+    let result = answer.envelope()["result"].clone();
+    let first = &result["rows"][0];
+    assert_eq!((&first["name"], &first["remote_share"]), (&"w159".into(), &1.0.into()), "{first}");
+    let rows = result["rows"].as_array().expect("rows");
+    assert!(rows.len() == 60 && rows.iter().all(|row| row["remote_share"].is_number()), "{result}");
+    let text = run(["--root", &root.path().to_string_lossy(), "top", "--sort", "remote"]);
+    assert!(text.stdout.contains(" w159\n"), "{}", text.stdout);
+}
+
 #[test]
 fn what_is_recorded_is_replayed() {
     let home = tempfile::tempdir().expect("a temporary folder");

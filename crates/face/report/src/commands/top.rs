@@ -165,14 +165,16 @@ impl TopReport {
     /// What a step read, in a line.
     #[must_use]
     pub fn cost(&self) -> String {
-        let Reads { stat, status, walks, places, waiting, longest_us, took_us } = self.reads;
+        let Reads { stat, status, walks, places, waiting, waiting_places, longest_us, took_us } = self.reads;
         let mut text = format!("read stat {stat}, status {status}, smaps_rollup {walks}, numa_maps {places}");
         if let (Some(longest), Some(took)) = (longest_us, took_us) {
             let told = |us: u64| units::quantity(us as f64 * 1000.0, "ns");
             text += &format!(" in {}, the longest walk {}", told(took), told(longest));
         }
         if waiting > 0 {
-            text += &format!("; {waiting} wait for a later step");
+            let part = |nodes: u64| format!(", {nodes} of them to be asked for nodes");
+            let nodes = Some(waiting_places).filter(|nodes| *nodes > 0).map(part).unwrap_or_default();
+            text += &format!("; {waiting} wait for a later step{nodes}");
         }
         text
     }
@@ -439,6 +441,21 @@ mod tests {
             reads: Reads::default(),
             unseen: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_reason_of_a_recording_makes_no_line_of_its_own() {
+        let mut told = report(Vec::new(), None, None);
+        let (what, why) = ("nodes".to_owned(), "x\ny".to_owned());
+        told.unseen = vec![Unseen { what, why, cure: String::new() }];
+        told.reads = Reads { waiting: 7, waiting_places: 3, ..Reads::default() };
+        let catalogue = planish_model::Catalogue::default();
+        let options = crate::page::PageOptions { width: 160, detailed: false };
+        let mut page = Page::new(options, &catalogue);
+        told.text(&mut page);
+        let text = page.into_text();
+        assert!(text.contains("nodes: x y\n"), "{text}");
+        assert!(text.contains("7 wait for a later step, 3 of them to be asked for nodes"), "{text}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use planish_host::Host;
 use planish_model::Catalogue;
-use planish_report::{MapReport, Page, PageOptions, Report, units};
+use planish_report::{MapReport, Page, PageOptions, Report, TopSort, units};
 use planish_residency::top::{Budget, Reader, Sample};
 use planish_residency::{Map, Who};
 
@@ -16,7 +16,7 @@ use super::recording::{Player, Recorder, Recording};
 use super::screen::{painted, screen};
 use super::terminal::Terminal;
 use super::view::{View, Wish};
-use super::{Args, told_torn};
+use super::{Args, budget, told_torn};
 use crate::answer::Answer;
 use crate::commands::map;
 use crate::context::Context;
@@ -51,7 +51,7 @@ struct Loop<'a> {
 /// Shows this machine until somebody ends it.
 pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) -> Result<Answer, Failure> {
     let mut feed = Feed::Machine { reader: Reader::default(), interval: args.interval, recorder, taken: 0 };
-    let sample = feed.take(context, &[])?;
+    let sample = feed.take(context, &[], args.sort)?;
     let taken = run(args, context, feed, sample)?;
     let answer = Answer::printed("top");
     Ok(match (&args.record, taken) {
@@ -125,11 +125,11 @@ fn run(args: &Args, context: &Context, feed: Feed, sample: Sample) -> Result<Fee
 
 impl Feed {
     /// The next sample of the machine, or the one of a recording that its player stands at.
-    fn take(&mut self, context: &Context, shown: &[u32]) -> Result<Sample, Failure> {
+    fn take(&mut self, context: &Context, shown: &[u32], sort: TopSort) -> Result<Sample, Failure> {
         match self {
             Self::Machine { reader, recorder, taken, .. } => {
                 // A host of its own for each: it remembers the path of every process that ever was.
-                let sample = reader.step(&context.host()?, shown, Budget::STEP);
+                let sample = reader.step(&context.host()?, shown, budget(sort, Budget::STEP));
                 *taken += 1;
                 recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(&sample))?;
                 Ok(sample)
@@ -164,7 +164,7 @@ impl Loop<'_> {
 
     /// Shows the sample that the feed has now, beside the one before it.
     fn show(&mut self) -> Result<(), Failure> {
-        let sample = self.feed.take(self.context, &self.view.shown_pids())?;
+        let sample = self.feed.take(self.context, &self.view.shown_pids(), self.view.sort)?;
         self.before = match &mut self.feed {
             Feed::Machine { .. } => Some(std::mem::replace(&mut self.sample, sample)),
             Feed::File { recording, player } => {

@@ -103,13 +103,19 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if recorded_host { one(args, context, recorder) } else { tables(args, context, recorder) }
 }
 
+/// What may be read for a table in this order: where it is that of nodes, all are asked for theirs, in turn. Those that
+/// come first are not known before.
+fn budget(sort: TopSort, budget: Budget) -> Budget {
+    Budget { places_of_all: sort == TopSort::Remote, ..budget }
+}
+
 /// A recorded host, which has one moment.
 fn one(args: &Args, context: &Context, recorder: Option<Recorder>) -> Result<Answer, Failure> {
     let host = context.host()?;
     let mut reader = Reader::default();
-    let all = reader.step(&host, &[], Budget::ONCE);
+    let all = reader.step(&host, &[], budget(args.sort, Budget::ONCE));
     let shown = shown(&TopReport::of(&all, None, args.sort, &args.filter));
-    let sample = reader.step(&host, &shown, Budget::ONCE);
+    let sample = reader.step(&host, &shown, budget(args.sort, Budget::ONCE));
     recorder.map_or(Ok(()), |mut recorder| recorder.add(&sample))?;
     Ok(ended(args, context, &sample, None))
 }
@@ -120,8 +126,8 @@ fn tables(args: &Args, context: &Context, mut recorder: Option<Recorder>) -> Res
     let mut reader = Reader::default();
     let mut take = |shown: &[u32]| -> Result<Sample, Failure> {
         // A host of its own for each: it remembers the path of every process that ever was.
-        let sample =
-            reader.step(&context.host()?, shown, if count == 1 { Budget::ONCE } else { Budget::STEP });
+        let budget = budget(args.sort, if count == 1 { Budget::ONCE } else { Budget::STEP });
+        let sample = reader.step(&context.host()?, shown, budget);
         recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(&sample))?;
         Ok(sample)
     };

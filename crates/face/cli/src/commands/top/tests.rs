@@ -72,6 +72,7 @@ pub(super) fn sample(at_ms: u64) -> Sample {
             walks: 2,
             places: 2,
             waiting: 1,
+            waiting_places: 0,
             longest_us: Some(812),
             took_us: Some(4210),
         },
