@@ -1,6 +1,7 @@
 //! Numbers with their units, as people read them. Every number of a text report goes through here.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 pub use planish_model::units::{bytes, counted};
@@ -52,10 +53,16 @@ pub fn count(number: usize, noun: &str) -> String {
     counted(number as u64, noun)
 }
 
-/// A moment in UTC from seconds since 1970: `2026-11-20T10:58:13Z`.
+/// A moment in UTC from seconds since 1970: `2026-11-20T10:58:13Z`; of one that no clock can tell, in words.
 #[must_use]
 pub fn moment(unix: u64) -> String {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(unix)).to_string()
+    let mut text = String::new();
+    // A file of others names the seconds. The standard ends with the year 9999.
+    let at = UNIX_EPOCH.checked_add(Duration::from_secs(unix));
+    match at.map(|at| write!(text, "{}", humantime::format_rfc3339_seconds(at))) {
+        Some(Ok(())) => text,
+        _ => "after the year 9999".to_owned(),
+    }
 }
 
 /// A measured value in the unit that the eye takes best: `82.41 ns`, `12.13 M/s`.
@@ -118,6 +125,15 @@ mod tests {
             "\u{fffd}[8m\u{fffd}[2Kx\u{fffd}\u{fffd}\u{fffd}1A"
         );
         assert_eq!(harmless("safe\u{202e}dne"), "safe\u{fffd}dne");
+    }
+
+    #[test]
+    fn a_moment_that_no_clock_tells_is_no_bug() {
+        assert_eq!(moment(0), "1970-01-01T00:00:00Z");
+        assert_eq!(moment(253_402_300_799), "9999-12-31T23:59:59Z");
+        for odd in [253_402_300_800, i64::MAX.unsigned_abs(), u64::MAX] {
+            assert_eq!(moment(odd), "after the year 9999", "{odd}");
+        }
     }
 
     #[test]

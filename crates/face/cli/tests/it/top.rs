@@ -185,6 +185,65 @@ fn what_is_recorded_is_replayed() {
     assert!(String::from_utf8_lossy(&odd.stderr).contains("odd:1: a sample of the schema"), "{odd:?}");
 }
 
+/// A recording of so many samples, of which the one at `odd` is damaged.
+fn damaged(home: &Path, samples: usize, odd: usize) {
+    let count = samples - 1;
+    let line = ["top", "--record", "whole", "--interval", "0.1", "--count", &count.to_string()];
+    assert!(command(home, line).output().expect("the binary starts").status.success());
+    let whole = std::fs::read_to_string(home.join("whole")).expect("it was written");
+    let mut lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), samples);
+    lines[odd] = "{\"schema\":\"planish.top-sam\u{fffd}";
+    std::fs::write(home.join("damaged"), lines.join("\n") + "\n").expect("our own folder");
+}
+
+#[test]
+fn a_damaged_sample_in_the_middle_is_stepped_over_with_a_word() {
+    let test = "a_damaged_sample_in_the_middle_is_stepped_over_with_a_word";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    damaged(home.path(), 4, 2);
+    let once = command(home.path(), ["top", "--replay", "damaged", "--once"]).output().expect("it starts");
+    let talk = String::from_utf8_lossy(&once.stderr).into_owned();
+    assert_eq!(once.status.code(), Some(0), "{talk}");
+    assert!(talk.contains("1 of 4 samples cannot be read; the first: damaged:3: not a sample"), "{talk}");
+    assert!(String::from_utf8_lossy(&once.stdout).contains("rates over 0."), "since the one before it");
+
+    let Some(mut session) = Session::start(home.path(), &watched("--replay damaged")) else {
+        return planish_skip::skip(test, "no script(1)");
+    };
+    session.wait_for("sample 1 of 4");
+    session.press(" ..");
+    session.wait_for("sample 4 of 4, the last");
+    session.wait_for("1 cannot be read");
+    session.press(",");
+    session.wait_for("sample 2 of 4");
+    session.press("q");
+    session.wait_for("1 of 4 samples cannot be read");
+    session.wait_for("code=0");
+    session.wait_for("as-before");
+}
+
+#[test]
+fn an_odd_moment_in_a_recording_is_no_bug_on_a_screen() {
+    let test = "an_odd_moment_in_a_recording_is_no_bug_on_a_screen";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    damaged(home.path(), 2, 1);
+    let line = std::fs::read_to_string(home.path().join("whole")).expect("it was written");
+    let mut sample: serde_json::Value =
+        serde_json::from_str(line.lines().next().expect("a line")).expect("an object a line");
+    for (number, seconds) in [u64::MAX, 253_402_300_800].into_iter().enumerate() {
+        sample["unix_seconds"] = seconds.into();
+        let file = format!("odd{number}");
+        std::fs::write(home.path().join(&file), format!("{sample}\n")).expect("our own folder");
+        let Some(mut session) = Session::start(home.path(), &watched(&format!("--replay {file}"))) else {
+            return planish_skip::skip(test, "no script(1)");
+        };
+        session.wait_for("after the year 9999");
+        session.press("q");
+        session.wait_for("code=0");
+    }
+}
+
 /// A command line of the shell on a terminal of its own.
 struct Session {
     script: Child,

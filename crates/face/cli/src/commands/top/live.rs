@@ -16,7 +16,7 @@ use super::recording::{Player, Recorder, Recording};
 use super::screen::{painted, screen};
 use super::terminal::Terminal;
 use super::view::{View, Wish};
-use super::{Args, budget, told_torn};
+use super::{Args, budget, told_damage};
 use crate::answer::Answer;
 use crate::commands::map;
 use crate::context::Context;
@@ -51,7 +51,7 @@ struct Loop<'a> {
 /// Shows this machine until somebody ends it.
 pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) -> Result<Answer, Failure> {
     let mut feed = Feed::Machine { reader: Reader::default(), interval: args.interval, recorder, taken: 0 };
-    let sample = feed.take(context, &[], args.sort)?;
+    let sample = feed.take(context, &[], args.sort, false)?;
     let taken = run(args, context, feed, sample)?;
     let answer = Answer::printed("top");
     Ok(match (&args.record, taken) {
@@ -66,12 +66,12 @@ pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) 
 
 /// Plays a recording.
 pub(super) fn replay(args: &Args, context: &Context, mut recording: Recording) -> Result<Answer, Failure> {
-    let sample = recording.sample(0)?;
+    let (_, sample) = recording.at_or_after(0).expect("the first one was read");
     let player = Player::new(recording.len());
     let feed = run(args, context, Feed::File { recording, player }, sample)?;
     let answer = Answer::printed("top");
     Ok(match feed {
-        Feed::File { recording, .. } => told_torn(answer, &recording),
+        Feed::File { recording, .. } => told_damage(answer, &recording),
         Feed::Machine { .. } => answer,
     }
     .next(context.line("top")))
@@ -86,7 +86,7 @@ fn run(args: &Args, context: &Context, feed: Feed, sample: Sample) -> Result<Fee
     let view = View::new(args.sort, &args.filter, &sample);
     let mut this =
         Loop { context, feed, view, sample, before: None, since: Instant::now(), apart_ms: 0, asked: true };
-    this.look_ahead()?;
+    this.look_ahead();
     this.view.update(&this.sample, None);
     let terminal = Terminal::enter().map_err(refused)?;
     let mut last = (String::new(), (0, 0));
@@ -124,8 +124,14 @@ fn run(args: &Args, context: &Context, feed: Feed, sample: Sample) -> Result<Fee
 }
 
 impl Feed {
-    /// The next sample of the machine, or the one of a recording that its player stands at.
-    fn take(&mut self, context: &Context, shown: &[u32], sort: TopSort) -> Result<Sample, Failure> {
+    /// The next sample of the machine, or the one of a recording that its player stands at, which went `back` to it.
+    fn take(
+        &mut self,
+        context: &Context,
+        shown: &[u32],
+        sort: TopSort,
+        back: bool,
+    ) -> Result<Sample, Failure> {
         match self {
             Self::Machine { reader, recorder, taken, .. } => {
                 // A host of its own for each: it remembers the path of every process that ever was.
@@ -134,7 +140,18 @@ impl Feed {
                 recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(&sample))?;
                 Ok(sample)
             }
-            Self::File { recording, player } => recording.sample(player.index),
+            Self::File { recording, player } => {
+                // What is damaged is stepped over, the way that it goes.
+                let found = match back {
+                    true => recording.at_or_before(player.index),
+                    false => {
+                        recording.at_or_after(player.index).or_else(|| recording.at_or_before(player.index))
+                    }
+                };
+                let (index, sample) = found.expect("the first one was read");
+                player.index = index;
+                Ok(sample)
+            }
         }
     }
 }
@@ -159,33 +176,33 @@ impl Loop<'_> {
         if let Feed::File { player, .. } = &mut self.feed {
             player.step(1);
         }
-        self.show()
+        self.show(false)
     }
 
-    /// Shows the sample that the feed has now, beside the one before it.
-    fn show(&mut self) -> Result<(), Failure> {
-        let sample = self.feed.take(self.context, &self.view.shown_pids(), self.view.sort)?;
+    /// Shows the sample that the feed has now, which it went `back` to or on, beside the one before it.
+    fn show(&mut self, back: bool) -> Result<(), Failure> {
+        let sample = self.feed.take(self.context, &self.view.shown_pids(), self.view.sort, back)?;
         self.before = match &mut self.feed {
             Feed::Machine { .. } => Some(std::mem::replace(&mut self.sample, sample)),
             Feed::File { recording, player } => {
                 self.sample = sample;
-                player.index.checked_sub(1).map(|index| recording.sample(index)).transpose()?
+                let before = player.index.checked_sub(1).and_then(|index| recording.at_or_before(index));
+                before.map(|(_, sample)| sample)
             }
         };
         (self.since, self.asked) = (Instant::now(), false);
-        self.look_ahead()?;
+        self.look_ahead();
         self.view.update(&self.sample, self.before.as_ref());
         Ok(())
     }
 
-    /// How far the next sample of a recording is.
-    fn look_ahead(&mut self) -> Result<(), Failure> {
-        if let Feed::File { recording, player } = &mut self.feed
-            && player.index + 1 < player.len
-        {
-            self.apart_ms = recording.sample(player.index + 1)?.at_ms.saturating_sub(self.sample.at_ms);
+    /// How far the next sample of a recording is. Where none is left that can be read, it ends here.
+    fn look_ahead(&mut self) {
+        let Feed::File { recording, player } = &mut self.feed else { return };
+        match recording.at_or_after(player.index + 1) {
+            Some((_, next)) => self.apart_ms = next.at_ms.saturating_sub(self.sample.at_ms),
+            None => player.len = player.index + 1,
         }
-        Ok(())
     }
 
     fn obey(&mut self, wish: Wish) -> Result<(), Failure> {
@@ -200,7 +217,7 @@ impl Loop<'_> {
             (Wish::Step(by), Feed::File { player, .. }) => {
                 player.paused = true;
                 player.step(by);
-                return self.show();
+                return self.show(by < 0);
             }
             (Wish::Now, Feed::Machine { .. }) => self.asked = !self.view.paused,
             (Wish::Step(1), Feed::Machine { .. }) => self.asked = true,
@@ -213,7 +230,12 @@ impl Loop<'_> {
     /// What the first line says of a replay or a recording.
     fn tell_place(&mut self) {
         match &self.feed {
-            Feed::File { player, .. } => self.view.place = player.told(),
+            Feed::File { recording, player } => {
+                self.view.place = player.told();
+                if recording.odd_count() > 0 {
+                    self.view.place += &format!(", {} cannot be read", recording.odd_count());
+                }
+            }
             Feed::Machine { recorder: Some(_), taken, .. } => {
                 self.view.recorded = format!("{} recorded", units::count(*taken, "sample"));
             }

@@ -156,18 +156,19 @@ fn tables(args: &Args, context: &Context, mut recorder: Option<Recorder>) -> Res
 
 /// The last sample of a recording.
 fn last(args: &Args, context: &Context, mut recording: Recording) -> Result<Answer, Failure> {
-    let end = recording.len() - 1;
-    let before = end.checked_sub(1).map(|index| recording.sample(index)).transpose()?;
-    let sample = recording.sample(end)?;
-    let mut answer = ended(args, context, &sample, before.as_ref());
-    if let Some((count, first)) = recording.damaged() {
-        let (of, first) = (recording.len(), first.message("", "").text);
-        answer = answer.warning(format!("{count} of {of} samples cannot be read; the first: {first}"));
-    }
-    Ok(told_torn(answer, &recording))
+    let (end, sample) = recording.at_or_before(recording.len() - 1).expect("the first one was read");
+    let before = end.checked_sub(1).and_then(|index| recording.at_or_before(index));
+    let answer = ended(args, context, &sample, before.as_ref().map(|(_, before)| before));
+    recording.look_at_all();
+    Ok(told_damage(answer, &recording))
 }
 
-fn told_torn(answer: Answer, recording: &Recording) -> Answer {
+/// What of a recording could not be shown.
+fn told_damage(answer: Answer, recording: &Recording) -> Answer {
+    let answer = match recording.stepped_over() {
+        Some(told) => answer.warning(told),
+        None => answer,
+    };
     match recording.torn_bytes {
         0 => answer,
         _ => answer.warning("the recording ends in the middle of a sample, which is left out"),

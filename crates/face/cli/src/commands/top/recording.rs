@@ -1,5 +1,6 @@
 //! Samples in a file, one JSON object a line: written as they are taken, read one at a time.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -52,6 +53,8 @@ pub(super) struct Recording {
     lines: Vec<(u64, u64)>,
     /// Bytes behind the last whole line: what was being written when the recorder was killed.
     pub torn_bytes: u64,
+    /// Lines that are no samples and were stepped over, with what is wrong with each.
+    odd: BTreeMap<usize, Failure>,
 }
 
 impl Recording {
@@ -76,7 +79,7 @@ impl Recording {
             }
             at += length;
         }
-        let mut recording = Self { file, path: path.to_owned(), lines, torn_bytes };
+        let mut recording = Self { file, path: path.to_owned(), lines, torn_bytes, odd: BTreeMap::new() };
         if recording.lines.is_empty() {
             let told = format!("{} holds no whole sample", path.display());
             return Err(Failure::usage(told).hint("record one: planish top --record F --count 10"));
@@ -90,15 +93,48 @@ impl Recording {
         self.lines.len()
     }
 
-    /// The lines that are no samples: how many, and what is wrong with the first.
-    pub fn damaged(&mut self) -> Option<(usize, Failure)> {
-        let mut odd = (0..self.len()).filter_map(|index| self.sample(index).err());
-        let first = odd.next()?;
-        Some((1 + odd.count(), first))
+    /// Looks at every line: those that are no samples are told.
+    pub fn look_at_all(&mut self) {
+        for index in 0..self.len() {
+            self.noted(index);
+        }
+    }
+
+    /// How many lines were met that are no samples.
+    pub fn odd_count(&self) -> usize {
+        self.odd.len()
+    }
+
+    /// What was stepped over, in words; none where every line was a sample.
+    pub fn stepped_over(&self) -> Option<String> {
+        let (count, of, first) = (self.odd.len(), self.len(), self.odd.values().next()?);
+        Some(format!("{count} of {of} samples cannot be read; the first: {}", first.message("", "").text))
+    }
+
+    /// The sample at this place, or else the nearest one behind it, and where that is; `None` where none is left.
+    pub fn at_or_after(&mut self, index: usize) -> Option<(usize, Sample)> {
+        (index..self.len()).find_map(|index| Some((index, self.noted(index)?)))
+    }
+
+    /// The same of those before it.
+    pub fn at_or_before(&mut self, index: usize) -> Option<(usize, Sample)> {
+        (0..=index).rev().find_map(|index| Some((index, self.noted(index)?)))
+    }
+
+    /// The sample at this place. One that is none is noted: a disk may lose a line in the middle, and the others are
+    /// what they were.
+    fn noted(&mut self, index: usize) -> Option<Sample> {
+        match self.sample(index) {
+            Ok(sample) => Some(sample),
+            Err(error) => {
+                self.odd.insert(index, error);
+                None
+            }
+        }
     }
 
     /// The sample at this place.
-    pub fn sample(&mut self, index: usize) -> Result<Sample, Failure> {
+    fn sample(&mut self, index: usize) -> Result<Sample, Failure> {
         let odd = |why: String| {
             Failure::usage(format!("{}:{}: {why}", self.path.display(), index + 1)).hint(format!(
                 "a line is an object of the schema {SAMPLE_SCHEMA}, as `planish top --record` writes it"
@@ -218,9 +254,19 @@ mod tests {
         assert_eq!(recording.sample(1).expect("as it was written"), sample);
         let error = recording.sample(2).expect_err("no sample").message("", "").text;
         assert!(error.contains("f:3: not a sample"), "{error}");
-        let (count, first) = recording.damaged().expect("that line");
-        assert_eq!((count, first.message("", "").text), (1, error));
+        assert_eq!(recording.stepped_over(), None, "nobody looked yet");
+        recording.look_at_all();
+        let told = recording.stepped_over().expect("that line");
+        assert_eq!(told, format!("1 of 3 samples cannot be read; the first: {error}"));
         assert!(Recorder::create(&path).is_err(), "what is there stays");
+        // The disk has lost what lies between two samples.
+        let rest = [b"}\n".to_vec(), top_sample_line(&sample)].concat();
+        file.write_all(&rest).expect("there is room");
+        let mut recording = Recording::open(&path).expect("a sound first line");
+        assert_eq!(recording.len(), 5);
+        let places = [recording.at_or_after(2), recording.at_or_before(3), recording.at_or_after(5)];
+        assert_eq!(places.map(|found| found.map(|(index, _)| index)), [Some(4), Some(1), None]);
+        assert_eq!(recording.odd_count(), 2);
         File::create(&path).expect("ours").write_all(b"{").expect("there is room");
         assert!(Recording::open(&path).is_err(), "no whole sample");
     }

@@ -147,6 +147,49 @@ fn a_name_steers_no_terminal_and_the_selected_row_is_seen_without_colour() {
     assert!(painted(&lines, true).contains("\x1b[1m"));
 }
 
+/// A recording is a file that anybody may have written.
+#[test]
+fn no_figure_of_a_recording_is_a_bug() {
+    const MOST: u64 = u64::MAX;
+    for (unix_seconds, ticks_per_s) in [(MOST, MOST), (253_402_300_800, 0)] {
+        let mut odd = sample(2000);
+        (odd.unix_seconds, odd.at_ms, odd.ticks_per_s) = (Some(unix_seconds), MOST, ticks_per_s);
+        (odd.kernel_threads, odd.memory_nodes) = (MOST, u32::MAX);
+        for process in &mut odd.processes {
+            (process.cpu_ticks, process.minor_faults, process.major_faults) = (MOST, MOST, MOST);
+            (process.resident_bytes, process.threads, process.cpu) = (MOST, u32::MAX, Some(u32::MAX));
+            process.status = Some(StatusSample {
+                at_ms: MOST,
+                user: Some(u32::MAX),
+                page_table_bytes: MOST,
+                swapped_bytes: MOST,
+                hugetlb_bytes: MOST,
+            });
+            process.walk =
+                Some(WalkSample { at_ms: MOST, resident_bytes: 1, thp_bytes: MOST, hugetlb_bytes: MOST });
+            process.places = Some(PlacesSample { at_ms: 0, local_share: -1e308 });
+        }
+        for node in &mut odd.nodes {
+            (node.memory_bytes, node.free_bytes, node.thp_bytes) = (0, MOST, MOST);
+            node.pools = vec![PoolSample { page_bytes: MOST, pages: 0, free_pages: MOST }];
+            node.numastat = Some(Numastat { hit: MOST, miss: MOST, foreign: MOST, other: MOST });
+        }
+        odd.loads.line_bytes = MOST;
+        odd.loads.nodes.iter_mut().for_each(|loads| (loads.local, loads.remote) = (1e308, -1e308));
+        odd.bandwidth.nodes.iter_mut().for_each(|told| told.read_bytes = 1e308);
+        odd.reads = Reads { longest_us: Some(MOST), took_us: Some(MOST), waiting: MOST, ..odd.reads };
+        for (now, before) in [(&odd, None), (&odd, Some(&sample(0))), (&sample(2000), Some(&odd))] {
+            let mut view = view();
+            view.place = "sample 1 of 2, 1x".to_owned();
+            view.update(now, before);
+            let told = text(&screen(&mut view, 200, 40));
+            assert!(told.contains("redis-server"), "{told}");
+            let is_odd = std::ptr::eq(now, &raw const odd);
+            assert_eq!(told.contains("after the year 9999"), is_odd, "{told}");
+        }
+    }
+}
+
 /// Runs a command line of the shell on a terminal of its own, with these keys; gives what the terminal was sent.
 fn on_terminal(line: &str, keys: &[u8]) -> Option<String> {
     use std::io::Write;
