@@ -36,8 +36,8 @@ pub use map::{
 };
 pub use maps::{Area, FileId, Kind, parse_maps};
 pub use numa_maps::{Placement, parse_numa_maps};
-pub use process::{Process, ResidencyError, rollup, shown_as, status, status_text};
-pub use rows::{Backings, Part, Row, Segment};
+pub use process::{Process, ResidencyError, hides_processes, rollup, shown_as, status, status_text};
+pub use rows::{Backings, Part, Row, Segment, sum_of};
 pub use smaps::{Backing, Region, Rollup, parse_rollup, parse_smaps};
 pub use stat::{Stat, parse_stat};
 pub use status::{Status, parse_status};

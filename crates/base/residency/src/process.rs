@@ -264,6 +264,13 @@ pub fn rollup(host: &Host, pid: u32) -> Result<Rollup, ResidencyError> {
     parse_rollup(&text).map_err(|line| ResidencyError::Odd { path, line })
 }
 
+/// Whether /proc is mounted so that it hides processes of other users (hidepid=2, hidepid=ptraceable): who may see all
+/// of them sees process 1.
+#[must_use]
+pub fn hides_processes(host: &Host) -> bool {
+    host.is_live() && host.exists("/proc/self") && !host.exists("/proc/1")
+}
+
 /// The cheap facts of the process `pid`, which any user may know.
 pub fn status(host: &Host, pid: u32) -> Result<Status, ResidencyError> {
     status_of(host, &pid.to_string())

@@ -10,6 +10,12 @@ use crate::numa_maps::Placement;
 use crate::ranges;
 use crate::smaps::{Backing, Region};
 
+/// The sum of figures that a host tells of itself. Each sum of what is read of /proc goes through here or adds alike:
+/// a recorded text may name sizes that no machine has, and the most there is stands for them.
+pub fn sum_of(figures: impl IntoIterator<Item = u64>) -> u64 {
+    figures.into_iter().fold(0, u64::saturating_add)
+}
+
 /// Memory of one kind, backing and name on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
@@ -43,14 +49,13 @@ pub struct Backings {
 impl Backings {
     /// On pages of all kinds.
     pub fn total_bytes(&self) -> u64 {
-        self.base_bytes.saturating_add(self.thp_bytes).saturating_add(self.hugetlb_bytes)
+        sum_of([self.base_bytes, self.thp_bytes, self.hugetlb_bytes])
     }
 
     pub(crate) fn add(&mut self, region: &Region) {
-        // Saturating: a recorded text may name sizes that no machine has.
-        self.base_bytes = self.base_bytes.saturating_add(region.base_bytes());
-        self.thp_bytes = self.thp_bytes.saturating_add(region.thp_bytes());
-        self.hugetlb_bytes = self.hugetlb_bytes.saturating_add(region.hugetlb_bytes);
+        self.base_bytes = sum_of([self.base_bytes, region.base_bytes()]);
+        self.thp_bytes = sum_of([self.thp_bytes, region.thp_bytes()]);
+        self.hugetlb_bytes = sum_of([self.hugetlb_bytes, region.hugetlb_bytes]);
     }
 }
 

@@ -249,7 +249,7 @@ impl Map {
         mapped.for_each(|mapped| *mapped = ranges::union(mem::take(mapped)));
         let pages = || objects.list.iter().map(|object| &object.pages);
         let is_estimate = pages().any(|pages| pages.unwritten_estimated);
-        eyes.blind_unwritten(pages().map(|pages| pages.unwritten_bytes).sum(), is_estimate);
+        eyes.blind_unwritten(rows::sum_of(pages().map(|pages| pages.unwritten_bytes)), is_estimate);
         let counts_once = read.len() < 2 || eyes.counts_pages();
         let tells_large_pages = eyes.sees_folios() && !eyes.by_smaps;
         let (members, objects, unseen) = (read, objects.list, eyes.unseen());
@@ -365,7 +365,7 @@ fn read_members(
 /// memory. Of shared memory such an entry is always a mark; what of it is in swap has no entry at all.
 fn bound_swap(areas: &mut [AreaPages], swap_bytes: u64) {
     areas.iter_mut().filter(|pages| pages.area.is_shared()).for_each(|pages| pages.swapped_bytes = 0);
-    let told: u64 = areas.iter().map(|pages| pages.swapped_bytes).sum();
+    let told = rows::sum_of(areas.iter().map(|pages| pages.swapped_bytes));
     for pages in areas.iter_mut().filter(|_| told > swap_bytes) {
         pages.swapped_bytes = in_proportion(pages.swapped_bytes, swap_bytes, told);
     }

@@ -6,6 +6,7 @@ use planish_host::Host;
 use planish_sys::CpuSet;
 use serde::Serialize;
 
+use crate::rows::sum_of;
 use crate::stat::parse_stat;
 
 /// The threads that ran on one node last.
@@ -72,7 +73,7 @@ pub(crate) fn read(host: &Host, pid: u32, nodes: &[(u32, CpuSet)]) -> Vec<Thread
 pub(crate) fn weights<'a>(threads: impl Iterator<Item = &'a ThreadsOn>) -> BTreeMap<u32, f64> {
     let on_nodes: Vec<(u32, u64, usize)> =
         threads.filter_map(|on| Some((on.node?, on.cpu_ticks, on.threads))).collect();
-    let ticks: u64 = on_nodes.iter().map(|(_, ticks, _)| ticks).sum();
+    let ticks = sum_of(on_nodes.iter().map(|(_, ticks, _)| *ticks));
     let total = if ticks > 0 { ticks } else { on_nodes.iter().map(|(_, _, count)| *count as u64).sum() };
     let mut weights = BTreeMap::new();
     for (node, node_ticks, count) in on_nodes {

@@ -6,7 +6,7 @@ use planish_host::Host;
 use planish_model::{Catalogue, Exit};
 use planish_pipeline::{Service, running_like};
 use planish_report::{MapBacking, MapKind, MapReport, map_html};
-use planish_residency::{Map, ResidencyError, Who, is_named, status};
+use planish_residency::{Map, ResidencyError, Who, hides_processes, is_named, status, sum_of};
 use planish_trial::postgres::{Query, layout};
 
 use crate::answer::Answer;
@@ -110,8 +110,7 @@ fn next(report: &MapReport, below: bool) -> String {
         return format!("map {pid} --tree");
     }
     let shared = report.rows.iter().filter(|row| row.kind == MapKind::Shared);
-    let on_base: u64 =
-        shared.filter(|row| row.backing == MapBacking::Base).map(|row| row.resident_bytes).sum();
+    let on_base = sum_of(shared.filter(|row| row.backing == MapBacking::Base).map(|row| row.resident_bytes));
     // Where a fair part of it could be on huge pages.
     if on_base >= 16 << 20 { format!("size {pid}") } else { "doctor".to_owned() }
 }
@@ -187,7 +186,7 @@ pub(super) fn failure(
         failure = failure.hint(format!(
             "what any user may know of {}: {} resident, {} on hugetlb pages, {} of page tables, {} in swap",
             status.name,
-            mib(status.resident_bytes + status.hugetlb_bytes),
+            mib(status.resident_bytes.saturating_add(status.hugetlb_bytes)),
             mib(status.hugetlb_bytes),
             mib(status.page_table_bytes),
             mib(status.swap_bytes)

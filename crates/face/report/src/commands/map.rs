@@ -9,7 +9,7 @@ mod query;
 mod text;
 
 use planish_residency as residency;
-use planish_residency::{AreaPages, Backing, Kind, Map, Member, Part, Unseen};
+use planish_residency::{AreaPages, Backing, Kind, Map, Member, Part, Unseen, sum_of};
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -347,7 +347,7 @@ impl MapProcess {
         for part in member.areas.iter().flat_map(|pages| &pages.own) {
             match private.iter_mut().find(|known| known.node == part.node) {
                 Some(known) => {
-                    known.resident_bytes += part.bytes;
+                    known.resident_bytes = sum_of([known.resident_bytes, part.bytes]);
                     known.estimated |= part.estimated;
                 }
                 None => {
@@ -379,10 +379,10 @@ impl MapProcess {
             allowed_cpus: member.status.allowed_cpus.clone(),
             allowed_nodes: member.status.allowed_nodes.clone(),
             private,
-            file_mapped_bytes: files.map(|pages| pages.file_bytes).sum(),
-            shared_mapped_bytes: shared.map(|pages| pages.mapped_bytes).sum(),
+            file_mapped_bytes: sum_of(files.map(|pages| pages.file_bytes)),
+            shared_mapped_bytes: sum_of(shared.map(|pages| pages.mapped_bytes)),
             page_table_bytes: member.status.page_table_bytes,
-            swapped_bytes: member.areas.iter().map(|pages| pages.swapped_bytes).sum(),
+            swapped_bytes: sum_of(member.areas.iter().map(|pages| pages.swapped_bytes)),
             locked_bytes: member.status.locked_bytes,
         }
     }
@@ -410,22 +410,20 @@ fn spaces(map: &Map) -> impl Iterator<Item = &Member> {
 }
 
 fn totals(map: &Map, rows: &[MapRow]) -> MapTotals {
-    let on = |backing| -> u64 {
-        rows.iter().filter(|row| row.backing == backing).map(|row| row.resident_bytes).sum()
-    };
+    let on = |backing| sum_of(rows.iter().filter(|row| row.backing == backing).map(|row| row.resident_bytes));
     let private = map.members.iter().flat_map(|member| &member.areas).filter(|pages| pages.object.is_none());
+    let private = private.map(|pages| pages.swapped_bytes);
     MapTotals {
         estimated: estimated_sums(map, rows),
-        resident_bytes: rows.iter().map(|row| row.resident_bytes).sum(),
+        resident_bytes: sum_of(rows.iter().map(|row| row.resident_bytes)),
         base_bytes: on(MapBacking::Base),
         mthp_bytes: on(MapBacking::Mthp),
         thp_bytes: on(MapBacking::Thp),
         hugetlb_bytes: on(MapBacking::Hugetlb),
-        swapped_bytes: private.map(|pages| pages.swapped_bytes).sum::<u64>()
-            + map.objects.iter().map(|object| object.pages.swapped_bytes).sum::<u64>(),
-        unwritten_bytes: map.objects.iter().map(|object| object.pages.unwritten_bytes).sum(),
-        locked_bytes: spaces(map).map(|member| member.status.locked_bytes).sum(),
-        page_table_bytes: spaces(map).map(|member| member.status.page_table_bytes).sum(),
+        swapped_bytes: sum_of(private.chain(map.objects.iter().map(|object| object.pages.swapped_bytes))),
+        unwritten_bytes: sum_of(map.objects.iter().map(|object| object.pages.unwritten_bytes)),
+        locked_bytes: sum_of(spaces(map).map(|member| member.status.locked_bytes)),
+        page_table_bytes: sum_of(spaces(map).map(|member| member.status.page_table_bytes)),
     }
 }
 
@@ -477,8 +475,8 @@ fn nodes(map: &Map, rows: &[MapRow]) -> Vec<MapNode> {
             node,
             estimated: misses || here.clone().any(|row| row.estimated),
             huge_estimated: misses || !map.tells_large_pages || huge.clone().any(|row| row.estimated),
-            resident_bytes: here.map(|row| row.resident_bytes).sum(),
-            huge_bytes: huge.map(|row| row.resident_bytes).sum(),
+            resident_bytes: sum_of(here.map(|row| row.resident_bytes)),
+            huge_bytes: sum_of(huge.map(|row| row.resident_bytes)),
             threads: threads.clone().filter(|on| on.node == node).map(|on| on.threads).sum(),
         }
     };
@@ -491,14 +489,14 @@ fn jit(map: &Map, member: &Member) -> Vec<MapJit> {
     let mut reached = 0;
     for pages in member.areas.iter().filter(|pages| pages.area.is_jit()) {
         let huge = |part: &&Part| part.backing != Backing::Base;
-        let huge_bytes: u64 = pages.parts.iter().filter(huge).map(|part| part.bytes).sum();
+        let huge_bytes = sum_of(pages.parts.iter().filter(huge).map(|part| part.bytes));
         let estimated = !map.tells_large_pages || pages.parts.iter().any(|part| part.estimated);
         let range = &pages.area.range;
         match found.last_mut() {
             Some(last) if reached == range.start && last.name == pages.area.name => {
                 last.end = format!("{:x}", range.end);
-                last.resident_bytes += pages.mapped_bytes;
-                last.huge_bytes += huge_bytes;
+                last.resident_bytes = sum_of([last.resident_bytes, pages.mapped_bytes]);
+                last.huge_bytes = sum_of([last.huge_bytes, huge_bytes]);
                 last.huge_estimated |= estimated;
             }
             _ => found.push(MapJit {

@@ -366,7 +366,7 @@ impl Report for TopReport {
         if !self.unseen.is_empty() {
             page.heading("Not seen");
             for unseen in &self.unseen {
-                page.line(unseen.to_string());
+                page.line(units::one_line(&unseen.to_string()));
             }
         }
     }

@@ -5,8 +5,10 @@ use std::path::Path;
 use planish_host::Host;
 use planish_model::Catalogue;
 use planish_report::{
-    MapBacking, MapChange, MapJit, MapPart, MapQuery, MapReport, Page, PageOptions, Report, map_html,
+    MapBacking, MapChange, MapJit, MapPart, MapQuery, MapReport, Page, PageOptions, Report, TopReport,
+    TopSort, map_html,
 };
+use planish_residency::top::{Budget, Reader};
 use planish_residency::{
     AreaPages, Backing, Denied, Kind, Map, Member, Object, ObjectPages, Part, SeenBy, Stat, Status, Who,
     parse_maps,
@@ -275,6 +277,117 @@ fn page_tables_and_locked_memory_of_one_address_space_are_told_once() {
     assert_eq!(report.processes[1].page_table_bytes, 8192, "what the kernel says of the process");
     assert_eq!(report.processes[1].memory_of, Some(7));
     assert!(text_of(&map).contains("the memory of process 7"), "{}", text_of(&map));
+}
+
+/// Two processes that name the largest figures that are read, in every field.
+fn boundless(root: &Path) -> Host {
+    let write = |path: String, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("our own");
+        std::fs::write(path, text).expect("our own");
+    };
+    write("sys/devices/system/node/has_memory".to_owned(), "0-1\n");
+    for node in 0..2 {
+        write(format!("sys/devices/system/node/node{node}/cpulist"), &format!("{node}\n"));
+    }
+    const MOST: u64 = u64::MAX;
+    let most = MOST >> 10;
+    // Two fields that are added while they are read have half of it each.
+    let (half, quarter) = (most / 2, most / 4);
+    let region = |line: &str, rss: u64, pool: u64, thp: u64| {
+        format!(
+            "{line}\nKernelPageSize: 4 kB\nRss: {rss} kB\nPss: {most} kB\nAnonymous: {rss} kB\n\
+             AnonHugePages: {thp} kB\nShared_Hugetlb: {pool} kB\nSwap: {most} kB\n"
+        )
+    };
+    let smaps = [
+        region("1000-9000 rwxp 00000000 00:00 0 ", most, 0, 0),
+        region("9000-a000 rwxp 00000000 00:00 0 ", most, 0, most),
+        region("20000-30000 rw-p 00000000 00:00 0 [heap]", half, half, quarter),
+        region("30000-40000 rw-s 00000000 00:01 5 /dev/zero (deleted)", most, 0, half),
+        region("50000-ffffffffff000 rw-s 00000000 00:0f 6 /anon_hugepage (deleted)", half, half, 0),
+        region("ffffffffff000-fffffffffff000 r-xp 00000000 fe:00 7 /usr/bin/x", most, 0, 0),
+    ];
+    let places: Vec<String> = ["1000", "9000", "20000", "30000", "50000", "ffffffffff000"]
+        .iter()
+        .map(|start| format!("{start} default N0={0} N1={0} kernelpagesize_kB=4\n", most / 4))
+        .collect();
+    for (pid, parent) in [(7, 1), (8, 7)] {
+        let status = format!(
+            "Name:\tx\nUid:\t1\t1\t1\t1\nThreads:\t{}\nVmRSS:\t{most} kB\nVmPTE:\t{most} kB\n\
+             VmLck:\t{most} kB\nVmSwap:\t{most} kB\nHugetlbPages:\t{most} kB\n",
+            u32::MAX
+        );
+        write(format!("proc/{pid}/status"), &status);
+        write(format!("proc/{pid}/smaps"), &smaps.concat());
+        write(format!("proc/{pid}/numa_maps"), &places.concat());
+        let stat = |cpu: u32| {
+            format!(
+                "{pid} (x) S {parent} 7 7 0 -1 64 {MOST} 0 {MOST} 0 {MOST} {MOST} 0 0 20 0 {} 0 9 {MOST} {MOST} {MOST} \
+                 111 4 222 0 0 0 0 0 0 0 0 0 17 {cpu}\n",
+                u32::MAX
+            )
+        };
+        write(format!("proc/{pid}/stat"), &stat(0));
+        for (tid, cpu) in [(pid, 0), (pid + 10, 1)] {
+            write(format!("proc/{pid}/task/{tid}/stat"), &stat(cpu));
+        }
+    }
+    Host::open(root).expect("a recorded host")
+}
+
+/// A record is a folder of texts that anybody may have written.
+#[test]
+fn no_figure_of_a_record_is_a_bug() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let host = boundless(folder.path());
+    let catalogue = Catalogue::default();
+    for tree in [false, true] {
+        let map = Map::read(&host, &Who::Pid(7), tree).expect("it is recorded");
+        assert_eq!(map.members.len(), if tree { 2 } else { 1 });
+        let report = MapReport::from(&map);
+        assert_eq!((report.totals.resident_bytes, report.totals.swapped_bytes), (u64::MAX, u64::MAX));
+        assert!(report.local_share.is_some_and(f64::is_finite) && report.jit.len() == report.processes.len());
+        for detailed in [false, true] {
+            let mut page = Page::new(PageOptions { width: 160, detailed }, &catalogue);
+            report.text(&mut page);
+            report.threads_text(&mut page);
+            assert!(page.into_text().contains("16777216.0 TiB"), "the most there is");
+        }
+        check(&map_html(&report)).expect("true to its report");
+    }
+    let sample = Reader::default().step(&host, &[7, 8], Budget::ONCE);
+    let report = TopReport::of(&sample, None, TopSort::Remote, "");
+    let mut page = Page::new(PageOptions { width: 160, detailed: true }, &catalogue);
+    report.text(&mut page);
+    assert!(page.into_text().contains(" x\n"), "told all the same");
+}
+
+#[test]
+fn a_reason_of_a_record_makes_no_line_of_its_own() {
+    let mut report = recorded();
+    report.unseen[0].why = "x\nNothing else".to_owned();
+    let catalogue = Catalogue::default();
+    let mut page = Page::new(PageOptions { width: 160, detailed: false }, &catalogue);
+    report.text(&mut page);
+    let text = page.into_text();
+    assert!(text.contains(": x Nothing else") && !text.contains("\nNothing else"), "{text}");
+}
+
+/// Where it may run is told by the kernel for all; where its threads ran last is the other half of what is local.
+#[test]
+fn the_text_of_a_map_tells_the_cpus_that_threads_ran_on() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let map = Map::read(&boundless(folder.path()), &Who::Pid(7), false).expect("it is recorded");
+    let (report, catalogue) = (MapReport::from(&map), Catalogue::default());
+    let text = |detailed| {
+        let mut page = Page::new(PageOptions { width: 160, detailed }, &catalogue);
+        report.text(&mut page);
+        page.into_text()
+    };
+    let told = "where they ran last: 1 on node 0 (CPUs 0), 1 on node 1 (CPUs 1)";
+    assert!(text(false).contains(told) && !text(false).contains("their CPU time"), "{}", text(false));
+    assert!(text(true).contains(told) && text(true).contains("their CPU time"), "{}", text(true));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The address space of a process as a picture has it: its mappings in order, the large ones cut into cells.
 
-use planish_residency::{AreaPages, CELLS, CUT_BYTES_MIN, Map, Part};
+use planish_residency::{AreaPages, CELLS, CUT_BYTES_MIN, Map, Part, sum_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ impl From<&Part> for MapPart {
 impl MapArea {
     /// Bytes of it that are in memory.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.resident_bytes).sum()
+        sum_of(self.parts.iter().map(|part| part.resident_bytes))
     }
 
     /// Whether a part of those is an estimate.
@@ -93,7 +93,7 @@ impl MapPicture {
             pid: member.pid,
             areas: areas.into_iter().map(|(_, area)| area).collect(),
             left_out: rest.len(),
-            left_out_bytes: rest.iter().map(|(_, area)| area.resident_bytes()).sum(),
+            left_out_bytes: sum_of(rest.iter().map(|(_, area)| area.resident_bytes())),
             left_out_estimated: rest.iter().any(|(_, area)| area.is_estimated()),
         }
     }
@@ -112,7 +112,7 @@ fn area(map: &Map, group: &[AreaPages]) -> (u64, MapArea) {
     let area = MapArea {
         start: format!("{:x}", first.range.start),
         end: format!("{:x}", last.range.end),
-        bytes: group.iter().map(|pages| pages.area.bytes()).sum(),
+        bytes: sum_of(group.iter().map(|pages| pages.area.bytes())),
         mappings: group.len(),
         kind: first.kind.into(),
         name: first.name.clone(),
@@ -149,7 +149,7 @@ pub(super) fn add(parts: &mut Vec<MapPart>, part: MapPart) {
     let key = |part: &MapPart| (part.backing, part.node, part.page_bytes);
     match parts.iter_mut().find(|known| key(known) == key(&part)) {
         Some(known) => {
-            known.resident_bytes += part.resident_bytes;
+            known.resident_bytes = sum_of([known.resident_bytes, part.resident_bytes]);
             known.estimated |= part.estimated;
         }
         None => parts.push(part),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use planish_residency::sum_of;
 use planish_trial::postgres::Queried;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -88,7 +89,7 @@ impl Amount {
     }
 
     fn add(&mut self, bytes: u64, estimated: bool) {
-        self.bytes += bytes;
+        self.bytes = sum_of([self.bytes, bytes]);
         self.estimated |= estimated;
     }
 }
@@ -129,7 +130,7 @@ fn by_place<'a>(relations: impl Iterator<Item = &'a MapPiece>) -> Amounts {
 fn process(report: &MapReport, pid: u32) -> Amounts {
     let backends = report.postgres.iter().flat_map(|told| &told.backends);
     let sums = |backend: &MapBackend| {
-        let private = backend.private.iter().map(|own| own.resident_bytes).sum();
+        let private = sum_of(backend.private.iter().map(|own| own.resident_bytes));
         let estimated = backend.private.iter().any(|own| own.estimated);
         [
             ("private", Amount::of(private, estimated)),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use planish_residency::sum_of;
+
 use super::{MapBacking, MapKind, MapNode, MapPiece, MapPostgres, MapPrivate, MapProcess, MapReport, MapRow};
 use crate::page::{Page, Report, styles};
 use crate::table::{Cell, Table};
@@ -49,7 +51,7 @@ impl Report for MapReport {
         if !self.unseen.is_empty() {
             page.heading("Not seen");
             for unseen in &self.unseen {
-                page.line(unseen.to_string());
+                page.line(units::one_line(&unseen.to_string()));
             }
         }
     }
@@ -60,7 +62,7 @@ impl MapReport {
     pub fn threads_text(&self, page: &mut Page<'_>) {
         let mut table = Table::new(&[">pid", ">node", ">threads", ">their CPU time", "CPUs"]);
         for process in &self.processes {
-            let all: u64 = process.ran_on.iter().map(|on| on.cpu_ticks).sum();
+            let all = sum_of(process.ran_on.iter().map(|on| on.cpu_ticks));
             for on in &process.ran_on {
                 table.row([
                     process.pid.to_string().into(),
@@ -103,7 +105,7 @@ impl MapReport {
 
     fn on_which_pages(&self) -> String {
         let totals = &self.totals;
-        let huge = totals.thp_bytes + totals.hugetlb_bytes + totals.mthp_bytes;
+        let huge = sum_of([totals.thp_bytes, totals.hugetlb_bytes, totals.mthp_bytes]);
         if huge == 0 {
             let known = if totals.is_estimated("base_bytes") { ", as far as is told" } else { "" };
             return format!("base pages only{known}");
@@ -125,8 +127,8 @@ impl MapReport {
 
     fn where_they_run(&self) -> String {
         let Some(first) = self.processes.first() else { return String::new() };
-        let threads: u32 = self.processes.iter().map(|process| process.threads).sum();
-        let mut on: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+        let threads = sum_of(self.processes.iter().map(|process| u64::from(process.threads)));
+        let mut on: BTreeMap<Option<u32>, (usize, &str)> = BTreeMap::new();
         for ran in self.processes.iter().flat_map(|process| &process.ran_on) {
             *on.entry(ran.node).or_default() += ran.threads;
         }
@@ -163,7 +165,7 @@ impl MapReport {
                 backing_cell(backing),
                 units::bytes(page_bytes).into(),
                 node_cell(node),
-                resident(rows.iter().map(|row| row.resident_bytes).sum(), estimated).into(),
+                resident(sum_of(rows.iter().map(|row| row.resident_bytes)), estimated).into(),
                 names(&rows).into(),
             ]);
         }
@@ -200,7 +202,7 @@ impl MapReport {
         ];
         let mut table = Table::new(&titles);
         for process in &self.processes {
-            let private: u64 = process.private.iter().map(|private| private.resident_bytes).sum();
+            let private = sum_of(process.private.iter().map(|private| private.resident_bytes));
             let estimated = process.private.iter().any(|private| private.estimated);
             let cpus: Vec<&str> = process.ran_on.iter().map(|on| on.cpus.as_str()).collect();
             table.row([
@@ -282,7 +284,7 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
     let mut table = Table::new(&[title, ">bytes", ">resident", "where"]);
     let shown = if page.is_detailed() { pieces.len() } else { PIECES_MAX };
     for piece in pieces.iter().take(shown) {
-        let sum: u64 = piece.parts.iter().map(|part| part.resident_bytes).sum();
+        let sum = sum_of(piece.parts.iter().map(|part| part.resident_bytes));
         let estimated = piece.parts.iter().any(|part| part.estimated);
         let unwritten = (piece.unwritten_bytes > 0).then(|| {
             format!(
