@@ -47,6 +47,9 @@ impl Report for MapReport {
             Some(postgres) => postgres.text(page),
             None => self.process_table(page),
         }
+        if page.is_detailed() {
+            self.threads_text(page);
+        }
         self.jit_table(page);
         if !self.unseen.is_empty() {
             page.heading("Not seen");
@@ -130,12 +133,20 @@ impl MapReport {
         let threads = sum_of(self.processes.iter().map(|process| u64::from(process.threads)));
         let mut on: BTreeMap<Option<u32>, (usize, &str)> = BTreeMap::new();
         for ran in self.processes.iter().flat_map(|process| &process.ran_on) {
-            *on.entry(ran.node).or_default() += ran.threads;
+            let (threads, cpus) = on.entry(ran.node).or_default();
+            *threads += ran.threads;
+            *cpus = &ran.cpus;
         }
-        let on: Vec<String> =
-            on.into_iter().map(|(node, threads)| format!("{threads} on {}", node_name(node))).collect();
-        let mut text = units::count(threads as usize, "thread");
-        if self.nodes.iter().any(|node| node.node.is_some() && node.threads > 0) {
+        // Of several processes the tables tell the CPUs of each.
+        let is_one = self.processes.len() == 1;
+        let told = |(node, (threads, cpus)): (Option<u32>, (usize, &str))| {
+            let cpus = if is_one && !cpus.is_empty() { format!(" (CPUs {cpus})") } else { String::new() };
+            format!("{threads} on {}{cpus}", node_name(node))
+        };
+        let is_told = on.iter().any(|(node, (_, cpus))| node.is_some() || (is_one && !cpus.is_empty()));
+        let on: Vec<String> = on.into_iter().map(told).collect();
+        let mut text = units::counted(threads, "thread");
+        if is_told {
             text += &format!(", where they ran last: {}", on.join(", "));
         }
         if !first.allowed_cpus.is_empty() {
