@@ -135,6 +135,12 @@ impl Eyes {
     pub(crate) fn blind_shared(&mut self, error: &planish_sys::Error) {
         let cure = match error {
             planish_sys::Error::Missing { .. } => "Linux 5.14 or newer",
+            _ if error.errno() == Some(Errno::NOMEM) => {
+                "allow this command more memory or address space (ulimit -v), by which a segment is looked at"
+            }
+            _ if matches!(error.errno(), Some(Errno::MFILE | Errno::NFILE)) => {
+                "allow this command more open files (ulimit -n)"
+            }
             _ => {
                 "run as root (CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE); in a container from outside, where no filter \
                  forbids userfaultfd"
@@ -402,6 +408,18 @@ mod tests {
         };
         assert_eq!(told(AS_ROOT), "pages: not permitted; run as root (CAP_SYS_ADMIN)");
         assert_eq!(told(""), "pages: not permitted", "where nothing helps");
+    }
+
+    #[test]
+    fn what_is_short_is_named_and_not_a_right() {
+        let cure = |errno: Errno| {
+            let mut eyes = Eyes::open(&Host::live(), false);
+            eyes.unseen.clear();
+            eyes.blind_shared(&planish_sys::Error::of_call("mmap", errno));
+            eyes.unseen().remove(0).cure
+        };
+        assert!(cure(Errno::NOMEM).contains("ulimit -v") && cure(Errno::MFILE).contains("ulimit -n"));
+        assert!(cure(Errno::PERM).contains("CAP_SYS_ADMIN") && cure(Errno::NOSYS).contains("5.14"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{
 use crate::map::Unseen;
 use crate::map::{above_us, stat_of, threads};
 use crate::numa_maps::parse_numa_maps;
-use crate::process::{Process, ResidencyError, rollup, status};
+use crate::process::{Process, ResidencyError, hides_processes, rollup, status};
 use crate::smaps::Rollup;
 
 /// What one step may read at most, beside one `stat` a process.
@@ -382,7 +382,7 @@ impl Reader {
         }
         if step.host.is_live() && !step.host.exists("/proc/self") {
             blind("any process".to_owned(), "/proc is not mounted", "mount it: mount -t proc proc /proc");
-        } else if step.host.is_live() && !step.host.exists("/proc/1") {
+        } else if hides_processes(step.host) {
             blind("processes of other users".to_owned(), "/proc is mounted with hidepid", "run as root");
         }
         unseen

@@ -152,7 +152,10 @@ pub(super) fn failure(
     again: &str,
     context: &Context,
 ) -> Failure {
+    // What is hidden and what is not there look alike.
+    let hidden = matches!(error, ResidencyError::NoProcess { .. }) && hides_processes(host);
     let exit = match error {
+        _ if hidden => Exit::Refused,
         ResidencyError::NoProcess { .. }
         | ResidencyError::Several { .. }
         | ResidencyError::Thread { .. }
@@ -165,7 +168,12 @@ pub(super) fn failure(
         ResidencyError::Denied { process, .. } => Some(process.parse::<u32>().ok()),
         _ => None,
     };
-    let cure = error.cure();
+    let cure = match hidden {
+        true => {
+            Some("run as root (CAP_SYS_PTRACE), or as a member of the group of that mount (gid=)".to_owned())
+        }
+        false => error.cure(),
+    };
     let meant = match (&error, who) {
         (ResidencyError::NoProcess { .. }, Who::Name(name)) => {
             context.session().ok().and_then(|session| running_like(&session, name))
@@ -174,6 +182,10 @@ pub(super) fn failure(
     };
     let mut failure = match meant {
         Some(meant) => Failure::new(exit, format!("{error}; did you mean `{meant}`?")),
+        None if hidden => {
+            let hides = "/proc is mounted with hidepid, which hides those of other users";
+            Failure::new(exit, format!("{error} is seen: {hides}"))
+        }
         None => Failure::new(exit, error),
     };
     if let Some(cure) = cure {
@@ -192,5 +204,5 @@ pub(super) fn failure(
             mib(status.swap_bytes)
         ));
     }
-    if denied.is_some() { failure.hint(again) } else { failure }
+    if denied.is_some() || hidden { failure.hint(again) } else { failure }
 }

@@ -174,10 +174,63 @@ fn huge_pages_are_told_where_sys_is_not_mounted() {
     assert!(huge["page_bytes"].as_u64().is_some_and(|bytes| bytes >= 2 << 20), "{huge}");
 }
 
+/// In a namespace of processes of its own: an older kernel has one /proc for each, and would hide them for all.
+#[test]
+fn a_process_that_hidepid_hides_is_not_told_as_none() {
+    const NAME: &str = "a_process_that_hidepid_hides_is_not_told_as_none";
+    const SCRIPT: &str = r#"
+        command -v setpriv > /dev/null || exit 77
+        sleep 60 & pid=$!
+        mount -t proc -o hidepid=2 none /proc || exit 77
+        as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+        as_nobody "$1" map $pid; echo "map left with $?"
+        as_nobody "$1" map sleep; echo "map left with $?"
+        as_nobody "$1" --json top --once --interval 0.1 | grep -o 'mounted with hidepid'
+        "$1" map $pid | grep -c '^process'; kill $pid
+    "#;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let program = for_anybody(folder.path());
+    let options = ["--mount", "--pid", "--fork"];
+    let program = [program.as_os_str()];
+    let Some(output) = crate::apart::run(NAME, &options, SCRIPT, &program, folder.path()) else { return };
+    let talk = String::from_utf8_lossy(&output.stderr);
+    let told = "map left with 3\nmap left with 3\nmounted with hidepid\n1\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), told, "{talk}");
+    let hides = "is seen: /proc is mounted with hidepid, which hides those of other users";
+    assert_eq!(talk.matches(hides).count(), 2, "{talk}");
+    assert!(talk.contains("CAP_SYS_PTRACE") && !talk.contains("ps -e lists them"), "{talk}");
+}
+
 /// Bytes of a list of parts, on one node or on all.
 fn bytes(parts: &serde_json::Value) -> u64 {
     let parts = parts.as_array().expect("parts").iter();
     parts.map(|part| part["resident_bytes"].as_u64().expect("bytes")).sum()
+}
+
+/// In a network of its own, where nobody else comes to that address.
+#[test]
+fn a_server_at_an_address_of_this_machine_is_on_this_machine() {
+    const NAME: &str = "a_server_at_an_address_of_this_machine_is_on_this_machine";
+    const SCRIPT: &str = r#"
+        pg=$(ls -d /usr/lib/postgresql/*/bin 2> /dev/null | tail -n 1)
+        [ -x "$pg/initdb" ] && command -v setpriv > /dev/null && command -v ip > /dev/null || exit 77
+        ip link set lo up && ip addr add 192.0.2.77/32 dev lo || exit 77
+        chmod 711 . && mkdir data && chown 65534:65534 data && chmod 700 data || exit 77
+        as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+        as_nobody "$pg/initdb" -D "$PWD/data" -U postgres -A trust --no-sync > said 2>&1 || exit 77
+        echo 'host all all 192.0.2.77/32 trust' >> data/pg_hba.conf
+        as_nobody "$pg/postgres" -D "$PWD/data" -k "$PWD/data" -c listen_addresses=192.0.2.77 -c fsync=off \
+            -c shared_buffers=16MB > said 2>&1 & server=$!
+        turns=0; until "$pg/pg_isready" -q -h 192.0.2.77; do
+            turns=$((turns + 1)); [ $turns -gt 300 ] && { cat said >&2; exit 1; }; sleep 0.1
+        done
+        "$PLANISH" map --postgres 'host=192.0.2.77 user=postgres dbname=postgres' | grep -c '^Shared memory of Postgre'
+        kill -INT $server; wait $server
+    "#;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let Some(output) = crate::apart::run(NAME, &["--net"], SCRIPT, &[], folder.path()) else { return };
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n", "{talk}");
 }
 
 /// A real server with buffers of this size; `None` where there can be none, aloud.

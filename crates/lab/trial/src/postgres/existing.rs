@@ -95,10 +95,10 @@ pub(super) fn no_answer(error: postgres::Error) -> TrialError {
     }
 }
 
-/// Whether the server runs on this machine.
+/// Whether the server runs on this machine. Who connects to an address of its own comes from there as well.
 pub(super) fn is_local(client: &mut Client) -> Result<bool, postgres::Error> {
-    const QUESTION: &str =
-        "SELECT coalesce(inet_server_addr() << '127.0.0.0/8' OR inet_server_addr() = '::1', true)";
+    const QUESTION: &str = "SELECT coalesce(inet_server_addr() << '127.0.0.0/8' OR inet_server_addr() = '::1' \
+                            OR inet_server_addr() = inet_client_addr(), true)";
     Ok(client.query_one(QUESTION, &[])?.get(0))
 }
 

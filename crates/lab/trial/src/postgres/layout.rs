@@ -78,8 +78,10 @@ pub fn layout(conn: &str) -> Result<Layout, TrialError> {
     let mut client = connect(conn)?;
     if !is_local(&mut client).map_err(no_answer)? {
         return Err(TrialError::Refused {
-            what: "the cluster runs on another machine, whose memory cannot be seen from here".to_owned(),
-            cure: "run planish map on that machine".to_owned(),
+            what: "the cluster runs on another machine, or in a container with a network of its own: its memory \
+                   cannot be seen from here"
+                .to_owned(),
+            cure: "run planish map on that machine, or in that container".to_owned(),
         });
     }
     let (number, block_bytes, backend) = facts(&mut client).map_err(no_answer)?;
