@@ -74,7 +74,7 @@ pub use text_publish::{TextFetchReport, TextFetched, TextPinCommit, TextPinFacts
 pub use text_record::{TextRecordReport, TextRecordSource};
 pub use top::{
     TOP_NODE_TITLES, TOP_TITLES, TopReport, TopSort, top_cells, top_node_cells, top_sample_line,
-    top_sample_of,
+    top_sample_of, top_user_cell,
 };
 pub use topo::{CacheRow, CpuRow, DeviceRow, NodeRow, OddityRow, TopoReport};
 pub use trial::{

@@ -281,6 +281,12 @@ pub fn top_cells(row: &TopRow, nodes: u32) -> [String; 8] {
     ]
 }
 
+/// Who a process runs as, by number: a recording may be of another machine, which calls them otherwise.
+#[must_use]
+pub fn top_user_cell(row: &TopRow) -> String {
+    row.user.map_or("-".to_owned(), |user| user.to_string())
+}
+
 /// Bytes in five characters or less and the letter of a power of 1024: `1.2G`, `812M`.
 fn short_bytes(bytes: u64) -> String {
     let (mut value, mut unit) = (bytes as f64, 'B');
@@ -349,12 +355,12 @@ impl Report for TopReport {
         self.bandwidth().iter().for_each(|told| page.fact("bandwidth", told));
         page.gap();
         let titles = TOP_TITLES.map(|title| format!(">{title}"));
-        let titles: Vec<&str> = titles.iter().map(String::as_str).chain(["program"]).collect();
+        let titles: Vec<&str> = titles.iter().map(String::as_str).chain([">uid", "program"]).collect();
         let mut table = Table::new(&titles);
         let shown = if page.is_detailed() { self.rows.len() } else { ROWS_MAX };
         for row in self.rows.iter().take(shown) {
             let cells = top_cells(row, self.memory_nodes).map(Cell::from).into_iter();
-            table.row(cells.chain([Cell::from(row.name.as_str())]));
+            table.row(cells.chain([top_user_cell(row).into(), row.name.as_str().into()]));
         }
         page.table(&table);
         if self.rows.len() > shown {

@@ -1,7 +1,9 @@
 //! The screen as lines: what a [`View`] looks like in so many columns and rows. Pure.
 
 use anstyle::Style;
-use planish_report::{TOP_NODE_TITLES, TOP_TITLES, TopSort, styles, top_cells, top_node_cells, units};
+use planish_report::{
+    TOP_NODE_TITLES, TOP_TITLES, TopSort, styles, top_cells, top_node_cells, top_user_cell, units,
+};
 
 use super::view::{Mode, View};
 
@@ -20,6 +22,10 @@ fn line(style: Style, text: impl Into<String>) -> Line {
 const WIDTHS: [usize; 8] = [8, 8, 8, 7, 13, 7, 6, 10];
 /// Columns of the nodes.
 const NODE_WIDTHS: [usize; 9] = [4, 15, 20, 6, 11, 8, 10, 9, 22];
+/// The user stands before the name where so many columns are left for both.
+const USER_FROM: usize = 96;
+/// Digits of most users.
+const USER_WIDTH: usize = 6;
 /// Nodes that the screen tells; the rest is counted.
 const NODES_MAX: usize = 8;
 
@@ -36,12 +42,14 @@ q         end (also ctrl-C)
 
 cpu       of one CPU, since the sample before        remote    share of memory remote to its threads
 huge      share of memory on huge pages              faults/s  of both kinds; 5d: 5 of them waited for a disk
--         not read yet, or not seen                  n/a       this machine cannot tell";
+-         not read yet, or not seen                  n/a       this machine cannot tell
+uid       who it runs as (on screens of 96 columns)";
 
 /// The screen. It says to the view how many rows it had room for.
 pub(super) fn screen(view: &mut View, width: usize, height: usize) -> Vec<Line> {
     let mut lines = Vec::with_capacity(height);
-    let (width, height) = (width.max(20), height.max(4));
+    // Never more than the window has: what is too wide would wrap, and what is too long would scroll.
+    let (width, rows, height) = (width.max(1), height.max(1), height.max(4));
     lines.push(line(styles::BOLD, head(view)));
     match view.mode.clone() {
         Mode::Help => lines.extend(HELP.lines().map(|text| line(Style::new(), text))),
@@ -51,11 +59,12 @@ pub(super) fn screen(view: &mut View, width: usize, height: usize) -> Vec<Line> 
                 told.iter().skip(first).take(height - 2).map(|text| line(Style::new(), text.as_str())),
             );
         }
-        Mode::Table | Mode::Filter => table(view, &mut lines, height),
+        Mode::Table | Mode::Filter => table(view, &mut lines, (width, height)),
     }
     lines.truncate(height - 1);
     lines.resize(height - 1, line(Style::new(), ""));
     lines.push(line(styles::DIM, foot(view)));
+    lines.truncate(rows);
     for line in &mut lines {
         let text = units::harmless(&line.text).replace(['\n', '\t'], " ");
         line.text = text.chars().take(width).collect();
@@ -89,7 +98,7 @@ fn foot(view: &View) -> String {
     }
 }
 
-fn table(view: &mut View, lines: &mut Vec<Line>, height: usize) {
+fn table(view: &mut View, lines: &mut Vec<Line>, (width, height): (usize, usize)) {
     lines.push(line(styles::DIM, view.report.cost()));
     lines.extend(view.report.missing().into_iter().map(|text| line(styles::DIM, text)));
     for unseen in &view.report.unseen {
@@ -114,7 +123,11 @@ fn table(view: &mut View, lines: &mut Vec<Line>, height: usize) {
     let mut titles = TOP_TITLES.map(str::to_owned);
     let sorted = TopSort::ALL.iter().position(|sort| *sort == view.sort).unwrap_or(0);
     titles[sorted] = format!("{}{}", if view.reversed { '^' } else { '*' }, titles[sorted]);
-    lines.push(line(styles::BOLD, row(&titles, &WIDTHS) + " program"));
+    let user = |told: &str| match width {
+        USER_FROM.. => format!(" {told:>USER_WIDTH$}"),
+        _ => String::new(),
+    };
+    lines.push(line(styles::BOLD, row(&titles, &WIDTHS) + &user("uid") + " program"));
     // After this point the room is known: what the selected row may move in.
     let room = (height - 1).saturating_sub(lines.len()).max(1);
     if view.room != room {
@@ -128,7 +141,9 @@ fn table(view: &mut View, lines: &mut Vec<Line>, height: usize) {
         let style = if selected { Style::new().invert() } else { Style::new() };
         lines.push(line(
             style,
-            format!("{} {}", row(&top_cells(shown, view.report.memory_nodes), &WIDTHS), shown.name),
+            row(&top_cells(shown, view.report.memory_nodes), &WIDTHS)
+                + &user(&top_user_cell(shown))
+                + &format!(" {}", shown.name),
         ));
     }
 }
