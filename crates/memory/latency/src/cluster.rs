@@ -11,6 +11,7 @@
 use planish_sys::CpuSet;
 use planish_topo::Topology;
 
+use crate::figure::{Figure, Spread};
 use crate::pairs::PairRow;
 
 /// CPUs that are near each other.
@@ -21,10 +22,10 @@ pub type Cluster = CpuSet;
 pub struct ClusterLevel {
     /// The clusters, by their first CPU; some may be of one CPU.
     pub clusters: Vec<Cluster>,
-    /// Median round trip of pairs within a cluster, in nanoseconds.
-    pub within_ns: f64,
+    /// Median round trip of pairs within a cluster, in nanoseconds, round by round.
+    pub within_ns: Figure,
     /// Median round trip of pairs that this border parts and the next larger one does not.
-    pub between_ns: f64,
+    pub between_ns: Figure,
     /// Parts of the machine, as sysfs tells them, that are the same clusters: `core`, `L3`, `package`; none where sysfs
     /// knows nothing of them.
     pub sysfs: Vec<String>,
@@ -46,12 +47,11 @@ const NEAR_MIN: f64 = 0.95;
 
 /// The levels of clusters that round trips show, finest first. None where all pairs are alike, or there are no two
 /// pairs to compare.
-pub fn clusters(rows: &[PairRow], partitions: &[Partition]) -> Vec<ClusterLevel> {
-    let mut pairs: Vec<(u32, u32, f64)> = rows
-        .iter()
-        .filter_map(|row| Some((row.first, row.second, row.round_trip_ns.as_ref().ok()?.value)))
-        .collect();
-    pairs.sort_by(|one, other| one.2.total_cmp(&other.2));
+pub fn clusters(rows: &[PairRow], partitions: &[Partition], spread: Spread) -> Vec<ClusterLevel> {
+    let told = |row: &PairRow| row.round_trip_ns.as_ref().ok().map(|figure| figure.value);
+    let mut rows: Vec<(&PairRow, f64)> = rows.iter().filter_map(|row| Some((row, told(row)?))).collect();
+    rows.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let pairs: Vec<(u32, u32, f64)> = rows.iter().map(|(row, ns)| (row.first, row.second, *ns)).collect();
     let all: CpuSet = pairs.iter().flat_map(|&(first, second, _)| [first, second]).collect();
     let borders = pairs.windows(2).enumerate().filter(|(_, two)| two[1].2 >= two[0].2 * STEP);
     let mut levels: Vec<(usize, Vec<Cluster>)> = Vec::new();
@@ -73,17 +73,19 @@ pub fn clusters(rows: &[PairRow], partitions: &[Partition]) -> Vec<ClusterLevel>
     let begins = [0].into_iter().chain(levels.iter().map(|(index, _)| index + 1));
     let told = levels.iter().zip(begins).zip(ends);
     told.map(|(((border, clusters), begin), end)| ClusterLevel {
-        within_ns: middle(&pairs[begin..=*border]),
-        between_ns: middle(&pairs[border + 1..end]),
+        within_ns: middle(&rows[begin..=*border], spread),
+        between_ns: middle(&rows[border + 1..end], spread),
         sysfs: same(clusters, partitions, &all),
         clusters: clusters.clone(),
     })
     .collect()
 }
 
-/// The median of pairs that are sorted by their time.
-fn middle(sorted: &[(u32, u32, f64)]) -> f64 {
-    sorted[sorted.len() / 2].2
+/// The median of some pairs in each round, and of these medians the figure.
+fn middle(rows: &[(&PairRow, f64)], spread: Spread) -> Figure {
+    let rounds: Vec<&[f64]> = rows.iter().map(|(row, _)| row.rounds_ns.as_slice()).collect();
+    let median = |round: &[f64]| Figure::of(round, Spread::Usual).map_or(f64::NAN, |figure| figure.value);
+    Figure::over(&rounds, spread, median).expect("a pair with a figure has rounds")
 }
 
 /// CPUs that hang together by these pairs.
@@ -172,11 +174,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::figure::Figure;
 
+    fn clusters(rows: &[PairRow], partitions: &[Partition]) -> Vec<ClusterLevel> {
+        super::clusters(rows, partitions, Spread::Usual)
+    }
+
+    /// Rounds of a nanosecond up and down.
     fn row(first: u32, second: u32, ns: f64) -> PairRow {
-        let figure = Figure { value: ns, low: ns, high: ns, level: 0.95, rounds: 15 };
-        PairRow { first, second, round_trip_ns: Ok(figure) }
+        let rounds_ns: Vec<f64> = (0..15).map(|round| ns + f64::from(round - 7) / 7.0).collect();
+        let figure = Figure::of(&rounds_ns, Spread::Usual).expect("rounds");
+        PairRow { first, second, round_trip_ns: Ok(figure), rounds_ns }
     }
 
     /// Round trips of `cpus` CPUs by a rule, each off by up to `noise`.
@@ -213,9 +220,26 @@ mod tests {
         assert_eq!(lists(&levels[0])[..2], ["0,8", "1,9"]);
         assert_eq!(lists(&levels[1]), ["0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15"]);
         assert_eq!(lists(&levels[2]), ["0-3,8-11", "4-7,12-15"]);
-        let near = |value: f64, wanted: f64| (value / wanted - 1.0).abs() < 0.09;
+        let near = |figure: Figure, wanted: f64| (figure.value / wanted - 1.0).abs() < 0.09;
         assert!(near(levels[0].within_ns, 20.0) && near(levels[0].between_ns, 48.0), "{levels:?}");
         assert!(near(levels[1].within_ns, 48.0) && near(levels[2].between_ns, 400.0), "{levels:?}");
+    }
+
+    #[test]
+    fn distances_within_and_between_have_intervals() {
+        let rows = machine(8, 0.0, 1, |one, other| if one / 4 == other / 4 { 50.0 } else { 200.0 });
+        let level = &clusters(&rows, &[])[0];
+        let (within, between) = (level.within_ns, level.between_ns);
+        assert_eq!((within.value, between.value, within.rounds), (50.0, 200.0, 15));
+        let ends = |figure: Figure| (figure.value - figure.low, figure.high - figure.value);
+        for (below, above) in [ends(within), ends(between)] {
+            assert!(
+                (below - 4.0 / 7.0).abs() < 1e-9 && (above - 4.0 / 7.0).abs() < 1e-9,
+                "4th and 12th of 15"
+            );
+        }
+        let whole = &super::clusters(&rows, &[], Spread::Whole)[0];
+        assert!(whole.within_ns.low < within.low && whole.between_ns.high > between.high, "not quiet");
     }
 
     #[test]
@@ -253,6 +277,7 @@ mod tests {
         let mut rows = machine(8, 0.05, 4, |_, _| 50.0);
         rows[3].round_trip_ns = row(0, 4, 900.0).round_trip_ns;
         rows[9].round_trip_ns = Err("no round came to an end".to_owned());
+        rows[9].rounds_ns.clear();
         assert_eq!(clusters(&rows, &[]), [], "seven of eight CPUs are as near to it as before");
     }
 

@@ -50,9 +50,41 @@ impl Figure {
     }
 }
 
+impl Figure {
+    /// One figure of several things: each round gives what `of_round` makes of all their values in it. A thing that was
+    /// given up has fewer rounds, and is in none behind its last.
+    pub fn over(rounds: &[&[f64]], spread: Spread, of_round: fn(&[f64]) -> f64) -> Option<Self> {
+        let count = rounds.iter().map(|values| values.len()).max()?;
+        let round = |index: usize| -> Vec<f64> {
+            rounds
+                .iter()
+                .filter_map(|values| values.get(index).copied())
+                .filter(|it| it.is_finite())
+                .collect()
+        };
+        let values: Vec<f64> =
+            (0..count).map(round).filter(|it| !it.is_empty()).map(|it| of_round(&it)).collect();
+        Self::of(&values, spread)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_of_several_things_is_one_of_their_rounds() {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let near: Vec<f64> = (1..=15).map(f64::from).collect();
+        let far: Vec<f64> = near.iter().map(|value| value + 10.0).collect();
+        let both = Figure::over(&[&near, &far], Spread::Usual, mean).expect("rounds");
+        assert_eq!((both.low, both.value, both.high, both.rounds), (9.0, 13.0, 17.0, 15));
+        // One that was given up after two rounds is in these.
+        let short = Figure::over(&[&near, &far[..2]], Spread::Whole, mean).expect("rounds");
+        assert_eq!((short.low, short.high, short.rounds), (3.0, 15.0, 15));
+        assert_eq!(Figure::over(&[], Spread::Usual, mean), None);
+        assert_eq!(Figure::over(&[&[]], Spread::Usual, mean), None);
+    }
 
     #[test]
     fn a_noisy_machine_widens_and_hides_nothing() {

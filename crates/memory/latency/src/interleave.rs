@@ -8,6 +8,7 @@
 //!
 //! Limits: what is dealt out in pieces smaller than a page is uniform by page, and shows in the second sign alone.
 
+use crate::figure::{Figure, Spread};
 use crate::nodes::NodeCell;
 
 /// What latencies say of the nodes that are told.
@@ -95,8 +96,25 @@ pub fn two_heaps(page_ns: &[f64]) -> Option<TwoHeaps> {
     })
 }
 
+/// How far memory is from the CPUs of its own node, and from those of others, in nanoseconds: the mean over the nodes,
+/// round by round. None where no such memory was measured.
+pub fn near_and_far(cells: &[NodeCell], spread: Spread) -> (Option<Figure>, Option<Figure>) {
+    let mean = |round: &[f64]| round.iter().sum::<f64>() / round.len() as f64;
+    let figure = |is_local: bool| {
+        let cells = cells.iter().filter(|cell| cell.is_local() == is_local && cell.latency_ns.is_ok());
+        let rounds: Vec<&[f64]> = cells.map(|cell| cell.rounds_ns.as_slice()).collect();
+        Figure::over(&rounds, spread, mean)
+    };
+    (figure(true), figure(false))
+}
+
+/// `118 ns (116 to 121)`
+fn with_ends(figure: Figure) -> String {
+    format!("{:.0} ns ({:.0} to {:.0})", figure.value, figure.low, figure.high)
+}
+
 /// What the cells of a node x node matrix and the pages of each node say.
-pub fn of_nodes(cells: &[NodeCell], pages: &[(u32, Vec<f64>)]) -> Interleave {
+pub fn of_nodes(cells: &[NodeCell], pages: &[(u32, Vec<f64>)], spread: Spread) -> Interleave {
     for (node, page_ns) in pages {
         if let Some(heaps) = two_heaps(page_ns) {
             let evidence = format!(
@@ -122,21 +140,21 @@ pub fn of_nodes(cells: &[NodeCell], pages: &[(u32, Vec<f64>)]) -> Interleave {
     if far.is_empty() {
         return Interleave::None { evidence: format!("one node is told, and {uniform}") };
     }
-    let mean = |figures: &[crate::figure::Figure]| {
-        figures.iter().map(|figure| figure.value).sum::<f64>() / figures.len() as f64
+    let (Some(near_figure), Some(far_figure)) = near_and_far(cells, spread) else {
+        return Interleave::Unknown { reason: "no round of the nodes came to an end".to_owned() };
     };
-    let (near_ns, far_ns) = (mean(&near), mean(&far));
+    let (near_told, far_told) = (with_ends(near_figure), with_ends(far_figure));
     // Each node beside its own CPUs: an average could hide one node that is apart.
     let overlap = far.iter().all(|far| near.iter().any(|near| far.low <= near.high * FLAT_MAX));
-    if overlap && far_ns <= FLAT_MAX * near_ns {
+    if overlap && far_figure.value <= FLAT_MAX * near_figure.value {
         let evidence = format!(
-            "several nodes are told, and memory is as far from its own CPUs ({near_ns:.0} ns) as from those of other \
-             nodes ({far_ns:.0} ns): it is mixed below them, or an emulator shows nodes that it does not have"
+            "several nodes are told, and memory is as far from its own CPUs, {near_told}, as from those of other \
+             nodes, {far_told}: it is mixed below them, or an emulator shows nodes that it does not have"
         );
         return Interleave::Flat { evidence };
     }
     let evidence =
-        format!("memory of other nodes takes {far_ns:.0} ns and of the own one {near_ns:.0} ns; {uniform}");
+        format!("memory of other nodes takes {far_told} and of the own one {near_told}; {uniform}");
     Interleave::None { evidence }
 }
 
@@ -145,7 +163,10 @@ mod tests {
     use planish_stats::Rng;
 
     use super::*;
-    use crate::figure::Figure;
+
+    fn of_nodes(cells: &[NodeCell], pages: &[(u32, Vec<f64>)]) -> Interleave {
+        super::of_nodes(cells, pages, Spread::Usual)
+    }
 
     fn pages(count: usize, seed: u64, ns: impl Fn(usize, &mut Rng) -> f64) -> Vec<f64> {
         let mut rng = Rng::new(seed);
@@ -153,7 +174,8 @@ mod tests {
     }
 
     fn cell(cpu_node: u32, memory_node: u32, ns: f64) -> NodeCell {
-        let figure = Figure { value: ns, low: ns * 0.99, high: ns * 1.01, level: 0.96, rounds: 15 };
+        let rounds_ns: Vec<f64> = (0..15).map(|round| ns * (1.0 + f64::from(round - 7) / 400.0)).collect();
+        let figure = Figure::of(&rounds_ns, Spread::Usual).expect("rounds");
         NodeCell {
             cpu_node,
             memory_node,
@@ -161,6 +183,7 @@ mod tests {
             threads: 1,
             distance: None,
             latency_ns: Ok(figure),
+            rounds_ns,
             read_bytes_per_s: Ok(figure),
         }
     }
@@ -210,7 +233,15 @@ mod tests {
         assert!(matches!(of_nodes(&real, &one_heap), Interleave::None { .. }));
         let flat = [cell(0, 0, 118.0), cell(0, 1, 119.0), cell(1, 0, 120.0), cell(1, 1, 119.0)];
         let said = of_nodes(&flat, &one_heap);
-        assert!(matches!(&said, Interleave::Flat { evidence } if evidence.contains("(118 ns)")), "{said:?}");
+        assert!(
+            matches!(&said, Interleave::Flat { evidence } if evidence.contains("CPUs, 118 ns (117 to 120), as")),
+            "{said:?}"
+        );
+        let (near, far) = near_and_far(&real, Spread::Usual);
+        let told =
+            [near, far].map(|figure| figure.map(|it| (it.value, it.low < it.value, it.high > it.value)));
+        assert_eq!(told, [Some((90.5, true, true)), Some((140.5, true, true))]);
+        assert_eq!(near_and_far(&real[..1], Spread::Usual).1, None, "one node has no other");
         // One of four that is apart is enough for the nodes to be real.
         let mut some = flat.to_vec();
         some.push(cell(0, 2, 320.0));

@@ -41,7 +41,7 @@ pub use cluster::{Cluster, ClusterLevel, Partition, clusters, told_partitions};
 pub use cpus::choose_cpus;
 pub use error::LatencyError;
 pub use figure::{Figure, LEVEL, Spread};
-pub use interleave::{Interleave, TwoHeaps, of_nodes, two_heaps};
+pub use interleave::{Interleave, TwoHeaps, near_and_far, of_nodes, two_heaps};
 pub use isolation::{Isolation, Problem, check_isolation};
 pub use jitter::{
     Bucket, GapFigures, JitterPlan, JitterRow, Source, SourceFigures, WakeFigures, measure_jitter,

@@ -29,6 +29,8 @@ pub struct NodeCell {
     pub distance: Option<u32>,
     /// A load that waits for memory, in nanoseconds.
     pub latency_ns: Result<Figure, String>,
+    /// What each round gave of it.
+    pub rounds_ns: Vec<f64>,
     /// Bytes that the CPUs read together in a second.
     pub read_bytes_per_s: Result<Figure, String>,
 }
@@ -171,6 +173,7 @@ fn cells(cpus: &[u32], topology: &Topology, memory: impl Iterator<Item = u32> + 
                 threads: own.len(),
                 distance,
                 latency_ns: untried(),
+                rounds_ns: Vec::new(),
                 read_bytes_per_s: untried(),
             });
         }
@@ -221,6 +224,7 @@ fn measure_cells(
             _ => "no round came to an end".to_owned(),
         };
         cell.latency_ns = Figure::of(&latencies, rounds.spread).ok_or_else(why);
+        cell.rounds_ns = latencies;
         cell.read_bytes_per_s = Figure::of(&reads, rounds.spread).ok_or_else(why);
     }
     Ok(())

@@ -31,6 +31,8 @@ pub struct PairRow {
     pub second: u32,
     /// Round trip in nanoseconds; why not, where no round came to an end.
     pub round_trip_ns: Result<Figure, String>,
+    /// What each round gave, up to the one in which it was given up.
+    pub rounds_ns: Vec<f64>,
 }
 
 /// Every pair of `cpus`, in the order of their numbers; nothing for a single CPU.
@@ -64,10 +66,10 @@ pub fn measure_pairs(cpus: &[u32], rounds: &mut Rounds) -> Result<Vec<PairRow>, 
             }
         }
     }
-    let rows = pairs.into_iter().enumerate().map(|(index, (first, second))| {
+    let rows = pairs.into_iter().zip(seen).enumerate().map(|(index, ((first, second), rounds_ns))| {
         let why = || stuck[index].clone().unwrap_or_else(|| "no round came to an end".to_owned());
-        let figure = Figure::of(&seen[index], rounds.spread);
-        PairRow { first, second, round_trip_ns: figure.ok_or_else(why) }
+        let figure = Figure::of(&rounds_ns, rounds.spread);
+        PairRow { first, second, round_trip_ns: figure.ok_or_else(why), rounds_ns }
     });
     Ok(rows.collect())
 }

@@ -95,6 +95,10 @@ pub struct LatencyClusters {
     pub within_ns: f64,
     /// Median round trip between them, within the next larger ones.
     pub between_ns: f64,
+    /// The round trip within them with its interval: the median of their pairs in each round.
+    pub within: LatencyFigure,
+    /// The same between them.
+    pub between: LatencyFigure,
     /// Parts that sysfs tells and that are the same: `core`, `L3`, `package`; empty where it knows nothing of them.
     pub sysfs: Vec<String>,
 }
@@ -157,12 +161,17 @@ pub enum LatencyInterleaveVerdict {
 }
 
 /// The same with what says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct LatencyInterleave {
     /// The verdict.
     pub verdict: LatencyInterleaveVerdict,
     /// What says so, or why nothing can be said.
     pub evidence: String,
+    /// A load from memory of the own node, in nanoseconds: the mean over the nodes in each round; null where none was
+    /// measured.
+    pub near_ns: Option<LatencyFigure>,
+    /// The same from memory of other nodes.
+    pub far_ns: Option<LatencyFigure>,
 }
 
 /// One kind of page.
@@ -350,13 +359,15 @@ impl LatencyReport {
         if self.clusters.is_empty() {
             page.line("none: every CPU is as near to one as to another");
         }
-        let mut table = Table::new(&[">within", ">between", "sysfs", "clusters"]);
+        let mut table = Table::new(&[">within", "interval", ">between", "interval", "sysfs", "clusters"]);
         for level in &self.clusters {
             let sysfs =
                 if level.sysfs.is_empty() { "does not tell".to_owned() } else { level.sysfs.join(", ") };
             table.row([
-                units::quantity(level.within_ns, "ns").into(),
-                units::quantity(level.between_ns, "ns").into(),
+                units::quantity(level.within.value, "ns").into(),
+                level.within.ends("ns").into(),
+                units::quantity(level.between.value, "ns").into(),
+                level.between.ends("ns").into(),
                 sysfs.into(),
                 level.clusters.join("  ").into(),
             ]);

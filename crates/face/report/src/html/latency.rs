@@ -189,8 +189,8 @@ fn clusters(report: &LatencyReport) -> Section {
         let sysfs = if level.sysfs.is_empty() { "does not tell".to_owned() } else { level.sysfs.join(", ") };
         vec![
             lists,
-            measured(&format!("{at}/within_ns"), level.within_ns, "ns"),
-            measured(&format!("{at}/between_ns"), level.between_ns, "ns"),
+            with_ends(&format!("{at}/within"), Some(level.within), "ns"),
+            with_ends(&format!("{at}/between"), Some(level.between), "ns"),
             Html::default().text(&sysfs),
         ]
     };

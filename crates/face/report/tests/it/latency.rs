@@ -83,6 +83,8 @@ fn distances(cpus: u32, is_quiet: bool) -> LatencyReport {
             clusters: vec![format!("0-{}", cpus / 2 - 1), format!("{}-{}", cpus / 2, cpus - 1)],
             within_ns: 48.0,
             between_ns: 205.0,
+            within: figure(48.0),
+            between: figure(205.0),
             sysfs: vec!["package".to_owned()],
         }],
         sysfs: vec![LatencyPartition { name: "L3".to_owned(), parts: vec!["0-1".to_owned()], seen: false }],
@@ -91,6 +93,8 @@ fn distances(cpus: u32, is_quiet: bool) -> LatencyReport {
         interleave: LatencyInterleave {
             verdict: LatencyInterleaveVerdict::None,
             evidence: "memory of other nodes takes 141 ns".to_owned(),
+            near_ns: Some(figure(92.0)),
+            far_ns: Some(figure(141.0)),
         },
         pages: vec![
             page("base", 4096, Some(140.0)),

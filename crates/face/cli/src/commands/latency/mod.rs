@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use planish_host::Host;
 use planish_latency::{
     LatencyError, Quiet, QuietLimits, Rounds, Spread, choose_cpus, clusters, look, measure_nodes,
-    measure_pages, measure_pairs, of_nodes, told_partitions,
+    measure_pages, measure_pairs, near_and_far, of_nodes, told_partitions,
 };
 use planish_model::{Catalogue, Exit};
 use planish_report::{Level, Message, latency_html};
@@ -93,8 +93,8 @@ fn run_distances(
     let pages = measure_pages(cpus[0], topology, &mut rounds)?;
     // After this point nothing is measured any more: what is inferred follows from the figures alone.
     let partitions = told_partitions(topology, cpus);
-    let levels = clusters(&pairs, &partitions);
-    let interleave = of_nodes(&nodes.cells, &nodes.pages);
+    let levels = clusters(&pairs, &partitions, rounds.spread);
+    let interleave = of_nodes(&nodes.cells, &nodes.pages, rounds.spread);
     let report = report::of(Measured {
         quiet: &quiet,
         cpus,
@@ -106,6 +106,7 @@ fn run_distances(
         partitions: &partitions,
         nodes: &nodes,
         interleave: &interleave,
+        distances: near_and_far(&nodes.cells, rounds.spread),
         pages: &pages,
     });
     let page = || latency_html(&report);

@@ -21,6 +21,8 @@ pub(super) struct Measured<'a> {
     pub partitions: &'a [Partition],
     pub nodes: &'a NodeFigures,
     pub interleave: &'a Interleave,
+    /// To the memory of the own node, and to that of others.
+    pub distances: (Option<Figure>, Option<Figure>),
     pub pages: &'a [PageRow],
 }
 
@@ -45,7 +47,7 @@ pub(super) fn of(measured: Measured<'_>) -> LatencyReport {
         sysfs: partitions.iter().map(|it| partition(it, levels)).collect(),
         nodes: nodes.cells.iter().map(node).collect(),
         node_backing: backing.collect(),
-        interleave: interleave(measured.interleave),
+        interleave: interleave(measured.interleave, measured.distances),
         pages: measured.pages.iter().map(page).collect(),
     }
 }
@@ -85,8 +87,10 @@ fn pair(pair: &PairRow) -> LatencyPair {
 fn level(level: &ClusterLevel) -> LatencyClusters {
     LatencyClusters {
         clusters: level.clusters.iter().map(ToString::to_string).collect(),
-        within_ns: level.within_ns,
-        between_ns: level.between_ns,
+        within_ns: level.within_ns.value,
+        between_ns: level.between_ns.value,
+        within: figure(&level.within_ns),
+        between: figure(&level.between_ns),
         sysfs: level.sysfs.clone(),
     }
 }
@@ -112,14 +116,15 @@ fn node(cell: &NodeCell) -> LatencyNode {
     }
 }
 
-fn interleave(interleave: &Interleave) -> LatencyInterleave {
+fn interleave(interleave: &Interleave, (near, far): (Option<Figure>, Option<Figure>)) -> LatencyInterleave {
     let (verdict, evidence) = match interleave {
         Interleave::None { evidence } => (LatencyInterleaveVerdict::None, evidence),
         Interleave::TwoHeaps { evidence } => (LatencyInterleaveVerdict::TwoHeaps, evidence),
         Interleave::Flat { evidence } => (LatencyInterleaveVerdict::Flat, evidence),
         Interleave::Unknown { reason } => (LatencyInterleaveVerdict::Unknown, reason),
     };
-    LatencyInterleave { verdict, evidence: evidence.clone() }
+    let (near_ns, far_ns) = (near.as_ref().map(figure), far.as_ref().map(figure));
+    LatencyInterleave { verdict, evidence: evidence.clone(), near_ns, far_ns }
 }
 
 fn page(row: &PageRow) -> LatencyPage {
