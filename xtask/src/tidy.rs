@@ -27,6 +27,7 @@ const PURE_CRATES: &[&str] = &[
     "crates/base/boot",
     "crates/base/udev",
     "crates/base/formats",
+    "crates/base/sorted",
     "crates/control/model",
     "crates/control/decide",
     "crates/control/verify",

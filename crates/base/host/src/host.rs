@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
+use planish_sorted::{CollectMap as _, SortSmall as _};
 use planish_sys::file;
 
 use crate::access::{self, Access};
@@ -181,7 +182,7 @@ impl Host {
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.retain(|name| self.is_live() || name != KEEP);
-        names.sort_by(|a, b| natural_order(a, b));
+        names.sort_small_by(|a, b| natural_order(a, b));
         names
     }
 
@@ -344,7 +345,7 @@ impl Host {
             .iter()
             .filter(|(_, times)| **times > 0)
             .map(|(path, times)| (path.clone(), *times))
-            .collect()
+            .collect_map()
     }
 
     fn remember(&self, path: &str) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use planish_sorted::SortSmall as _;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{self, Answers};
@@ -122,7 +123,7 @@ impl Description {
             }
         }
         // A path without holes counts before any pattern.
-        modes.sort_by_key(|(pattern, _)| pattern.literal().is_none());
+        modes.sort_small_by_key(|(pattern, _)| pattern.literal().is_none());
         for error in meta.unreadable.values() {
             answers::errno_by_name(error)
                 .ok_or_else(|| wrong(custom(format!("{error:?} is no name of an error"))))?;

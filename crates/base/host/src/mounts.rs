@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
+use planish_sorted::CollectMap as _;
 use planish_sys::file;
 use planish_sys::mount::{self, AccessTime, MountPoint, Room};
 use rustix::io::Errno;
@@ -427,7 +428,7 @@ impl<'a> Tree<'a> {
         for mount in all.iter().filter(|mount| mount.parent != mount.id) {
             on.entry(mount.parent).or_default().push(mount);
         }
-        Self { by_id: all.iter().map(|mount| (mount.id, mount)).collect(), on }
+        Self { by_id: all.iter().map(|mount| (mount.id, mount)).collect_map(), on }
     }
 
     /// Whether the path of a mount leads to it: nothing is mounted on top of it, nor on the way to it.

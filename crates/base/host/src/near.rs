@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use planish_sorted::CollectMap as _;
 use planish_sys::file;
 
 use crate::mounts::{self, Mount, Waits};
@@ -57,8 +58,11 @@ impl<'h> Near<'h> {
         let mounts = || self.below_root(&mounts::all_of_this_process().unwrap_or_default());
         let all = self.mounts.get_or_init(mounts);
         // Of several at one place the last one is seen.
-        let held: BTreeMap<&Path, Waits> =
-            all.iter().filter(|(at, _)| path.starts_with(at)).map(|(at, waits)| (&**at, *waits)).collect();
+        let held: BTreeMap<&Path, Waits> = all
+            .iter()
+            .filter(|(at, _)| path.starts_with(at))
+            .map(|(at, waits)| (&**at, *waits))
+            .collect_map();
         let Some((nearest, waits)) = held.last_key_value() else { return Ok(false) };
         let is_mount = *nearest == path;
         if held.values().any(|waits| *waits == Waits::Always) || *waits == Waits::Once && !is_mount {

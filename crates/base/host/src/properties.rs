@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use planish_sorted::CollectMap as _;
+
 use crate::host::Host;
 
 impl Host {
@@ -23,7 +25,7 @@ impl Host {
             let (key, value) = line.strip_prefix("E:")?.split_once('=')?;
             Some((key.to_owned(), value.to_owned()))
         };
-        Some(text.lines().filter_map(property).collect())
+        Some(text.lines().filter_map(property).collect_map())
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use planish_sorted::SortSmall as _;
+
 use crate::host::Host;
 use crate::natural::natural_order;
 use crate::pattern::{Captures, Component, Pattern};
@@ -51,7 +53,7 @@ impl<'a> Walk<'a> {
         if pattern.is_open_ended() {
             found = found.into_iter().flat_map(|at| self.below(at)).collect();
         }
-        found.sort_by(|a, b| natural_order(&a.path, &b.path));
+        found.sort_small_by(|a, b| natural_order(&a.path, &b.path));
         found
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use planish_sorted::{CollectMap as _, SortSmall as _};
 use serde::Serialize;
 
 use crate::maps::{FileId, Kind};
@@ -112,7 +113,7 @@ pub(crate) fn parts(
     thp_bytes: u64,
 ) -> Vec<Vec<Part>> {
     let by_start: BTreeMap<u64, &Placement> =
-        placements.iter().map(|placement| (placement.start, placement)).collect();
+        placements.iter().map(|placement| (placement.start, placement)).collect_map();
     let of = |region: &Region| {
         let nodes = by_start.get(&region.area.range.start).map_or(&[][..], |placement| &placement.nodes);
         let mut parts = Vec::new();
@@ -185,7 +186,7 @@ pub(crate) fn segments(regions: &[Region]) -> Vec<Segment> {
         by_object.entry(region.area.file()).or_default().push(region);
     }
     let mut segments: Vec<Segment> = by_object.into_values().map(|mappings| segment(&mappings)).collect();
-    segments.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    segments.sort_small_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
     segments
 }
 

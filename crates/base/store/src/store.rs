@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use planish_sorted::SortSmall as _;
+
 use crate::contract::PATIENCE;
 use crate::digest::{Digest, FOLDER};
 use crate::error::StoreError;
@@ -146,7 +148,9 @@ impl Store {
                 None => listing.foreign += 1,
             }
         }
-        listing.blobs.sort_by(|one, other| (other.put_at, &one.handle).cmp(&(one.put_at, &other.handle)));
+        listing
+            .blobs
+            .sort_small_by(|one, other| (other.put_at, &one.handle).cmp(&(one.put_at, &other.handle)));
         Ok(listing)
     }
 

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use planish_sorted::SortSmall as _;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -114,7 +115,7 @@ fn look(proc: &Path, program: Option<&str>) -> io::Result<Walk> {
             walk.holders.push(Holder { pid, limit_us, is_seen: open.is_some() });
         }
     }
-    walk.holders.sort_by_key(|holder| holder.pid);
+    walk.holders.sort_small_by_key(|holder| holder.pid);
     Ok(walk)
 }
 

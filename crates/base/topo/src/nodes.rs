@@ -1,6 +1,7 @@
 //! NUMA nodes: their CPUs, memory, distances and pools of huge pages.
 
 use planish_host::Host;
+use planish_sorted::SortSmall as _;
 use planish_sys::{CpuSet, NodeSet};
 use serde::Serialize;
 
@@ -138,7 +139,7 @@ fn pools(reader: &mut Reader, folder: &str) -> Vec<Pool> {
         let (free, surplus) = (number("free_hugepages"), number("surplus_hugepages"));
         pools.push(Pool { page_bytes: page_bytes as u64, total, free, surplus });
     }
-    pools.sort_by_key(|pool| pool.page_bytes);
+    pools.sort_small_by_key(|pool| pool.page_bytes);
     pools
 }
 

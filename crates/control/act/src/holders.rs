@@ -3,6 +3,7 @@
 use planish_host::Host;
 use planish_model::Holder;
 use planish_residency::{Process, status};
+use planish_sorted::SortSmall as _;
 
 /// Programs that map huge pages of a size, those with most first.
 ///
@@ -10,7 +11,7 @@ use planish_residency::{Process, status};
 pub(crate) fn of(host: &Host, page_bytes: u64) -> Vec<Holder> {
     let pids = host.list("/proc").into_iter().filter_map(|name| name.parse().ok());
     let mut holders: Vec<Holder> = pids.filter_map(|pid| holder(host, pid, page_bytes)).collect();
-    holders.sort_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.pid));
+    holders.sort_small_by_key(|holder| (std::cmp::Reverse(holder.bytes), holder.pid));
     holders
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use planish_model::{HostFacts, NodeMemory, Observation, units::bytes};
+use planish_sorted::CollectMap as _;
 
 /// The reserve is never less than this.
 const RESERVE_BYTES_MIN: u64 = 1 << 30;
@@ -115,7 +116,7 @@ impl Budgets {
 fn by_node(observation: &Observation, available: impl Fn(&NodeMemory) -> u64) -> BTreeMap<u32, Budget> {
     let budget = |node: &NodeMemory| Budget { available: available(node), reserve: node.memory_bytes / 10 };
     let nodes = observation.node_memory.iter().filter(|_| observation.node_memory.len() > 1);
-    nodes.map(|node| (node.node, budget(node))).collect()
+    nodes.map(|node| (node.node, budget(node))).collect_map()
 }
 
 /// Why the pools of a plan, so many bytes by node, are more than the host can give as it is now; `None` when they are

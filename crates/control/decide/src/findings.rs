@@ -6,6 +6,7 @@ use planish_model::{
     MayCost, Measured, Observation, PlacedService, Placement, Plan, Reading, RuleCosts, Severity, Step,
     VerdictKind, When, quoted, units,
 };
+use planish_sorted::SortSmall as _;
 
 use crate::plan::{Options, forbidden};
 use crate::verdict::verdict;
@@ -92,7 +93,7 @@ fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
         (finding.severity == Severity::Danger || is_risk).then_some((finding.severity, is_risk))
     };
     let share = |finding: &Finding| finding.may_cost.as_ref().map_or(-1.0, |cost| cost.percent);
-    findings.sort_by(|a, b| {
+    findings.sort_small_by(|a, b| {
         let by_danger = endangers(b).cmp(&endangers(a));
         by_danger.then(share(b).total_cmp(&share(a))).then(b.severity.cmp(&a.severity))
     });

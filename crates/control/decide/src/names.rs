@@ -10,6 +10,7 @@ use planish_model::{
     Access, Case, Catalogue, Knob, Nodes, Observation, ValueType, Verdict, VerdictKind, Want, edits, nearest,
     place,
 };
+use planish_sorted::SortSmall as _;
 
 use crate::error::DecideError;
 
@@ -231,7 +232,7 @@ fn nearest_services(only: &[&str], here: &BTreeSet<String>) -> Vec<String> {
         each.min().unwrap_or_default()
     };
     let mut sorted: Vec<&String> = here.iter().collect();
-    sorted.sort_by_cached_key(|name| far(name));
+    sorted.sort_small_by_cached_key(|name| far(name));
     let mut named: Vec<String> = sorted.into_iter().take(SERVICES_NAMED_MAX).cloned().collect();
     if here.len() > SERVICES_NAMED_MAX {
         named.push(format!("{} more", here.len() - SERVICES_NAMED_MAX));

@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{Bound, Catalogue, Knob, KnobId, Observation, Pin, Step, Undo, place};
+use planish_sorted::{CollectMap as _, SortSmall as _};
 
 use crate::{against, bounds};
 
@@ -28,7 +29,7 @@ pub type Values = BTreeMap<KnobId, BTreeSet<String>>;
 pub fn in_order(wanted: &Values, catalogue: &Catalogue) -> Vec<KnobId> {
     let depths = depths(wanted, catalogue);
     let mut ids: Vec<KnobId> = wanted.keys().cloned().collect();
-    ids.sort_by_key(|id| depths[id]);
+    ids.sort_small_by_key(|id| depths[id]);
     ids
 }
 
@@ -39,7 +40,7 @@ pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalo
         wanted.entry(step.knob.clone()).or_default().insert(step.wanted.clone());
     }
     let depths = depths(&wanted, catalogue);
-    steps.sort_by_cached_key(|step| {
+    steps.sort_small_by_cached_key(|step| {
         let pool = step.undo == Undo::Subtract;
         let size = if pool { page_bytes(step) } else { 0 };
         (Reverse(size), depths[&step.knob], step.knob.clone())
@@ -49,7 +50,7 @@ pub(crate) fn sort(steps: &mut [Step], page_bytes: impl Fn(&Step) -> u64, catalo
 /// How many wanted knobs must be set before each: the longest chain of them.
 fn depths(wanted: &Values, catalogue: &Catalogue) -> BTreeMap<KnobId, usize> {
     let before = before(wanted, catalogue);
-    wanted.keys().map(|id| (id.clone(), depth(id, &before, &mut Vec::new()))).collect()
+    wanted.keys().map(|id| (id.clone(), depth(id, &before, &mut Vec::new()))).collect_map()
 }
 
 /// How many of some places and values must be set before each; none where it does not matter. Pools have an order of

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use planish_model::{
     Catalogue, Cpus, Knob, KnobId, Machine, Observation, PARTS, PinnedService, Plan, Want, part_at, place,
 };
+use planish_sorted::CollectMap as _;
 use thiserror::Error;
 
 use crate::names;
@@ -146,7 +147,7 @@ pub(crate) fn refuse_plan(
     let asked = asked(plan, catalogue);
     let pinned = pinned(plan, machine);
     let mut parts: BTreeMap<&str, &Cpus> =
-        machine.parts.iter().map(|(name, cpus)| (name.as_str(), cpus)).collect();
+        machine.parts.iter().map(|(name, cpus)| (name.as_str(), cpus)).collect_map();
     parts.extend(asked.iter().map(|(name, cpus)| (*name, cpus)));
     for (part, cpus) in &asked {
         housekeeping(part, cpus, plan, machine)?;
@@ -196,7 +197,7 @@ fn asked<'a>(plan: &'a Plan, catalogue: &'a Catalogue) -> Vec<(&'a str, Cpus)> {
 fn pinned(plan: &Plan, machine: &Machine) -> Vec<PinnedService> {
     let placement = KnobId::new("unit.placement");
     let mut all: BTreeMap<String, PinnedService> =
-        machine.pinned.iter().map(|service| (service.unit.clone(), service.clone())).collect();
+        machine.pinned.iter().map(|service| (service.unit.clone(), service.clone())).collect_map();
     for step in plan.steps.iter().filter(|step| step.knob == placement) {
         let unit = step.place.strip_prefix("/etc/systemd/system/").and_then(|rest| rest.split_once(".d/"));
         let Some((unit, _)) = unit else { continue };

@@ -7,6 +7,7 @@ use planish_model::{
     NO_GROUP, NOT_GIVEN, Nodes, Observation, Original, Part, Plan, Profile, Reading, Sizing, Skipped, Step,
     Undo, Verdict, VerdictKind, Want, given_in_vain, place,
 };
+use planish_sorted::SortSmall as _;
 
 use crate::budget::{Budget, Budgets, ByNode};
 use crate::coupled::{coupled, is_moved, moved_away, pinned_away};
@@ -666,7 +667,7 @@ impl<'a> Draft<'a> {
     fn grant_pools(&mut self) {
         let mut budget = Budgets::of(self.observation);
         let mut pools = std::mem::take(&mut self.pools);
-        pools.sort_by_key(|(raise, _)| std::cmp::Reverse(raise.pool.page_bytes));
+        pools.sort_small_by_key(|(raise, _)| std::cmp::Reverse(raise.pool.page_bytes));
         self.note_lines(&pools);
         for need in pools.chunk_by(|(a, _), (b, _)| a.knob.id == b.knob.id) {
             let writable = |(_, verdict): &&(Raise<'_>, Verdict)| verdict.verdict == VerdictKind::Settable;

@@ -19,6 +19,7 @@ use planish_model::{
     page_pool::spread,
     units::{bytes, counted},
 };
+use planish_sorted::CollectMap as _;
 
 /// How the last part of the arithmetic begins where pages lie idle.
 const BESIDE: &str = "beside ";
@@ -116,7 +117,7 @@ pub(crate) fn raises<'a>(
     };
     let others = || -> BTreeMap<Option<u32>, u64> {
         let of_others = |pool: &PoolReading| pool.persistent().saturating_sub(held_by(pool, None));
-        pools.iter().map(|(_, pool)| (pool.node, of_others(pool))).collect()
+        pools.iter().map(|(_, pool)| (pool.node, of_others(pool))).collect_map()
     };
     let wanted = match need {
         Need::Bytes(bytes, nodes_wanted) => by_bytes(bytes, page_bytes, nodes_wanted, &nodes, observation)?,
@@ -292,12 +293,13 @@ fn by_bytes(
                 [_] => size,
                 several => format!("{size}, over {} nodes", several.len()),
             };
-            let pages = spread(pages, &over).into_iter().map(|(node, pages)| (node, (pages, 0))).collect();
+            let pages =
+                spread(pages, &over).into_iter().map(|(node, pages)| (node, (pages, 0))).collect_map();
             Ok(Wanted { pages, arithmetic, ..Wanted::default() })
         }
         Nodes::Each(each) => {
             refuse_missing(each, nodes)?;
-            let pages = each.iter().map(|node| (Some(*node), (pages, 0))).collect();
+            let pages = each.iter().map(|node| (Some(*node), (pages, 0))).collect_map();
             let arithmetic = format!("{size} on each node named");
             Ok(Wanted { pages, arithmetic, ..Wanted::default() })
         }
@@ -307,7 +309,7 @@ fn by_bytes(
 fn by_node(needs: &[u64], page_bytes: u64, on: &[u32], nodes: &[Option<u32>]) -> Result<Wanted, String> {
     refuse_missing(on, nodes)?;
     let pages: BTreeMap<_, _> =
-        on.iter().zip(needs).map(|(node, need)| (Some(*node), (need.div_ceil(page_bytes), 0))).collect();
+        on.iter().zip(needs).map(|(node, need)| (Some(*node), (need.div_ceil(page_bytes), 0))).collect_map();
     let sizes: Vec<String> =
         on.iter().zip(needs).map(|(node, need)| format!("{} on node {node}", bytes(*need))).collect();
     let arithmetic = format!("{} in pages of {}", sizes.join(", "), bytes(page_bytes));
@@ -327,8 +329,8 @@ fn missing_in_all(
     // Where others have all of it, no pool of a node need have any size.
     let of_others = |node: &Option<u32>| others.get(node).copied().unwrap_or(0);
     let in_all = missing.iter().filter(|(_, pages)| **pages > 0);
-    let in_all = in_all.map(|(node, pages)| (*node, of_others(node).saturating_add(*pages))).collect();
-    let pages = missing.into_iter().map(|(node, pages)| (node, (pages, 0))).collect();
+    let in_all = in_all.map(|(node, pages)| (*node, of_others(node).saturating_add(*pages))).collect_map();
+    let pages = missing.into_iter().map(|(node, pages)| (node, (pages, 0))).collect_map();
     Wanted { pages, in_all, arithmetic: told_in_all(total, page_bytes, there) }
 }
 
@@ -369,7 +371,7 @@ fn by_service(sizing: &Sizing, page_bytes: u64, nodes: &[Option<u32>]) -> Result
         .iter()
         .filter(|row| row.page_bytes == page_bytes && nodes.contains(&row.node))
         .map(|row| (row.node, (row.pages, row.used)))
-        .collect();
+        .collect_map();
     if pages.is_empty() {
         return Err(format!("{} was not sized in pages of {}", sizing.subject, bytes(page_bytes)));
     }

@@ -6,6 +6,7 @@
 
 use planish_model::page_pool::spread;
 use planish_model::{Observation, SizeRow, Sizing, fitting, units::bytes, units::counted};
+use planish_sorted::CollectMap as _;
 
 use crate::budget::{Budgets, ByNode};
 use crate::pool::{spread_nodes, without_pools};
@@ -100,7 +101,7 @@ fn rows_of(page_bytes: u64, observation: &Observation, request: &SizeRequest) ->
     // A node that is full cannot give its share, however much the others have: as a plan reckons it.
     let besides =
         |node: &Option<u32>, pages: u64| pages.saturating_sub(used_shares[node]).saturating_mul(page_bytes);
-    let wanted: ByNode = shares.iter().map(|(node, pages)| (*node, besides(node, *pages))).collect();
+    let wanted: ByNode = shares.iter().map(|(node, pages)| (*node, besides(node, *pages))).collect_map();
     let refused = Budgets::of(observation).refusal(&wanted);
     let rows: Vec<SizeRow> = shares
         .iter()

@@ -7,6 +7,7 @@
 //! the entry set looks like someone else's. What its other lines tell of it is told ([`Orphans`]).
 
 use planish_model::{Entry, EntryId, EntryStep, Outcome, OutcomeKind, Undo};
+use planish_sorted::SortSmall as _;
 
 use crate::line::{Fault, Line, decode};
 use crate::orphans::Orphans;
@@ -74,7 +75,7 @@ pub(crate) fn salvage(bytes: &[u8], known: &[Entry]) -> Result<Salvage, (usize, 
     let missing = |entry: &&Entry| entry.id.0 > archived && ledger.entry(entry.id).is_none();
     for entry in known.iter().filter(missing).cloned().collect::<Vec<_>>() {
         ledger.entries.push(entry);
-        ledger.entries.sort_by_key(|entry| entry.id);
+        ledger.entries.sort_small_by_key(|entry| entry.id);
     }
     lost.extend(orphans.told());
     let last = EntryId(named.max(ledger.next_id().0 - 1) + lost.len() as u64);

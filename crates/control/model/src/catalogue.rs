@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use planish_sorted::SortSmall as _;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -553,7 +554,7 @@ impl Catalogue {
                 (is_shipped, &found.profile)
             })
             .collect();
-        named.sort_by_key(|(is_shipped, _)| *is_shipped);
+        named.sort_small_by_key(|(is_shipped, _)| *is_shipped);
         named.into_iter().map(|(_, profile)| profile).collect()
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use planish_sorted::CollectMap as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ impl DeviceId {
     pub fn new(facts: [Option<String>; 4]) -> Option<Self> {
         let known = FACTS.into_iter().zip(facts);
         let known: BTreeMap<String, String> =
-            known.filter_map(|(fact, value)| Some((fact.to_owned(), value?))).collect();
+            known.filter_map(|(fact, value)| Some((fact.to_owned(), value?))).collect_map();
         (!known.is_empty()).then_some(Self(known))
     }
 

@@ -16,6 +16,8 @@
 
 use std::collections::BTreeMap;
 
+use planish_sorted::CollectMap as _;
+
 use crate::{BootValue, Observation, Persisted, PoolReading};
 
 const SYSCTLS: &str = "/proc/sys/vm/";
@@ -84,7 +86,7 @@ pub fn on_each_node(whole: &str) -> Option<String> {
 pub fn spread(pages: u64, nodes: &[Option<u32>]) -> BTreeMap<Option<u32>, u64> {
     let count = nodes.len() as u64;
     let share = |index: usize| pages / count + u64::from((index as u64) < pages % count);
-    nodes.iter().enumerate().map(|(index, node)| (*node, share(index))).collect()
+    nodes.iter().enumerate().map(|(index, node)| (*node, share(index))).collect_map()
 }
 
 /// What a boot gives the pool of a node as its share of what is given to all nodes together, and the line that gives

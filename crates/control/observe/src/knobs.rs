@@ -8,6 +8,7 @@ use planish_model::{
     Access, BootCpus, Catalogue, Class, Cpus, Knob, KnobId, NOT_GIVEN, Reading, ValueType, bootline,
     not_taken, place,
 };
+use planish_sorted::CollectMap as _;
 use planish_sys::beside;
 
 use crate::observe::Shared;
@@ -32,10 +33,10 @@ pub(crate) fn read(
         knobs.map(|knob| (knob.id.clone(), reader.read(knob))).collect::<Vec<_>>()
     };
     if knobs.len() <= FEW {
-        return every(1, 0).into_iter().collect();
+        return every(1, 0).into_iter().collect_map();
     }
     let (odd, even) = beside(|| every(2, 1), || every(2, 0));
-    even.into_iter().chain(odd).collect()
+    even.into_iter().chain(odd).collect_map()
 }
 
 /// What the knobs of a host are read with.

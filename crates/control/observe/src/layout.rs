@@ -5,6 +5,7 @@ use planish_model::{
     Cpus, DeviceKind, Machine, MachineCpu, MachineDevice, MachineIrq, MachineNode, PartitionCpus, Partitions,
     Persisted,
 };
+use planish_sorted::CollectMap as _;
 use planish_sys::CpuSet;
 use planish_topo::{Device, Irq, Topology};
 
@@ -38,7 +39,10 @@ pub fn machine(host: &Host, units: &[&str]) -> Machine {
             .filter(|irq| !irq.users.is_empty())
             .map(|found| irq(host, found))
             .collect(),
-        unit_files: units.iter().map(|unit| ((*unit).to_owned(), placed::unit_files(host, unit))).collect(),
+        unit_files: units
+            .iter()
+            .map(|unit| ((*unit).to_owned(), placed::unit_files(host, unit)))
+            .collect_map(),
         units: there.map(|unit| (*unit).to_owned()).collect(),
         systemd: writers::is_systemd(host),
         partitions: partitions(host),

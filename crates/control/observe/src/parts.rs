@@ -11,6 +11,7 @@ use planish_model::{
     Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, PARTS, PinnedService, Session, UnitSetting, ValueType,
     part_at,
 };
+use planish_sorted::CollectMap as _;
 
 use crate::units;
 use crate::writers::{has_unit, is_systemd};
@@ -79,7 +80,7 @@ pub(crate) fn limits(host: &Host) -> BTreeMap<String, Cpus> {
         let cpus = ours.or_else(|| Cpus::parse(&in_force(host, &name)?.0)).filter(|cpus| !cpus.is_empty())?;
         Some((name, cpus))
     };
-    names(host).into_iter().filter_map(limit).collect()
+    names(host).into_iter().filter_map(limit).collect_map()
 }
 
 /// Services that their files pin, each with the slice that it runs in, and systemd itself, where it pins all of them.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use planish_host::{Host, Pattern};
 use planish_model::{HostFacts, PoolReading};
+use planish_sorted::{CollectMap as _, SortSmall as _};
 
 const PER_NODE: &str = "/sys/devices/system/node/node{node}/hugepages/hugepages-{kb}kB/nr_hugepages";
 const GLOBAL: &str = "/sys/kernel/mm/hugepages/hugepages-{kb}kB/nr_hugepages";
@@ -18,7 +19,7 @@ pub(crate) fn read(host: &Host, facts: &HostFacts) -> Vec<PoolReading> {
     if pools.is_empty() {
         pools = matching(host, GLOBAL);
     }
-    pools.sort_by_key(|pool| (pool.page_bytes, pool.node));
+    pools.sort_small_by_key(|pool| (pool.page_bytes, pool.node));
     pools
 }
 
@@ -28,7 +29,7 @@ pub(crate) fn claimed(host: &Host, facts: &HostFacts) -> BTreeMap<u64, u64> {
         let file = format!("/sys/kernel/mm/hugepages/hugepages-{}kB/resv_hugepages", page_bytes / 1024);
         Some((*page_bytes, host.read(&file).ok()?.trim().parse().ok()?))
     };
-    facts.huge_page_bytes.iter().filter_map(of_size).collect()
+    facts.huge_page_bytes.iter().filter_map(of_size).collect_map()
 }
 
 fn matching(host: &Host, pattern: &str) -> Vec<PoolReading> {

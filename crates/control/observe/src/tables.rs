@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use planish_sorted::CollectMap as _;
+
 /// Bytes by name from `/proc/meminfo` or a node's `meminfo`; counts without a unit stay counts.
 pub(crate) fn meminfo(text: &str) -> BTreeMap<&str, u64> {
     text.lines()
@@ -16,7 +18,7 @@ pub(crate) fn meminfo(text: &str) -> BTreeMap<&str, u64> {
             let number: u64 = words.next()?.parse().ok()?;
             Some((name, if words.next() == Some("kB") { number.saturating_mul(1024) } else { number }))
         })
-        .collect()
+        .collect_map()
 }
 
 /// Counters by name from `/proc/vmstat`.
@@ -26,7 +28,7 @@ pub(crate) fn vmstat(text: &str) -> BTreeMap<&str, u64> {
             let (name, number) = line.split_once(' ')?;
             Some((name, number.trim().parse().ok()?))
         })
-        .collect()
+        .collect_map()
 }
 
 /// `avg300` of the `some` line of a file of `/proc/pressure`, in percent.

@@ -16,6 +16,7 @@ use planish_model::{
     Access, Catalogue, Cpus, KnobId, NOT_GIVEN, Observation, Reading, UnitLimit, UnitSetting, ValueType,
     Want, listed, part_at, place, said, variable,
 };
+use planish_sorted::CollectMap as _;
 
 pub use self::behind::{later, overruled};
 pub(crate) use self::behind::{overridden, winner};
@@ -262,10 +263,10 @@ pub fn given_to_units(host: &Host, catalogue: &Catalogue) -> BTreeMap<String, BT
             let file = source.rsplit_once(':').map_or(source.as_str(), |(path, _)| path);
             Some((name, format!("{value} ({file})")))
         };
-        let given = names.filter_map(given).collect();
+        let given = names.filter_map(given).collect_map();
         (unit, given)
     };
-    units.map(of_unit).collect()
+    units.map(of_unit).collect_map()
 }
 
 /// All that the files of a unit assign to a directive of which there may be several, each with its file and line; an

@@ -10,6 +10,7 @@ use planish_act::{Sink, boot, files};
 use planish_model::{
     Catalogue, Entry, EntryId, EntryStep, Outcome, OutcomeKind, PoolLine, Undo, place, size_of_line,
 };
+use planish_sorted::SortSmall as _;
 
 use crate::error::{PipelineError, foreign::way_out};
 use crate::merged::{Merged, merge};
@@ -41,7 +42,7 @@ fn content<'a>(steps: impl Iterator<Item = &'a EntryStep>, catalogue: &Catalogue
         }
     }
     // The kernel makes the queue of a disk anew for a scheduler, and forgets what was set of it.
-    lines.sort_by_key(|line| planish_udev::is_own(line) && !line.contains("ATTR{queue/scheduler}="));
+    lines.sort_small_by_key(|line| planish_udev::is_own(line) && !line.contains("ATTR{queue/scheduler}="));
     in_order(&mut lines, catalogue);
     (!lines.is_empty()).then(|| lines.iter().fold(HEAD.to_owned(), |text, line| text + line + "\n"))
 }
@@ -52,7 +53,7 @@ fn in_order(lines: &mut Vec<String>, catalogue: &Catalogue) {
     let values: Vec<Option<(String, String)>> = lines.iter().map(|line| place::of_line(line)).collect();
     let depths = planish_decide::depths_of(&values, catalogue);
     let mut sorted: Vec<(usize, String)> = depths.into_iter().zip(lines.drain(..)).collect();
-    sorted.sort_by_key(|(depth, _)| *depth);
+    sorted.sort_small_by_key(|(depth, _)| *depth);
     lines.extend(sorted.into_iter().map(|(_, line)| line));
 }
 

@@ -16,6 +16,7 @@ use planish_model::{
     BootLoader, CarriedOver, Entry, EntryId, EntryStep, OnceFormat, Outcome, OutcomeKind, Undo,
 };
 use planish_observe::{BootLine, boot_lines};
+use planish_sorted::SortSmall as _;
 
 use crate::devices;
 use crate::session::Session;
@@ -83,7 +84,7 @@ fn look(
     };
     let mut held: Vec<&str> =
         steps(true).filter(|(_, step, _)| !step.is_undone()).map(|(.., run)| run).collect();
-    held.sort_by_key(|run| std::cmp::Reverse(run.len()));
+    held.sort_small_by_key(|run| std::cmp::Reverse(run.len()));
     // Of entries that gave the same the newest knows best.
     let mut given: BTreeMap<&str, &Entry> = BTreeMap::new();
     given.extend(steps(false).filter(|(entry, ..)| is_meant(entry)).map(|(entry, _, run)| (run, entry)));

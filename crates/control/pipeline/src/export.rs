@@ -6,6 +6,7 @@ use planish_exchange::{ArgumentsBy, Item};
 use planish_model::{
     Case, Catalogue, Conditions, Knob, KnobId, Part, Plan, Profile, Skipped, Step, Undo, VerdictKind, Want,
 };
+use planish_sorted::CollectMap as _;
 use serde::Serialize;
 
 use crate::error::PipelineError;
@@ -108,7 +109,7 @@ fn of_profile(
     let mut out = Outgoing::new(profile.name.clone(), profile.summary.clone());
     out.arguments_by = ArgumentsBy::of(&observation.boot);
     let values = |(id, want): (&KnobId, &Want)| (id.clone(), want.literals().into_iter().collect());
-    let wanted: planish_decide::Values = profile.want.iter().map(values).collect();
+    let wanted: planish_decide::Values = profile.want.iter().map(values).collect_map();
     for id in planish_decide::in_order(&wanted, catalogue) {
         let knob = catalogue.knob(&id)?;
         let left_out = planish_decide::left_out(catalogue, &observation, &allowed.exclude, &id, &knob.path);

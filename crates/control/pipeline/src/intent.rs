@@ -9,6 +9,7 @@ use planish_model::{
     Catalogue, Class, Coupling, Entry, EntryStep, Knob, KnobId, NOT_GIVEN, Observation, Original, Part, Plan,
     PoolReading, Skipped, Step, Undo, place,
 };
+use planish_sorted::CollectMap as _;
 
 use crate::apply::goes;
 use crate::error::PipelineError;
@@ -445,7 +446,7 @@ fn pages_of_others(step: &Step, observation: &Observation, open: &[Entry]) -> BT
         let pages = pool.pages.saturating_sub(pool.surplus).saturating_sub(held(&pool.place));
         (pool.place.clone(), pages)
     };
-    pools.iter().filter(is_beside).map(of_others).collect()
+    pools.iter().filter(is_beside).map(of_others).collect_map()
 }
 
 /// All pages of the pools that a step's others have some of, without what is lent.

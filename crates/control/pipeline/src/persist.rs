@@ -18,6 +18,7 @@ use planish_model::{
     BootLoader, Class, Cpus, DriftState, Entry, EntryStep, Knob, KnobCheck, KnobId, Observation, Part, Plan,
     PoolLine, RuleLine, Skipped, Step, Undo, Unpersisted, VerdictKind, size_of_line,
 };
+use planish_sorted::CollectMap as _;
 
 use crate::boot;
 use crate::devices;
@@ -433,7 +434,7 @@ fn beyond_next_boot(
         let older = known.iter().copied().filter(|known| known.place == line.place);
         size_of_line(older.chain([line])).map(|size| (line.place.clone(), size))
     };
-    let lines: BTreeMap<String, u64> = pools.iter().filter_map(size).collect();
+    let lines: BTreeMap<String, u64> = pools.iter().filter_map(size).collect_map();
     let is_pool = |step: &&Step| {
         let parameter = catalogue.knob(&step.knob).ok().and_then(Knob::boot_parameter);
         matches!(parameter, Some(("hugepages" | "hugetlb_cma", _)))
@@ -460,7 +461,7 @@ fn starved_at_boot(session: &Session, plan: &Plan, entries: &[Entry]) -> Option<
         return None;
     }
     let knobs = lines.iter().map(|(knob, ..)| (*knob).clone()).collect();
-    let lines = lines.into_iter().map(|(_, place, value)| (place.clone(), value.to_owned())).collect();
+    let lines = lines.into_iter().map(|(_, place, value)| (place.clone(), value.to_owned())).collect_map();
     next_boot::starves(session, &lines).map(|why| PipelineError::BeyondNextBoot { knobs, why })
 }
 

@@ -25,6 +25,7 @@ use planish_model::{
     Catalogue, Caused, Closure, Entry, EntryId, EntryState, EntryStep, Exit, Instead, Knob, KnobId, Original,
     Outcome, OutcomeKind, Part, Plan, PoolGoing, Skipped, Step, Theirs, Undo, Verdict, VerdictKind, place,
 };
+use planish_sorted::CollectMap as _;
 
 use crate::error::PipelineError;
 use crate::gone::is_gone;
@@ -166,7 +167,7 @@ fn look(
     let catalogue = session.sound_catalogue()?;
     refuse_unnamed(entry, plan, &known)?;
     let steps = plan.steps.iter().filter(|step| step.part != Some(Part::Back));
-    let set = steps.map(|step| (step.place.as_str(), step.wanted.as_str())).collect();
+    let set = steps.map(|step| (step.place.as_str(), step.wanted.as_str())).collect_map();
     let mut draft = Draft {
         catalogue,
         entry,

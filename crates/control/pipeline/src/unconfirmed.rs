@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use planish_model::{Coupling, Entry, EntryId, EntryState, EntryStep, Plan, Step};
+use planish_sorted::SortSmall as _;
 
 use crate::error::PipelineError;
 use crate::session::Session;
@@ -72,7 +73,7 @@ pub fn all(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
 /// The same in the order in which they go: one by one, each when its time is over.
 pub(crate) fn in_turn(session: &Session, entries: &[Entry]) -> Vec<Unconfirmed> {
     let mut waiting = all(session, entries);
-    waiting.sort_by_key(|unconfirmed| (unconfirmed.seconds_left, unconfirmed.entry));
+    waiting.sort_small_by_key(|unconfirmed| (unconfirmed.seconds_left, unconfirmed.entry));
     waiting
 }
 

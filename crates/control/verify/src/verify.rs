@@ -1,6 +1,7 @@
 //! The comparison of a whole host.
 
 use planish_model::{Access, Catalogue, Class, Drift, Entry, NOT_GIVEN, Observation, Plan, Reading};
+use planish_sorted::SortSmall as _;
 
 use crate::compare::Bench;
 use crate::wish::{of_boot_files, of_entries, of_plan, set_by, with_asked};
@@ -66,7 +67,7 @@ pub fn verify(
         }
     }
     // Stable: places of one knob stay in the order in which they were seen.
-    knobs.sort_by(|a, b| a.knob.cmp(&b.knob));
+    knobs.sort_small_by(|a, b| a.knob.cmp(&b.knob));
     Drift { knobs }
 }
 

@@ -6,6 +6,7 @@ use planish_model::{
     Catalogue, Entry, EntryId, EntryStep, Knob, KnobId, Observation, OutcomeKind, Part, Plan, Undo, Verdict,
     bootline, place,
 };
+use planish_sorted::SortSmall as _;
 
 /// What one place should show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ pub(crate) fn set_by(mut wishes: Wishes, applied: &Wishes, catalogue: &Catalogue
 pub(crate) fn of_entries(open: &[Entry], observation: &Observation, catalogue: &Catalogue) -> Wishes {
     let mut wishes = of_boot_files(open, catalogue);
     let mut own: Vec<&Entry> = open.iter().filter(|entry| entry.is_open()).collect();
-    own.sort_by_key(|entry| entry.id);
+    own.sort_small_by_key(|entry| entry.id);
     // By pool: what is held of it, and the size that a step asked for in vain. A newer step may hold what an older one
     // lacks, so that the one is no part of the other.
     let mut pools: BTreeMap<(KnobId, String), (u64, u64)> = BTreeMap::new();
@@ -213,7 +214,7 @@ fn add_lines(wishes: &mut Wishes, entry: &Entry, observation: &Observation, cata
 /// taken them out since, and a kernel that was installed later may have an entry without them.
 pub(crate) fn of_boot_files(open: &[Entry], catalogue: &Catalogue) -> Wishes {
     let mut entries: Vec<&Entry> = open.iter().filter(|entry| entry.is_open()).collect();
-    entries.sort_by_key(|entry| entry.id);
+    entries.sort_small_by_key(|entry| entry.id);
     let mut wishes = Wishes::new();
     let knobs: Vec<&Knob> = catalogue.knobs().filter(|knob| knob.boot_parameter().is_some()).collect();
     for entry in entries {
@@ -257,6 +258,6 @@ pub(crate) fn of_this_boot<'a>(open: &'a [Entry], observation: &Observation) -> 
     let boot = &observation.host.boot_id;
     let mut own: Vec<&Entry> =
         open.iter().filter(|entry| entry.is_open() && &entry.boot_id == boot).collect();
-    own.sort_by_key(|entry| entry.id);
+    own.sort_small_by_key(|entry| entry.id);
     own
 }

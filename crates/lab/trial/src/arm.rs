@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use planish_model::{KnobId, Profile, Want};
+use planish_sorted::CollectMap as _;
 use planish_sys::{CpuSet, affinity};
 use serde_json::{Value, json};
 
@@ -44,7 +45,7 @@ impl Recipe {
                 .want
                 .iter()
                 .map(|(id, want)| (KnobId::new(id.get_ref().as_str()), want.clone()))
-                .collect(),
+                .collect_map(),
             sets: spec.sets.clone(),
             twins: spec.twins.clone(),
             aliases: spec.aliases.clone(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use planish_model::{KnobId, Measured};
+use planish_sorted::SortSmall as _;
 
 use crate::error::TrialError;
 use crate::outcome::{RungVerdict, Setup, TrialOutcome};
@@ -23,7 +24,7 @@ impl Proofs {
     /// The folder is there and cannot be read.
     pub fn measured(&self, host_id: &str) -> Result<Vec<Measured>, TrialError> {
         let mut paths = self.paths()?;
-        paths.sort_by_key(|path| std::cmp::Reverse(changed(path)));
+        paths.sort_small_by_key(|path| std::cmp::Reverse(changed(path)));
         let outcomes = paths.iter().take(PROOFS_MAX).filter_map(|path| {
             let outcome = load(path).ok().filter(|outcome| outcome.host.host_id == host_id)?;
             Some((path.file_stem()?.to_string_lossy().chars().take(ID_SHORT).collect::<String>(), outcome))

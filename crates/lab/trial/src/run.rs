@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use planish_model::{EntryId, Exit};
 use planish_pipeline::Session;
+use planish_sorted::SortSmall as _;
 use planish_stats::Rng;
 
 use crate::adapter::{AdapterKind, Load, SliceArm};
@@ -508,7 +509,7 @@ fn measured_together<'r>(mut kept: Vec<&'r Recipe>, outcome: &mut TrialOutcome) 
         let rung = outcome.rungs.iter().find(|rung| rung.name == recipe.name);
         rung.and_then(|rung| rung.confirmed.as_ref()).map_or(f64::NEG_INFINITY, |fresh| fresh.gain.effect)
     };
-    kept.sort_by(|one, other| confirmed(other).total_cmp(&confirmed(one)));
+    kept.sort_small_by(|one, other| confirmed(other).total_cmp(&confirmed(one)));
     let others: Vec<String> = kept.drain(1..).map(|recipe| format!("`{}`", recipe.name)).collect();
     outcome.notes.push(format!(
         "only the best, `{}`, is persisted: {} paid alone too, and nobody has measured them together",

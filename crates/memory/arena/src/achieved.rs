@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 
+use planish_sorted::SortSmall as _;
 use planish_sys::NodeSet;
 use planish_sys::pagemap::{Filled, Pagemap, Run};
 use planish_sys::policy::{PageAt, pages_at};
@@ -186,7 +187,7 @@ fn account(smaps: &str, ranges: &[Range<usize>]) -> Vec<Backing> {
         .filter(|(_, bytes)| *bytes > 0)
         .map(|(page, bytes)| Backing { page, bytes })
         .collect();
-    backing.sort_by_key(|backing| std::cmp::Reverse((backing.bytes, backing.page)));
+    backing.sort_small_by_key(|backing| std::cmp::Reverse((backing.bytes, backing.page)));
     backing
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Each border that is believed is a level: hardware threads of a core, cores of a cache, of a package. Pure.
 
+use planish_sorted::SortSmall as _;
 use planish_sys::CpuSet;
 use planish_topo::Topology;
 
@@ -50,7 +51,7 @@ const NEAR_MIN: f64 = 0.95;
 pub fn clusters(rows: &[PairRow], partitions: &[Partition], spread: Spread) -> Vec<ClusterLevel> {
     let told = |row: &PairRow| row.round_trip_ns.as_ref().ok().map(|figure| figure.value);
     let mut rows: Vec<(&PairRow, f64)> = rows.iter().filter_map(|row| Some((row, told(row)?))).collect();
-    rows.sort_by(|one, other| one.1.total_cmp(&other.1));
+    rows.sort_small_by(|one, other| one.1.total_cmp(&other.1));
     let pairs: Vec<(u32, u32, f64)> = rows.iter().map(|(row, ns)| (row.first, row.second, *ns)).collect();
     let all: CpuSet = pairs.iter().flat_map(|&(first, second, _)| [first, second]).collect();
     let borders = pairs.windows(2).enumerate().filter(|(_, two)| two[1].2 >= two[0].2 * STEP);
@@ -101,7 +102,7 @@ fn components(near: &[(u32, u32, f64)], all: &CpuSet) -> Vec<Cluster> {
             *kept = kept.union(&taken);
         }
     }
-    parts.sort_by_key(CpuSet::first);
+    parts.sort_small_by_key(CpuSet::first);
     parts
 }
 
@@ -110,7 +111,7 @@ fn same(clusters: &[Cluster], partitions: &[Partition], all: &CpuSet) -> Vec<Str
     let is_same = |partition: &&Partition| {
         let mut parts: Vec<CpuSet> = partition.parts.iter().map(|part| part.intersection(all)).collect();
         parts.retain(|part| !part.is_empty());
-        parts.sort_by_key(CpuSet::first);
+        parts.sort_small_by_key(CpuSet::first);
         parts == clusters
     };
     partitions.iter().filter(is_same).map(|partition| partition.name.clone()).collect()
@@ -148,7 +149,7 @@ pub fn told_partitions(topology: &Topology, cpus: &[u32]) -> Vec<Partition> {
     for partition in &mut all {
         partition.parts = partition.parts.iter().map(|part| part.intersection(&cpus)).collect();
         partition.parts.retain(|part| !part.is_empty());
-        partition.parts.sort_by_key(|part| (part.first(), part.count()));
+        partition.parts.sort_small_by_key(|part| (part.first(), part.count()));
         partition.parts.dedup();
     }
     all.retain(|partition| {

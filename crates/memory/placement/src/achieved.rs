@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_residency::{Area, Backing, Kind, Map, Member, Part};
+use planish_sorted::{CollectMap as _, SortSmall as _};
 use planish_sys::NodeSet;
 use rustix::io::Errno;
 
@@ -199,7 +200,7 @@ fn add(shares: &mut Vec<Share>, parts: &[Part]) {
             }),
         }
     }
-    shares.sort_by_key(|share| (share.node, share.page_bytes));
+    shares.sort_small_by_key(|share| (share.node, share.page_bytes));
 }
 
 /// What the preload was refused.
@@ -290,7 +291,7 @@ fn weights(wanted: &NodeSet, spread: &Spread, machine: &Machine) -> BTreeMap<u32
     let is_weighted = matches!(spread, Spread::Weighted(_));
     let known =
         |node: u32| machine.weights.iter().find(|(known, _)| *known == node).map(|(_, weight)| *weight);
-    wanted.iter().map(|node| (node, known(node).filter(|_| is_weighted).unwrap_or(1))).collect()
+    wanted.iter().map(|node| (node, known(node).filter(|_| is_weighted).unwrap_or(1))).collect_map()
 }
 
 /// Whether every node has its share, but for a round of pages at the end.

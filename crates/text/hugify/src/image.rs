@@ -17,6 +17,7 @@ use std::ops::Range;
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadRef};
+use planish_sorted::SortSmall as _;
 
 use crate::error::HugifyError;
 
@@ -126,7 +127,7 @@ impl Image {
             _ => return Err(HugifyError::NotLoaded),
         };
         let mut segments: Vec<Segment> = programs.iter().enumerate().filter_map(segment).collect();
-        segments.sort_by_key(|segment| segment.offset);
+        segments.sort_small_by_key(|segment| segment.offset);
         let (programs_at, sections_at) = (header.e_phoff(LITTLE), header.e_shoff(LITTLE));
         let (program_count, section_count) = (programs.len() as u64, sections.len() as u64);
         let table = |at: u64, count: u64, size: usize| {

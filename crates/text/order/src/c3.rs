@@ -5,6 +5,8 @@
 //! right before their callees; then clusters are laid by density. Limits and thresholds are those of lld's
 //! `hfsort`, which `tests/lld.rs` compares with.
 
+use planish_sorted::SortSmall as _;
+
 use crate::graph::Graph;
 use crate::plain::density;
 
@@ -47,7 +49,7 @@ fn clusters(graph: &Graph) -> Vec<Vec<u32>> {
         .collect();
     let mut leaders: Vec<u32> = graph.indices().collect();
     let mut sorted: Vec<u32> = graph.indices().collect();
-    sorted.sort_by(|left, right| density(graph.node(*right)).total_cmp(&density(graph.node(*left))));
+    sorted.sort_small_by(|left, right| density(graph.node(*right)).total_cmp(&density(graph.node(*left))));
     for &callee in &sorted {
         let Some((caller, weight)) = callers[callee as usize] else { continue };
         if weight.saturating_mul(CALLS_SHARE_MIN) <= called[callee as usize] {
@@ -71,7 +73,7 @@ fn clusters(graph: &Graph) -> Vec<Vec<u32>> {
         clusters[leader as usize] = Cluster { bytes, weight, last: from_last, ..clusters[leader as usize] };
     }
     let mut heads: Vec<u32> = graph.indices().filter(|index| leaders[*index as usize] == *index).collect();
-    heads.sort_by(|left, right| {
+    heads.sort_small_by(|left, right| {
         clusters[*right as usize].density().total_cmp(&clusters[*left as usize].density())
     });
     let members = |head: u32| {

@@ -9,6 +9,8 @@
 //! only tried: a trial costs the calls between two chains and nothing else. Calls between the same chains are a
 //! linked list, so that joining two lists costs nothing.
 
+use planish_sorted::SortSmall as _;
+
 use crate::graph::Graph;
 use crate::heap::{Heap, Key};
 
@@ -81,7 +83,7 @@ pub fn cdsort(graph: &Graph) -> Vec<u32> {
     sorter.join_chains();
     let mut chains: Vec<&Chain> = sorter.chains.iter().filter(|chain| !chain.nodes.is_empty()).collect();
     let density = |chain: &Chain| chain.weight as f64 / chain.bytes as f64;
-    chains.sort_by(|left, right| density(right).total_cmp(&density(left)));
+    chains.sort_small_by(|left, right| density(right).total_cmp(&density(left)));
     chains.into_iter().flat_map(|chain| chain.nodes.iter().copied()).collect()
 }
 

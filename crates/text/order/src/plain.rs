@@ -1,12 +1,14 @@
 //! Orders that look at functions alone.
 
+use planish_sorted::SortSmall as _;
+
 use crate::graph::{Graph, Node};
 
 /// The heaviest functions first: what most tools call a symbol order.
 #[must_use]
 pub fn by_weight(graph: &Graph) -> Vec<u32> {
     let mut order: Vec<u32> = graph.indices().collect();
-    order.sort_by_key(|index| std::cmp::Reverse(graph.node(*index).weight));
+    order.sort_small_by_key(|index| std::cmp::Reverse(graph.node(*index).weight));
     order
 }
 
@@ -14,7 +16,7 @@ pub fn by_weight(graph: &Graph) -> Vec<u32> {
 #[must_use]
 pub fn by_density(graph: &Graph) -> Vec<u32> {
     let mut order: Vec<u32> = graph.indices().collect();
-    order.sort_by(|left, right| density(graph.node(*right)).total_cmp(&density(graph.node(*left))));
+    order.sort_small_by(|left, right| density(graph.node(*right)).total_cmp(&density(graph.node(*left))));
     order
 }
 

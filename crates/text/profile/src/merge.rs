@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use planish_sorted::SortSmall as _;
+
 use crate::error::ProfileError;
 use crate::names;
 use crate::profile::{CallProfile, Edge, Function, Window};
@@ -99,7 +101,7 @@ fn factors(profiles: &[Dated], options: &MergeOptions) -> Vec<f64> {
 /// too few voices for that, all are cut to the smallest that counts at all.
 fn capped(voices: &[f64], share: f64) -> f64 {
     let mut sorted: Vec<f64> = voices.iter().copied().filter(|voice| *voice > 0.0).collect();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_small_by(f64::total_cmp);
     let below: Vec<f64> = sorted
         .iter()
         .scan(0.0, |sum, voice| {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use planish_sorted::SortSmall as _;
+
 use crate::profile::CallProfile;
 use crate::program::Program;
 
@@ -34,7 +36,7 @@ pub fn hot_pages(profile: &CallProfile, program: &Program, page_bytes: u64) -> H
     }
     weights.retain(|_, weight| *weight > 0.0);
     let mut sorted: Vec<f64> = weights.into_values().collect();
-    sorted.sort_by(|left, right| right.total_cmp(left));
+    sorted.sort_small_by(|left, right| right.total_cmp(left));
     let total: f64 = sorted.iter().sum();
     let needed = |share: f64| {
         let mut sum = 0.0;

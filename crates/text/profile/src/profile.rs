@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use planish_sorted::SortSmall as _;
+
 /// What the weight of a function counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weights {
@@ -143,7 +145,7 @@ impl CallProfile {
             let function = &self.functions[*index as usize];
             (std::cmp::Reverse(function.weight), &function.name)
         };
-        order.sort_by(|left, right| key(left).cmp(&key(right)));
+        order.sort_small_by(|left, right| key(left).cmp(&key(right)));
         let mut place = vec![0_u32; count];
         for (new, old) in (0_u32..).zip(&order) {
             place[*old as usize] = new;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use planish_sorted::SortSmall as _;
 
 use crate::error::ProfileError;
 use crate::names;
@@ -192,7 +193,7 @@ impl Program {
     /// Makes functions of symbols; returns the local ones in the order of the symbol table: name, file, address.
     fn add_functions(&mut self, mut found: Vec<Candidate<'_>>) -> Vec<(String, String, u64)> {
         let mut order: Vec<usize> = (0..found.len()).collect();
-        order.sort_by_key(|&index| {
+        order.sort_small_by_key(|&index| {
             let candidate = &found[index];
             (candidate.address, candidate.rank, candidate.name.len(), candidate.name, index)
         });
@@ -266,7 +267,7 @@ impl Program {
                 });
             }
         }
-        self.functions.sort_by_key(|function| function.address);
+        self.functions.sort_small_by_key(|function| function.address);
         self.starts = self.functions.iter().map(|function| function.address).collect();
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_host::Host;
+use planish_sorted::{CollectMap as _, SortSmall as _};
 
 use crate::process::{ResidencyError, failed, has_ended, status};
 use crate::stat::{Stat, parse_stat};
@@ -24,7 +25,7 @@ pub enum Who {
 pub fn processes_named(host: &Host, name: &str) -> Vec<u32> {
     let named = all(host).into_iter().filter(|(_, stat)| is_named(&stat.name, name)).map(|(pid, _)| pid);
     let mut pids: Vec<u32> = named.collect();
-    pids.sort_by_cached_key(|pid| {
+    pids.sort_small_by_cached_key(|pid| {
         let status = status(host, *pid).unwrap_or_default();
         std::cmp::Reverse(status.resident_bytes.saturating_add(status.hugetlb_bytes))
     });
@@ -163,7 +164,7 @@ pub(crate) fn above_us(host: &Host) -> Vec<u32> {
 /// Every process, by PID.
 fn all(host: &Host) -> BTreeMap<u32, Stat> {
     let pids = host.list("/proc").into_iter().filter_map(|name| name.parse().ok());
-    pids.filter_map(|pid| Some((pid, stat_of(host, pid).ok()?))).collect()
+    pids.filter_map(|pid| Some((pid, stat_of(host, pid).ok()?))).collect_map()
 }
 
 /// What stat says of a process now.

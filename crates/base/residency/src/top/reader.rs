@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use planish_host::Host;
+use planish_sorted::SortSmall as _;
 use planish_sys::node_loads::NodeLoads;
 use planish_sys::{CpuSet, NodeSet};
 
@@ -220,7 +221,7 @@ impl Reader {
     ) -> Vec<usize> {
         let shown: HashMap<u32, usize> = shown.iter().enumerate().map(|(place, pid)| (*pid, place)).collect();
         let mut order: Vec<usize> = (0..processes.len()).collect();
-        order.sort_by_cached_key(|at| {
+        order.sort_small_by_cached_key(|at| {
             let process = &processes[*at];
             let waits = self.known.get(&key(process)).and_then(&read).map(|read| {
                 let ticks = process.cpu_ticks.saturating_sub(read.cpu_ticks);

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use planish_model::place;
+use planish_sorted::SortSmall as _;
 
 use super::{ExportedFile, Head, arguments};
 use crate::error::ExchangeError;
@@ -52,7 +53,7 @@ fn net(items: &[Item]) -> String {
         others.collect::<Vec<_>>()
     };
     let mut order: Vec<&str> = cards.keys().copied().collect();
-    order.sort_by_key(|card| Reverse(wider(card).len()));
+    order.sort_small_by_key(|card| Reverse(wider(card).len()));
     let mut text = String::new();
     for (index, card) in order.iter().enumerate() {
         text += &match *card {

@@ -8,6 +8,7 @@ use planish_model::{
     Case, Catalogue, Conditions, Knob, KnobId, MOVED_WITH_A_SERVICE, NO_SERVICE, Nodes, Profile, Want,
     is_by_size, place,
 };
+use planish_sorted::{CollectMap as _, SortSmall as _};
 
 use crate::address::{self, Address};
 use crate::import::written::Written;
@@ -364,7 +365,7 @@ impl<'a> Collector<'a> {
     fn refuse_unwanted(&mut self) {
         loop {
             let wants = self.values.iter().filter_map(|(id, values)| Some((id.clone(), want(values)?)));
-            let profile = Profile { want: wants.collect(), ..Profile::default() };
+            let profile = Profile { want: wants.collect_map(), ..Profile::default() };
             let broken = profile.want.keys().find_map(|id| {
                 let rule = self.catalogue.broken_want(id, &profile)?;
                 Some((id.clone(), format!("{id} {rule}")))
@@ -410,7 +411,7 @@ impl<'a> Collector<'a> {
     fn wanted(&self) -> Profile {
         let wants = self.values.iter().filter_map(|(id, values)| Some((id.clone(), want(values)?)));
         let pools = self.pools.iter().filter_map(|(id, pools)| Some((id.clone(), size(pools)?)));
-        Profile { want: wants.chain(pools).collect(), ..Profile::default() }
+        Profile { want: wants.chain(pools).collect_map(), ..Profile::default() }
     }
 
     /// Refuses the lines that some knobs are wanted by, and says whether there were any.
@@ -433,7 +434,7 @@ impl<'a> Collector<'a> {
         let rows = self.lines.into_iter().enumerate().filter(|(row, _)| !self.repeated.contains(row));
         let mut lines: Vec<(usize, ImportedLine)> =
             rows.map(|(row, line)| (self.files.partition_point(|first| *first <= row), line)).collect();
-        lines.sort_by_key(|(file, row)| (*file, row.line));
+        lines.sort_small_by_key(|(file, row)| (*file, row.line));
         (want, lines.into_iter().map(|(_, line)| line).collect())
     }
 }

@@ -9,6 +9,7 @@
 use planish_model::place;
 
 use planish_formats::tuned::{Line, Lines};
+use planish_sorted::SortSmall as _;
 
 /// What a section says of itself.
 pub(super) struct Section<'a> {
@@ -103,7 +104,7 @@ impl<'a> Sections<'a> {
                 sections.push(Section::of(all, &line.section));
             }
         }
-        sections.sort_by_key(|section| section.priority);
+        sections.sort_small_by_key(|section| section.priority);
         Self(sections)
     }
 
@@ -131,7 +132,7 @@ impl<'a> Sections<'a> {
         for kind in ["disk", "net", "cpu", "uncore"] {
             let is_of_kind = |line: &Line| self.section(&line.section).kind == kind;
             let mut taken: Vec<&Line> = all.iter().filter(|line| is_of_kind(line)).collect();
-            taken.sort_by_key(|line| std::cmp::Reverse(self.at(&line.section)));
+            taken.sort_small_by_key(|line| std::cmp::Reverse(self.at(&line.section)));
             let slots = order.iter_mut().filter(|line| is_of_kind(line));
             slots.zip(taken).for_each(|(slot, line)| *slot = line);
         }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use planish_sorted::SortSmall as _;
+
 use super::collect::Collector;
 use super::{sysctl, tmpfiles, unit};
 
@@ -258,7 +260,7 @@ pub(super) fn read(collector: &mut Collector<'_>) {
     let files = std::mem::take(&mut collector.written).0;
     let mut files: Vec<(Reader, String, File)> =
         files.into_iter().filter_map(|(path, file)| Some((reader_of(&path)?, path, file))).collect();
-    files.sort_by_key(|(reader, path, _)| order(*reader, path).to_owned());
+    files.sort_small_by_key(|(reader, path, _)| order(*reader, path).to_owned());
     let (mut seen, mut names) = (BTreeMap::new(), BTreeMap::new());
     // systemd sorts the lines of all of them.
     let mut of_sysctl = Vec::new();

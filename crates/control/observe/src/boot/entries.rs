@@ -3,6 +3,7 @@
 use planish_boot::{Entry, once, order, refuse_zeroes};
 use planish_host::{Host, ReadError};
 use planish_model::{Astray, BootFile, BootFormat, place};
+use planish_sorted::SortSmall as _;
 
 use super::{Boot, Given};
 
@@ -104,7 +105,7 @@ pub(crate) fn astray(next: &Found, cure: &str) -> Option<Astray> {
 /// The entry that GRUB shows at a number, or that a name or a title means: `None` where it is none of them.
 pub(crate) fn by_grub<'a>(entries: &'a [Found], default: &str) -> Option<&'a Found> {
     let mut sorted: Vec<&Found> = entries.iter().collect();
-    sorted.sort_by(|a, b| order::by_grub(b.id(), a.id()));
+    sorted.sort_small_by(|a, b| order::by_grub(b.id(), a.id()));
     match default.parse::<usize>() {
         Ok(index) => sorted.get(index).copied(),
         Err(_) => sorted.into_iter().find(|found| found.id() == default || found.entry.title == default),

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use planish_model::{DriftState, EntryStep, Knob, Persisted, PoolLine, Reading, pages_in_file, size_beside};
+use planish_sorted::SortSmall as _;
 
 use super::{Bench, Judgement, number};
 
@@ -101,7 +102,7 @@ impl Bench<'_> {
     fn why_lacking(&self, reading: &Reading) -> Option<String> {
         let mut steps: Vec<&EntryStep> = self.own_steps(reading).map(|(_, step)| step).collect();
         // What somebody did is told before what may have been.
-        steps.sort_by_key(|step| !step.is_lowered());
+        steps.sort_small_by_key(|step| !step.is_lowered());
         steps.into_iter().find_map(EntryStep::why_lost)
     }
 

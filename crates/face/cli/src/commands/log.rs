@@ -2,6 +2,7 @@
 
 use planish_pipeline::{self as pipeline, PipelineError};
 use planish_report::LogReport;
+use planish_sorted::SortSmall as _;
 
 use crate::answer::Answer;
 use crate::commands::check::{keeps, on_trial};
@@ -16,7 +17,7 @@ pub(crate) struct Args;
 pub(crate) fn run(context: &Context) -> Result<Answer, Failure> {
     let session = context.session()?;
     let mut entries = pipeline::log(&session)?;
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry.id));
+    entries.sort_small_by_key(|entry| std::cmp::Reverse(entry.id));
     let report = LogReport { entries };
     let answer = context.answer(&report, session.catalogue());
     if report.entries.is_empty() {

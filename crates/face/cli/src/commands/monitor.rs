@@ -6,6 +6,7 @@
 use planish_model::{Catalogue, DriftState, KnobCheck, TrialBoot, TrialBootState};
 use planish_pipeline::{Interrupted, Unfinished};
 use planish_report::{CheckReport, Page, PageOptions, SaidOnce, units};
+use planish_sorted::SortSmall as _;
 
 /// How a check ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +175,7 @@ fn counted(places: &[&KnobCheck]) -> String {
 fn named(places: &[&KnobCheck], page: &Page<'_>) -> String {
     let mut groups: Vec<&[&KnobCheck]> =
         places.chunk_by(|a, b| a.without_place() == b.without_place()).collect();
-    groups.sort_by_key(|group| group[0].next_boot.is_none() && group[0].overwritten_by.is_none());
+    groups.sort_small_by_key(|group| group[0].next_boot.is_none() && group[0].overwritten_by.is_none());
     let (first, rest) = groups.split_at(groups.len().min(NAMED_MAX));
     let mut said = SaidOnce::default();
     let mut told: Vec<String> = first.iter().map(|group| group_told(group, page, &mut said)).collect();

@@ -1,6 +1,7 @@
 //! `planish host`: what was recorded, and in what two machines differ.
 
 use planish_model::KnobId;
+use planish_sorted::SortSmall as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -113,7 +114,7 @@ fn alike<'a>(differences: &'a [Difference], page: &Page<'_>) -> Vec<Vec<(String,
         None => String::new(),
     };
     let mut named: Vec<(String, &Difference)> = differences.iter().map(|one| (name(one), one)).collect();
-    named.sort_by_key(|(name, _)| counted(name));
+    named.sort_small_by_key(|(name, _)| counted(name));
     let mut groups: Vec<Vec<(String, &Difference)>> = Vec::new();
     for (name, one) in named {
         let is_alike = |group: &&mut Vec<(String, &Difference)>| {

@@ -10,6 +10,7 @@ mod text;
 
 use planish_residency as residency;
 use planish_residency::{AreaPages, Backing, Kind, Map, Member, Part, Unseen, sum_of};
+use planish_sorted::SortSmall as _;
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -356,7 +357,7 @@ impl MapProcess {
                 }
             }
         }
-        private.sort_by_key(|private| private.node);
+        private.sort_small_by_key(|private| private.node);
         let shared = member.areas.iter().filter(|pages| is_memory(map, pages));
         let files = member.areas.iter().filter(|pages| !is_memory(map, pages));
         let ran_on = member.threads.iter().map(|on| MapThreads {

@@ -4,6 +4,7 @@ use planish_model::{
     Instead, KnobId, Part, PersistFile, Plan, PoolGoing, SecondWriter, Skipped, Step, Theirs, VerdictKind,
     When, gone_at_boot,
 };
+use planish_sorted::SortSmall as _;
 
 use crate::commands::placement;
 use crate::page::{self, Page, Report, risk, verdict_text};
@@ -120,7 +121,7 @@ fn by_moment(plan: &Plan) -> Vec<(String, Vec<&Step>)> {
         }
     }
     // What goes back is written first, and what is taken over not at all.
-    moments.sort_by_key(|(heading, steps)| match steps[0].part {
+    moments.sort_small_by_key(|(heading, steps)| match steps[0].part {
         Some(Part::Back) => 0,
         None if heading == "now" => 1,
         None => 2,

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use planish_profile::{CallProfile, StackFrame, Stacks, names};
+use planish_sorted::SortSmall as _;
 use serde::Serialize;
 
 /// Functions that have a box of their own at most: the heaviest.
@@ -111,7 +112,7 @@ impl TextPicture {
         if unnamed > 0 {
             groups.push(TextGroup::closed("without a symbol", unnamed, share(unnamed)));
         }
-        groups.sort_by(|one, other| (other.weight, &one.name).cmp(&(one.weight, &other.name)));
+        groups.sort_small_by(|one, other| (other.weight, &one.name).cmp(&(one.weight, &other.name)));
         let name =
             profile.program.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("the program");
         let inside = named.saturating_add(unnamed);
@@ -124,7 +125,7 @@ impl TextPicture {
         };
         let mut objects: Vec<TextObject> =
             [own, elsewhere].into_iter().filter(|object| object.weight > 0).collect();
-        objects.sort_by_key(|object| std::cmp::Reverse(object.weight));
+        objects.sort_small_by_key(|object| std::cmp::Reverse(object.weight));
         Self { objects, flames: stacks.map(TextFlames::new).filter(|flames| flames.weight > 0) }
     }
 }
@@ -159,7 +160,7 @@ fn groups(profile: &CallProfile, share: &impl Fn(u64) -> f64) -> Vec<TextGroup> 
             group.rest_count += 1;
         }
     }
-    found.sort_by(|one, other| (other.weight, &one.name).cmp(&(one.weight, &other.name)));
+    found.sort_small_by(|one, other| (other.weight, &one.name).cmp(&(one.weight, &other.name)));
     if found.len() > GROUPS_MAX {
         let light = found.split_off(GROUPS_MAX - 1);
         let weight = light.iter().map(|group| group.weight).fold(0, u64::saturating_add);
@@ -255,7 +256,7 @@ impl TextFlames {
         let is_drawn = drawn(frames, &totals, weight);
         let mut flames = Self { weight, depth: 0, frames: Vec::new(), left_out: 0 };
         let by_name = |indices: &mut Vec<usize>| {
-            indices.sort_by(|one, other| frames[*one].name.cmp(&frames[*other].name))
+            indices.sort_small_by(|one, other| frames[*one].name.cmp(&frames[*other].name))
         };
         // What is to be drawn, the leftmost last: index, depth, start.
         let mut open: Vec<(usize, u32, u64)> = Vec::new();

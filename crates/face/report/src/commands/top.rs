@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use planish_residency::Unseen;
 use planish_residency::top::{self, Reads, Sample, TopNode, TopRow};
+use planish_sorted::SortSmall as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -130,7 +131,7 @@ impl TopReport {
     pub fn of(sample: &Sample, before: Option<&Sample>, sort: TopSort, filter: &str) -> Self {
         let mut rows = top::rows(sample, before);
         rows.retain(|row| row.name.contains(filter));
-        rows.sort_by(|a, b| sort.order(a, b));
+        rows.sort_small_by(|a, b| sort.order(a, b));
         let bandwidth = &sample.bandwidth;
         let untold = bandwidth.nodes.is_empty().then(|| "this recording tells none".to_owned());
         let passed = before.and_then(|before| sample.at_ms.checked_sub(before.at_ms));

@@ -1,5 +1,6 @@
 //! Everything else that was counted, rung by rung: metrics, explaining columns, guards, what was read back.
 
+use planish_sorted::SortSmall as _;
 use planish_trial::{Achieved, Builds, CollectorRow, GuardRow, MetricRow, Rung, TrialOutcome};
 use serde_json::Value;
 
@@ -137,7 +138,7 @@ impl Details {
         let at = at_rung(index);
         let mut names: Vec<&String> = rung.metrics.keys().collect();
         let place = |name: &str| ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len());
-        names.sort_by_key(|name| (**name != outcome.primary.name, place(name)));
+        names.sort_small_by_key(|name| (**name != outcome.primary.name, place(name)));
         let metric = |name: &String| Metric::of(outcome, &at, name, &rung.metrics[name]);
         let counted = rung.collectors.iter().filter(|(_, row)| row.available);
         let (still, moved): (Vec<_>, Vec<_>) = counted.partition(|(_, row)| is_still(row));

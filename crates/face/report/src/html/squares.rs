@@ -5,6 +5,8 @@
 //! that brings its worst rectangle nearer to a square. What is free is known by its area and by one of its sides, and
 //! both are exact to the last digits, whatever was taken before: an area is true however small it is beside the rest.
 
+use planish_sorted::SortSmall as _;
+
 /// A rectangle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rect {
@@ -26,7 +28,7 @@ pub(super) fn squarified(weights: &[f64], within: Rect) -> Vec<Rect> {
     let mut placed = vec![Rect { width: 0.0, height: 0.0, ..within }; weights.len()];
     let is_some = |index: &usize| weights[*index].is_finite() && weights[*index] > 0.0;
     let mut order: Vec<usize> = (0..weights.len()).filter(is_some).collect();
-    order.sort_by(|one, other| weights[*other].total_cmp(&weights[*one]));
+    order.sort_small_by(|one, other| weights[*other].total_cmp(&weights[*one]));
     // What is left from each on, summed from the smallest: no rest is a small difference of large sums.
     let mut left = vec![0.0; order.len() + 1];
     for (place, index) in order.iter().enumerate().rev() {

@@ -8,6 +8,8 @@
 
 use std::fmt::Write as _;
 
+use planish_sorted::SortSmall as _;
+
 use super::markup::{Html, escape};
 
 /// Room at each end of a scale, as a share of its span.
@@ -44,7 +46,7 @@ impl Scale {
     /// tenths beyond them is left to [`Scale::clamped`]. `always` is shown whatever it is.
     pub(super) fn over_bulk(values: &[f64], always: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_small_by(f64::total_cmp);
         let Some(last) = sorted.len().checked_sub(1) else { return Self::over(always) };
         let (low, high) = (sorted[last / 20], sorted[last - last / 20]);
         let reach = high - low;

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use planish_sorted::CollectMap as _;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -156,7 +157,7 @@ pub(crate) fn read_ready(line: &str) -> Result<Achieved, ArmError> {
         ArmError::crashed(format!("its first line is not understood: {error}: {}", beginning(line)))
     })?;
     let backing = ready.achieved.get("backing").and_then(Value::as_str).map(str::to_owned);
-    Ok(Achieved { backing, facts: ready.achieved.into_iter().collect(), ..Achieved::default() })
+    Ok(Achieved { backing, facts: ready.achieved.into_iter().collect_map(), ..Achieved::default() })
 }
 
 /// Reads the answer to a slice.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use planish_sorted::CollectMap as _;
 use planish_stats::Rng;
 use planish_stats::summary::median;
 
@@ -124,5 +125,5 @@ fn figures(samples: &[Sample]) -> BTreeMap<String, Figure> {
             || Figure { value: median(&values), unit: metric.unit.to_string(), better: metric.better };
         whole.then(|| (name.clone(), figure()))
     };
-    first.metrics.iter().filter_map(of).collect()
+    first.metrics.iter().filter_map(of).collect_map()
 }

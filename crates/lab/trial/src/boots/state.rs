@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use planish_model::{Class, DefaultEntry, HostFacts, KnobId};
 use planish_pipeline::Session;
+use planish_sorted::SortSmall as _;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
@@ -115,7 +116,7 @@ pub(super) fn remove(session: &Session) -> io::Result<()> {
     ours.retain(|path| {
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(STEM))
     });
-    ours.sort_by_key(|path| path.ends_with(NAME));
+    ours.sort_small_by_key(|path| path.ends_with(NAME));
     ours.iter().try_for_each(fs::remove_file)?;
     fs::File::open(folder)?.sync_all()
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use planish_sorted::CollectMap as _;
+
 use super::campaign::{Boot, Campaign};
 use super::state::Saved;
 use crate::file::{BootsSpec, TrialFile, blocks_min};
@@ -73,7 +75,7 @@ fn row(trial: &TrialFile, rungs: &BootRungs, boot: &Boot) -> BootRow {
     let of = |inner: &super::campaign::Inner| Some(inner.as_ref().ok()?.get(&primary)?.value);
     let values = boot.inner.as_ref().map_or_else(
         |_| Default::default(),
-        |inner| names.map(str::to_owned).zip(inner.iter().map(of)).collect(),
+        |inner| names.map(str::to_owned).zip(inner.iter().map(of)).collect_map(),
     );
     BootRow {
         block: boot.block,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use planish_sorted::CollectMap as _;
+
 use crate::kernel;
 
 /// What a tree of processes has used.
@@ -56,7 +58,7 @@ pub(crate) fn family(root: u32) -> Option<(Kin, Vec<Kin>)> {
 
 fn processes() -> BTreeMap<u32, Process> {
     let parsed = |pid| Some((pid, parse(&kernel::read(&format!("/proc/{pid}/stat"))?)?));
-    kernel::processes().into_iter().filter_map(parsed).collect()
+    kernel::processes().into_iter().filter_map(parsed).collect_map()
 }
 
 /// The time that `root` and its descendants have used, those that have ended and were waited for included.

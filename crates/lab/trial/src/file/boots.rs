@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use planish_model::{Catalogue, KnobId, Want};
+use planish_sorted::CollectMap as _;
 use planish_stats::ladder::rung_alpha;
 use planish_stats::walsh::pairs_for_tail;
 use schemars::JsonSchema;
@@ -75,7 +76,7 @@ impl BootSpec {
     /// Its own wanted values.
     pub(crate) fn wants(&self) -> BTreeMap<KnobId, Want> {
         let of = |(id, want): (&Spanned<String>, &Want)| (KnobId::new(id.get_ref().as_str()), want.clone());
-        self.want.iter().map(of).collect()
+        self.want.iter().map(of).collect_map()
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use planish_model::{Catalogue, KnobId, Want, When};
+use planish_sorted::CollectMap as _;
 
 use super::ArmSpec;
 
@@ -47,10 +48,10 @@ pub(super) fn knobs(arm: &ArmSpec, catalogue: &Catalogue) -> Vec<KnobId> {
 pub(super) fn sets(arm: &ArmSpec, catalogue: &Catalogue) -> BTreeMap<KnobId, Want> {
     let profile = arm.profile.as_ref().and_then(|name| catalogue.profile(name.get_ref()).ok());
     let own = arm.want.iter().map(|(id, want)| (KnobId::new(id.get_ref().as_str()), want.clone()));
-    let own: BTreeMap<KnobId, Want> = own.collect();
+    let own: BTreeMap<KnobId, Want> = own.collect_map();
     let cleared = twins(own.keys(), catalogue);
     let of_profile = profile.into_iter().flat_map(|profile| profile.want);
-    of_profile.filter(|(id, _)| !cleared.contains(id)).chain(own).collect()
+    of_profile.filter(|(id, _)| !cleared.contains(id)).chain(own).collect_map()
 }
 
 /// The knobs that lose their values when these are set.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use planish_model::{DriftState, Exit, KnobId, Plan, Profile, gone_at_boot, quoted};
 use planish_pipeline::{Applied, Session};
+use planish_sorted::CollectMap as _;
 
 use super::Kept;
 use super::pipeline::is_missed;
@@ -34,7 +35,7 @@ impl Measured {
         skipped
             .retain(|row| row.satisfied || row.short_of_memory || row.impossible || is_missed(row, profile));
         let mut left_out: BTreeMap<KnobId, String> =
-            plan.boot.iter().map(|step| (step.knob.clone(), step.wanted.clone())).collect();
+            plan.boot.iter().map(|step| (step.knob.clone(), step.wanted.clone())).collect_map();
         let mut running = at_boot.into_iter().filter(|row| row.satisfied).peekable();
         if running.peek().is_some() {
             let observation = session.observe();

@@ -12,6 +12,7 @@ use planish_model::{
 use planish_pipeline::{
     ApplyOptions, PipelineError, PlanOptions, Session, Source, Target, TrialAtWork, in_force,
 };
+use planish_sorted::CollectMap as _;
 use serde_json::Value;
 
 use super::keep::Measured;
@@ -132,7 +133,7 @@ impl<'s> PipelineHost<'s> {
             .iter()
             .filter(|skipped| skipped.satisfied)
             .filter_map(|skipped| Some((skipped.place.clone(), skipped.wanted.clone()?.into())))
-            .collect();
+            .collect_map();
         let read_back = |outcome: &Outcome| Some((outcome.place.clone(), outcome.read_back.clone()?.into()));
         values.extend(done.outcomes.iter().filter_map(read_back));
         let left: Vec<String> = plan.skipped.iter().filter(|skipped| !skipped.satisfied).map(told).collect();

@@ -11,9 +11,9 @@
 //!
 //! All share the error of the ladder, and go through the same test as pairs of starts.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use planish_sorted::CollectMap as _;
 use planish_stats::ladder::rung_alpha;
 use planish_stats::{Design, Sequential, StatsError};
 
@@ -278,7 +278,7 @@ fn run(
     let (pairs, failures) = pairs(question.kind, campaign);
     let reported = pairs.first().map(|pair| {
         let of = |(name, metric): (&String, &crate::sample::Metric)| (name.clone(), metric.better);
-        pair.baseline.metrics.iter().map(of).collect::<BTreeMap<_, _>>()
+        pair.baseline.metrics.iter().map(of).collect_map()
     });
     let (guards, guarded) = guards(options, &reported.unwrap_or_default())?;
     let mut run = Run::new(Sequential::new(design, guards), guarded);

@@ -38,6 +38,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use planish_model::{Exit, HostFacts, nearest};
+use planish_sorted::SortSmall as _;
 use planish_stats::ladder::{Orders, Strictness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -554,7 +555,7 @@ impl<'a> Climb<'a> {
         let min_gain = kept.iter().map(|contender| contender.min_gain).fold(0.0, f64::max);
         // In step mode the last one that was kept is on top of all the others.
         let last = kept[kept.len() - 1].arm;
-        kept.sort_by(|a, b| b.effect().total_cmp(&a.effect()));
+        kept.sort_small_by(|a, b| b.effect().total_cmp(&a.effect()));
         let kept: Vec<usize> = kept.into_iter().map(|contender| contender.arm).collect();
         let stack = match self.options.mode {
             _ if kept.len() < 2 => None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use planish_sorted::CollectMap as _;
 use planish_stats::summary::median;
 use planish_stats::{Estimate, GuardState, Walsh};
 
@@ -50,7 +51,7 @@ pub(super) fn metrics(pairs: &[Pair]) -> BTreeMap<String, MetricRow> {
             pair_logs: if whole { logs } else { Vec::new() },
         })
     };
-    first.arm.metrics.keys().filter_map(|name| Some((name.clone(), row(name)?))).collect()
+    first.arm.metrics.keys().filter_map(|name| Some((name.clone(), row(name)?))).collect_map()
 }
 
 /// Every explaining column of the arm beside the baseline's.
@@ -68,7 +69,7 @@ pub(super) fn collectors(pairs: &[Pair]) -> BTreeMap<String, CollectorRow> {
             value: told,
         }
     };
-    last.arm.collectors.keys().map(|name| (name.clone(), row(name))).collect()
+    last.arm.collectors.keys().map(|name| (name.clone(), row(name))).collect_map()
 }
 
 fn median_of(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use planish_sorted::CollectMap as _;
 use planish_stats::ladder::{PairOrder, rung_alpha};
 use planish_stats::noise::{Fitness, MDE_PAIRS, NoiseReport, Starts, mde80};
 use planish_stats::summary::robust_sigma;
@@ -121,7 +122,7 @@ impl Climb<'_> {
         self.watch.learn();
         if let Some(sample) = work.samples.first() {
             let direction = |(name, metric): (&String, &Metric)| (name.clone(), metric.better);
-            self.reported = sample.metrics.iter().map(direction).collect();
+            self.reported = sample.metrics.iter().map(direction).collect_map();
         }
     }
 

@@ -9,6 +9,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use planish_sorted::CollectMap as _;
+
 use super::weather::{Frequencies, Reading, STALLS, Station, Weather, weather};
 use crate::outcome::{Frequency, Pressure};
 
@@ -114,7 +116,7 @@ impl Watch {
     /// The limits, by name; none for what cannot be counted here.
     pub(crate) fn limits(&self) -> BTreeMap<String, f64> {
         let named = COVARIATES.iter().zip(self.limits).filter(|(_, limit)| limit.is_finite());
-        named.map(|(covariate, limit)| (covariate.name.to_owned(), limit)).collect()
+        named.map(|(covariate, limit)| (covariate.name.to_owned(), limit)).collect_map()
     }
 
     /// Mean of something over all spans so far.

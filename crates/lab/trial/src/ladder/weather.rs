@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use planish_host::Host;
+use planish_sorted::SortSmall as _;
 use planish_sys::cgroup;
 
 use crate::kernel;
@@ -122,7 +123,7 @@ fn cpus() -> Vec<String> {
     let number = |name: &String| name.strip_prefix("cpu")?.parse::<u32>().ok();
     let mut names: Vec<String> =
         Host::live().list(CPUS).into_iter().filter(|name| number(name).is_some()).collect();
-    names.sort_by_key(number);
+    names.sort_small_by_key(number);
     names
 }
 

@@ -316,7 +316,7 @@ impl Half {
 fn report_latencies(sample: &mut Sample, prefix: &str, tallies: &[Tally]) {
     let mut latencies: Vec<f64> =
         tallies.iter().flat_map(|tally| tally.latencies_ns.iter().copied()).collect();
-    latencies.sort_by(f64::total_cmp);
+    latencies.sort_unstable_by(f64::total_cmp);
     let quantile = |share| summary::quantile_of_sorted(&latencies, share);
     let mut put = |name, value| put_latency(sample, prefix, name, value, latencies.len() as f64);
     put("p50_ns", quantile(0.50));

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use planish_host::Host;
 use planish_host::activity::{PerCpu, cpu_ticks_of};
+use planish_sorted::SortSmall as _;
 
 use crate::figure::{Figure, Spread};
 
@@ -125,7 +126,7 @@ fn sources(cpu: u32, rounds: &[(Totals, Totals)]) -> Vec<Source> {
             }
         }
     }
-    sources.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
+    sources.sort_small_by(|one, other| other.count.cmp(&one.count).then_with(|| one.name.cmp(&other.name)));
     sources
 }
 

@@ -16,6 +16,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use planish_sorted::SortSmall as _;
+
 use super::container::{Container, kinds};
 use super::maps::{ObjectFile, Processes};
 use super::sample::Access;
@@ -204,7 +206,7 @@ pub fn contention(
     }
     told.by_physical = has_physical == Some(true);
     let mut taken: Vec<Counted> = lines.into_values().filter(|line| line.taken > 0).collect();
-    taken.sort_by_key(|line| (std::cmp::Reverse((line.taken, line.stores)), line.address));
+    taken.sort_small_by_key(|line| (std::cmp::Reverse((line.taken, line.stores)), line.address));
     told.lines_more = taken.len().saturating_sub(LINES_MAX);
     taken.truncate(LINES_MAX);
     told.lines = taken.into_iter().map(|line| line.told(&processes, name)).collect();
@@ -257,7 +259,7 @@ impl Counted {
         let site =
             |((offset, code), Site { loads, taken, stores })| LineSite { offset, code, taken, stores, loads };
         let mut sites: Vec<LineSite> = named.into_iter().map(site).collect();
-        sites.sort_by(|a, b| {
+        sites.sort_small_by(|a, b| {
             (b.taken, b.stores)
                 .cmp(&(a.taken, a.stores))
                 .then_with(|| (a.offset, &a.code).cmp(&(b.offset, &b.code)))

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use planish_sorted::SortSmall as _;
+
 use super::bytes::{section, text, u32_at, u64_at};
 use super::container::{Container, Record, build_id_record, kinds};
 use crate::error::ProfileError;
@@ -133,7 +135,7 @@ impl Processes {
         if is_code && length > 0 {
             kept.push(Mapping { start, end, offset, object });
         }
-        kept.sort_by_key(|mapping| mapping.start);
+        kept.sort_small_by_key(|mapping| mapping.start);
         *maps = kept;
         Some(())
     }

@@ -22,6 +22,8 @@ mod traces;
 
 use std::collections::HashMap;
 
+use planish_sorted::SortSmall as _;
+
 use crate::collect::{Collector, Place};
 use crate::error::ProfileError;
 use crate::profile::{Edges, Weights};
@@ -73,7 +75,7 @@ pub fn overview(bytes: &[u8]) -> Result<Overview, ProfileError> {
     }
     let mut objects: Vec<(ObjectFile, u64)> =
         counts.into_iter().map(|(object, count)| (processes.object(object).clone(), count)).collect();
-    objects.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.path.cmp(&b.0.path)));
+    objects.sort_small_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.path.cmp(&b.0.path)));
     let events = container.events().iter().map(|event| event.name.clone()).collect();
     Ok(Overview { events, objects, samples })
 }

@@ -2,6 +2,7 @@
 
 use planish_report::{TopReport, TopSort};
 use planish_residency::top::{Sample, TopRow};
+use planish_sorted::SortSmall as _;
 
 use super::keys::Key;
 
@@ -213,7 +214,7 @@ impl View {
     fn sort_rows(&mut self) {
         let sort = self.sort;
         self.report.sort = sort;
-        self.report.rows.sort_by(|a, b| sort.order(a, b));
+        self.report.rows.sort_small_by(|a, b| sort.order(a, b));
         if self.reversed {
             self.report.rows.reverse();
         }

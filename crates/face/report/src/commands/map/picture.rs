@@ -1,6 +1,7 @@
 //! The address space of a process as a picture has it: its mappings in order, the large ones cut into cells.
 
 use planish_residency::{AreaPages, CELLS, CUT_BYTES_MIN, Map, Part, sum_of};
+use planish_sorted::SortSmall as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,9 +87,9 @@ impl MapPicture {
         let groups = member.areas.chunk_by(|a, b| a.area.kind == b.area.kind && a.area.name == b.area.name);
         let mut areas: Vec<(u64, MapArea)> = groups.map(|group| area(map, group)).collect();
         areas.retain(|(_, area)| area.resident_bytes() > 0);
-        areas.sort_by_key(|(_, area)| std::cmp::Reverse(area.resident_bytes()));
+        areas.sort_small_by_key(|(_, area)| std::cmp::Reverse(area.resident_bytes()));
         let rest = areas.split_off(areas.len().min(AREAS_MAX));
-        areas.sort_by_key(|(start, _)| *start);
+        areas.sort_small_by_key(|(start, _)| *start);
         Self {
             pid: member.pid,
             areas: areas.into_iter().map(|(_, area)| area).collect(),

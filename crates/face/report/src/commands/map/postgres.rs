@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_residency::{Kind, Map, Object, Part};
+use planish_sorted::SortSmall as _;
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -146,7 +147,7 @@ fn allocations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
         .iter()
         .map(|it| piece(&it.name, it.bytes, main.pages.parts(&(it.offset..it.offset + it.bytes))))
         .collect();
-    pieces.sort_by_key(|piece| std::cmp::Reverse(piece.bytes));
+    pieces.sort_small_by_key(|piece| std::cmp::Reverse(piece.bytes));
     pieces
 }
 

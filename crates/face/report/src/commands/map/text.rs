@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_residency::sum_of;
+use planish_sorted::SortSmall as _;
 
 use super::{MapBacking, MapKind, MapNode, MapPiece, MapPostgres, MapPrivate, MapProcess, MapReport, MapRow};
 use crate::page::{Page, Report, styles};
@@ -169,7 +170,7 @@ impl MapReport {
         }
         let mut table = Table::new(&["kind", "backing", ">page", ">node", ">resident", "what"]);
         for ((kind, backing, page_bytes, node), mut rows) in alike {
-            rows.sort_by_key(|row| std::cmp::Reverse(row.resident_bytes));
+            rows.sort_small_by_key(|row| std::cmp::Reverse(row.resident_bytes));
             let estimated = rows.iter().any(|row| row.estimated);
             table.row([
                 kind.word().into(),
