@@ -3308,7 +3308,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__order)
-            opts="-o -q -v -h --profile --previous --algorithm --form --margin --output --json --root --state --color --quiet --verbose --timings --help"
+            opts="-o -q -v -h --profile --previous --algorithm --form --margin --output --autofdo --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3339,6 +3339,10 @@ _planish() {
                     return 0
                     ;;
                 -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --autofdo)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

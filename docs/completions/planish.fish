@@ -2884,6 +2884,7 @@ linker-script\t''
 bolt\t''"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l margin -d 'An order must save this much of the cycles of fetching to replace the one that is there, in percent' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s o -l output -d 'Write to F instead of stdout' -r -F
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l autofdo -d 'Also write the samples by source line to F: clang\'s -fprofile-sample-use=F compiles by it' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'

@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use planish_profile::origins::origins;
 use planish_profile::{Allows, Program, Rewritable, build_id, marked_range, same_outside};
 use std::io::Cursor;
 
@@ -11,6 +12,11 @@ fuzz_target!(|bytes: &[u8]| {
     for function in program.functions() {
         let _ = program.by_name(&function.name);
         let _ = program.at(function.address);
+    }
+    let addresses: Vec<u64> = program.functions().iter().map(|function| function.address).collect();
+    if let Ok(found) = origins(bytes, &program, &addresses) {
+        assert_eq!(found.len(), addresses.len());
+        assert!(found.iter().flatten().all(|origin| !origin.frames.is_empty()));
     }
     let huge_bytes = 2 << 20;
     if let Ok(allows) = Allows::parse(bytes, huge_bytes) {

@@ -43,6 +43,9 @@ pub enum ProfileError {
     /// The program is no ELF file that can be read.
     #[error("not an ELF program that can be read")]
     Elf(#[source] object::Error),
+    /// The program's debug information breaks its format.
+    #[error("debug information that cannot be read")]
+    Dwarf(#[source] gimli::Error),
     /// The samples are of another build of the program.
     #[error("the samples are of build {sampled}, the program is build {program}")]
     BuildId {

@@ -24,6 +24,7 @@ mod error;
 pub mod file;
 mod merge;
 pub mod names;
+pub mod origins;
 mod overlap;
 mod pages;
 pub mod perf_data;

@@ -142,6 +142,43 @@ fn an_order_names_what_it_saves_and_is_refused_for_another_program() {
 }
 
 #[test]
+fn an_order_comes_with_a_profile_for_autofdo_where_lines_are_known() {
+    const NAME: &str = "an_order_comes_with_a_profile_for_autofdo_where_lines_are_known";
+    let home = home();
+    let source = "__attribute__((noinline)) int hot(int x) {\n    return x * 3;\n}\nint main(int n, char **w) {\n    \
+                  (void)w;\n    return hot(n);\n}\n";
+    std::fs::write(home.path().join("hot.c"), source).expect("the folder can be written");
+    std::fs::write(home.path().join("hot.fdata"), "no_lbr cycles:\n1 hot 0 90\n1 main 0 10\n")
+        .expect("a folder");
+    let linked = |lines: &str| {
+        let args = ["-O1", lines, "-o", "prog", "hot.c"];
+        let output = std::process::Command::new("cc").current_dir(home.path()).args(args).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    if !linked("-g0") {
+        return planish_skip::skip(NAME, "no C compiler");
+    }
+    let line = "text order prog --profile hot.fdata -o order.txt --autofdo prog.afdo --json";
+    let refused = on(home.path(), line);
+    assert_eq!(refused.exit, 3, "{}", refused.stdout);
+    assert!(refused.stdout.contains("-fdebug-info-for-profiling"), "{}", refused.stdout);
+    assert!(!home.path().join("prog.afdo").exists() && !home.path().join("order.txt").exists());
+    assert!(linked("-g"));
+    let ordered = on(home.path(), line);
+    assert_eq!(ordered.exit, 0, "{}", ordered.stderr);
+    let told = ordered.envelope()["result"]["autofdo"].clone();
+    assert_eq!((&told["functions"], &told["placed"]), (&2.into(), &1.0.into()), "{told}");
+    let written = std::fs::read_to_string(home.path().join("prog.afdo")).expect("it was written");
+    assert!(written.starts_with("hot:90:0\n 1: 90\n") && written.contains("main:10:0\n"), "{written}");
+    let imported = on(home.path(), "text import prog.afdo --json").envelope()["result"].clone();
+    assert_eq!((&imported["format"], &imported["profile"]["total"]), (&"autofdo".into(), &100.into()));
+    // Stacks have names and no addresses.
+    std::fs::write(home.path().join("names"), "main;hot 90\nmain 10\n").expect("the folder can be written");
+    let named = on(home.path(), "text order prog --profile names --autofdo other.afdo --json");
+    assert!(named.exit == 3 && named.stdout.contains("no addresses"), "{}", named.stdout);
+}
+
+#[test]
 fn a_layout_is_verified_by_its_marks_and_its_samples() {
     let home = home();
     if program(home.path(), "a_layout_is_verified_by_its_marks_and_its_samples").is_none() {

@@ -67,7 +67,7 @@ pub use text::{TextImportReport, TextMergeReport, TextProfileFacts, TextShowRepo
 pub use text_bolt::{TextBoltCheckRow, TextBoltFile, TextBoltReport, TextBoltSkipRow};
 pub use text_huge::{TextActionRow, TextCacheRow, TextHugeReport, TextPrepared, TextRouteRow, TextRunnerRow};
 pub use text_link::{TextCheckReport, TextCheckRow, TextLinkFlagsReport, TextProcessRow, TextVerifyReport};
-pub use text_order::{TextOrderReport, TextOrderRow};
+pub use text_order::{TextAutoFdo, TextOrderReport, TextOrderRow};
 pub use text_picture::{TextBox, TextFlame, TextFlames, TextGroup, TextObject, TextPicture};
 pub use text_prune::{TextPruneReport, TextPruneRow};
 pub use text_publish::{TextFetchReport, TextFetched, TextPinCommit, TextPinFacts, TextPublishReport};

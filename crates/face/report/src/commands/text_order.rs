@@ -58,6 +58,19 @@ pub struct TextOrderReport {
     pub hot_end: Option<String>,
     /// The order itself where it was not written to a file.
     pub text: Option<String>,
+    /// The profile for AutoFDO, where one was asked for.
+    pub autofdo: Option<TextAutoFdo>,
+}
+
+/// A profile for AutoFDO.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TextAutoFdo {
+    /// Where it was written.
+    pub file: String,
+    /// Functions in it; what was inlined is a part of them.
+    pub functions: usize,
+    /// The share of the samples with an address whose line is known, from 0 to 1.
+    pub placed: f64,
 }
 
 impl TextOrderReport {
@@ -92,6 +105,7 @@ impl TextOrderReport {
             hot_start: None,
             hot_end: None,
             text: None,
+            autofdo: None,
         }
     }
 }
@@ -109,6 +123,14 @@ impl Report for TextOrderReport {
         page.fact("hot", &format!("{hot}; {:.1} % of the profile's weight is in them", self.matched * 100.0));
         if let Some((start, end)) = self.hot_start.as_ref().zip(self.hot_end.as_ref()) {
             page.fact("hot range", &format!("{start} .. {end}"));
+        }
+        if let Some(TextAutoFdo { file, functions, placed }) = &self.autofdo {
+            let known = format!(
+                "{}, lines of {:.1} % of the samples",
+                units::count(*functions, "function"),
+                placed * 100.0
+            );
+            page.fact("AutoFDO", &format!("{file} ({known})"));
         }
         page.gap();
         let pages = format!(">pages of {}", units::bytes(self.page_bytes));

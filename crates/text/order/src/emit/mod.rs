@@ -3,6 +3,7 @@
 //! Linkers that order sections match `.text.NAME`, so the program must be compiled with `-ffunction-sections`; what
 //! a compiler set apart as hot or cold has a section of that kind. lld orders by symbols, rustc and BOLT too.
 
+mod autofdo;
 mod sections;
 
 use std::collections::HashSet;
@@ -11,6 +12,8 @@ use std::fmt::Write as _;
 use planish_profile::{Program, ProgramFunction, names};
 
 use crate::subject::Subject;
+
+pub use autofdo::{AutoFdo, autofdo};
 
 /// What an order can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

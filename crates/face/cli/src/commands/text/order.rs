@@ -1,12 +1,13 @@
 //! `planish text order`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValuesParser;
 use planish_model::Catalogue;
 use planish_order::emit::{self, Form};
 use planish_order::{ChooseOptions, Kind, Subject, choose};
-use planish_report::TextOrderReport;
+use planish_profile::{CallProfile, Program};
+use planish_report::{TextAutoFdo, TextOrderReport};
 use planish_sys::pages;
 
 use crate::answer::Answer;
@@ -22,6 +23,9 @@ const MATCHED_LOW: f64 = 0.95;
 pub(super) const SAMPLES_LOW: u64 = 10_000;
 /// From this share on, calls through linkage tables are worth another flag.
 const LINKAGE_HIGH: f64 = 0.05;
+
+/// What has clang keep the lines that a profile for AutoFDO is of.
+const LINES: &str = "-gline-tables-only -fdebug-info-for-profiling";
 
 /// Order a program's functions by what runs: tries every order, keeps the best that is worth a change
 #[derive(Debug, clap::Args)]
@@ -47,6 +51,9 @@ pub(crate) struct Args {
     /// Write to F instead of stdout
     #[arg(long, short, value_name = "F")]
     output: Option<PathBuf>,
+    /// Also write the samples by source line to F: clang's -fprofile-sample-use=F compiles by it
+    #[arg(long, value_name = "F")]
+    autofdo: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
@@ -73,6 +80,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let order = &choice.chosen().order;
     let form = Form::ALL.into_iter().find(|(word, _)| *word == args.form).expect("clap lets in no other").1;
     let text = emit::write(form, order, &subject, &program);
+    let autofdo = args.autofdo.as_deref().map(|path| autofdo(path, args, &profile, &subject, &program));
+    let autofdo = autofdo.transpose()?;
     if let Some(path) = &args.output {
         write_file(path, &text)?;
     }
@@ -83,7 +92,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if let Some((start, end)) = emit::hot_range(order, &subject, &program) {
         (report.hot_start, report.hot_end) = (Some(start.to_owned()), Some(end.to_owned()));
     }
+    let lines_low = autofdo.as_ref().is_some_and(|autofdo| autofdo.placed < MATCHED_LOW);
+    report.autofdo = autofdo;
     let mut answer = context.answer(&report, &Catalogue::default());
+    if lines_low {
+        answer = answer.warning(format!("not all samples have a line: compile with {LINES}"));
+    }
     if subject.matched < MATCHED_LOW {
         answer =
             answer.warning("the profile is getting old: less than 95 % of its weight is in this program");
@@ -105,13 +119,35 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     })
 }
 
+/// Writes the profile for AutoFDO; an empty one would have a compiler take all code for cold.
+fn autofdo(
+    path: &Path,
+    args: &Args,
+    profile: &CallProfile,
+    subject: &Subject,
+    program: &Program,
+) -> Result<TextAutoFdo, Failure> {
+    let made = emit::autofdo(profile, subject, program, &read_file(&args.program)?)
+        .map_err(|source| super::in_file(&args.program, source))?;
+    if subject.hits.iter().all(Vec::is_empty) {
+        let error = "the profile has no addresses of this build, so that no line of it is known";
+        return Err(Failure::refused(error).hint("planish text record, or text import of perf.data"));
+    }
+    if made.functions == 0 {
+        let error = "the program does not tell from which lines its code is";
+        return Err(Failure::refused(error).hint(format!("cc ... {LINES}")));
+    }
+    write_file(path, &made.text)?;
+    Ok(TextAutoFdo { file: path.display().to_string(), functions: made.functions, placed: made.placed })
+}
+
 /// What to say of fewer than [`SAMPLES_LOW`].
 pub(super) fn few_samples(total: u64) -> String {
     format!("{total} samples are few: record 10000 or more")
 }
 
 /// What a compiler's command line takes to use the file.
-fn flag(form: Form, path: &std::path::Path) -> String {
+fn flag(form: Form, path: &Path) -> String {
     let path = path.display();
     match form {
         Form::Symbols => format!("-fuse-ld=lld -Wl,--symbol-ordering-file={path}"),
