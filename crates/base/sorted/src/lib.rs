@@ -98,7 +98,7 @@ mod tests {
             // The second field tells equal elements apart.
             let given: Vec<(u8, usize)> = given.into_iter().zip(0..).collect();
             let mut wanted = given.clone();
-            wanted.sort_by(|one, other| other.0.cmp(&one.0));
+            wanted.sort_by_key(|pair| std::cmp::Reverse(pair.0));
             let mut found = given.clone();
             found.sort_small_by(|one, other| other.0.cmp(&one.0));
             prop_assert_eq!(&found, &wanted);

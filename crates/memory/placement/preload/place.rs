@@ -196,7 +196,7 @@ fn bind(segment: &Segment<'_>, settings: &Settings, flags: usize) -> i32 {
 fn is_there(address: usize) -> bool {
     let mut page = 0u8;
     // SAFETY: the kernel writes one byte for the one page that is asked for.
-    unsafe { call(nr::MINCORE, address, PAGE, &raw mut page as usize) };
+    unsafe { call(nr::MINCORE, address, 1, &raw mut page as usize) };
     page & 1 != 0
 }
 

@@ -48,7 +48,7 @@ fn compiled(name: &str, compiler: &str, flags: &[&str]) -> Option<(TempDir, Path
             None
         }
         Err(_) => {
-            skip(name, &format!("no {compiler}"));
+            skip(name, format!("no {compiler}"));
             None
         }
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use planish_sorted::SortSmall as _;
 use planish_sys::pagemap::Pagemap;
 use planish_sys::peek::{Peek, Present, SharedObject};
 use planish_sys::policy::{PageAt, pages_at};

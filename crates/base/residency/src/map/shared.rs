@@ -8,7 +8,6 @@ use std::mem;
 use std::ops::Range;
 
 use planish_host::Host;
-use planish_sorted::SortSmall as _;
 use planish_sys::Errno;
 use planish_sys::peek::{self, SharedObject};
 use rustix::process::Pid;
