@@ -12,6 +12,7 @@ use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::notices::{Notices, range};
 use crate::preload::is_preload;
+use crate::runtime::{ZGC_CURE, ZGC_HEAP};
 use crate::wire::{self, Notice};
 use crate::wish::{HeapPages, SharedPages, Spread, Wish};
 
@@ -168,6 +169,7 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
     let mut short = failures(notice, wish);
     short.extend(uneven(&shares, wish.shared.as_ref(), machine));
     short.extend(other_pages(&shares, wish.shared_pages));
+    short.extend(own_heap(&name));
     SegmentAt {
         pid: notice.pid,
         address: notice.address,
@@ -184,6 +186,12 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
         threads: notice.threads,
         short,
     }
+}
+
+/// What is told of a segment that is the heap of its process, which the preload cannot know of a memfd.
+fn own_heap(name: &str) -> Option<String> {
+    let told = || format!("it is the heap of a JVM (ZGC), and was placed as a shared segment: {ZGC_CURE}");
+    name.contains(ZGC_HEAP).then(told)
 }
 
 /// Adds parts up by node and pages.
@@ -461,6 +469,13 @@ mod tests {
         assert_eq!(told(&[base, pool], Some(HeapPages::Pool)), None);
         assert_eq!(told(&[base, pool], Some(HeapPages::Thp)), None, "mimalloc tries the pool first");
         assert!(told(&[thp, base, thp], Some(HeapPages::Pool)).is_some());
+    }
+
+    #[test]
+    fn a_heap_of_zgc_that_was_placed_as_a_segment_is_told() {
+        let told = own_heap("/memfd:java_heap (deleted)").unwrap();
+        assert!(told.contains("UseG1GC"), "{told}");
+        assert_eq!(own_heap("/memfd:java (deleted)"), None);
     }
 
     #[test]

@@ -393,16 +393,7 @@ mod tests {
     }
 
     fn program(malloc: Option<Allocator>) -> Program {
-        Program {
-            path: "/srv/server".into(),
-            loaded: "/srv/server".into(),
-            libc: Some(Libc::Glibc { minor: Some(36) }),
-            secure: None,
-            is_native: true,
-            malloc,
-            sanitizer: None,
-            is_text: false,
-        }
+        Program { malloc, ..crate::program::tests::plain() }
     }
 
     /// Ours calls the kernel: a hook behind it would see no call, and neither would ours behind tcmalloc's.
@@ -446,7 +437,7 @@ mod tests {
         assert!(notes(HeapPages::Pool).contains("SIGBUS"), "{}", notes(HeapPages::Pool));
         assert_eq!(notes(HeapPages::Thp), "");
         let flags =
-            [("java", "UseTransparentHugePages"), ("node", "use-largepages"), ("dotnet", "GCLargePages")];
+            [("java", "UseTransparentHugePages"), ("node", "use-largepages"), ("dotnet", "thp.enabled")];
         for (runtime, flag) in flags {
             let told = notes_of(&format!("/opt/{runtime}"), HeapPages::Thp);
             assert!(told.contains(flag), "{runtime}: {told}");

@@ -285,10 +285,24 @@ pub(crate) fn needed(path: &Path) -> io::Result<Vec<String>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs::Permissions;
 
     use super::*;
+
+    /// A program of which nothing is out of the ordinary.
+    pub(crate) fn plain() -> Program {
+        Program {
+            path: "/srv/server".into(),
+            loaded: "/srv/server".into(),
+            libc: Some(Libc::Glibc { minor: Some(36) }),
+            secure: None,
+            is_native: true,
+            malloc: None,
+            sanitizer: None,
+            is_text: false,
+        }
+    }
 
     fn script(folder: &Path, name: &str, text: &str, mode: u32) -> PathBuf {
         let path = folder.join(name);

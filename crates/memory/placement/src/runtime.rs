@@ -1,11 +1,12 @@
 //! Runtimes that map their heaps themselves, where no variable of a malloc reaches them.
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use planish_host::Host;
 
 use crate::launch::Launch;
-use crate::wish::Wish;
+use crate::wish::{HeapPages, Wish};
 
 /// A runtime by the program that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Runtimes {
 
     /// What is to be told besides of the processes of a start as they are now, each with its PID.
     pub fn look(&mut self, host: &Host, pids: &[u32], launch: &Launch) -> Vec<(u32, String)> {
-        if wanted(&launch.wish) == (false, false) {
+        if wanted(&launch.wish) == (None, false) {
             return Vec::new();
         }
         let found = self.untold(host, pids).into_iter();
@@ -53,10 +54,43 @@ impl Runtimes {
     }
 }
 
-/// Whether a start wants huge pages for its heap, and whether it wants its memory in places.
-fn wanted(wish: &Wish) -> (bool, bool) {
+/// How the memfd is named that ZGC has its heap in, mapped as shared memory: more than one address is of each page.
+pub(crate) const ZGC_HEAP: &str = "memfd:java_heap";
+
+/// What helps where the heap of a JVM is to lie otherwise than its shared segments.
+pub const ZGC_CURE: &str = "-XX:+UseG1GC or -XX:+UseParallelGC maps the heap privately; for ZGC itself, --numa \
+                            heap=... and --node without --numa shm= and --huge shm, and \
+                            -XX:+UseTransparentHugePages or -XX:+UseLargePages";
+
+/// A warning for a command that starts a JVM with ZGC, where something is wanted of shared segments: its heap is one.
+/// `variable` looks up what else a JVM takes options from.
+#[must_use]
+pub fn shared_heap(
+    launch: &Launch,
+    arguments: &[OsString],
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Option<String> {
+    const OPTION: &str = "-XX:+UseZGC";
+    const VARIABLES: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
+    if !launch.wish.wants_shared() || Runtime::of(&launch.program.path) != Some(Runtime::Jvm) {
+        return None;
+    }
+    let is_in = |name: &&str| {
+        let options = variable(name).unwrap_or_default();
+        options.to_string_lossy().split_ascii_whitespace().any(|word| word == OPTION)
+    };
+    let is_said = arguments.iter().any(|word| word == OsStr::new(OPTION)) || VARIABLES.iter().any(is_in);
+    is_said.then(|| {
+        "ZGC has the heap of a JVM in a memfd, which the preload takes for a shared segment: it is placed and filled \
+         as --numa shm= and --huge shm say, and not left where it is used"
+            .to_owned()
+    })
+}
+
+/// The huge pages that a start wants for its heap, and whether it wants its memory in places.
+fn wanted(wish: &Wish) -> (Option<HeapPages>, bool) {
     let places = wish.shared.is_some() || wish.heap.is_some() || wish.nodes.is_some();
-    (wish.heap_pages.is_some(), places)
+    (wish.heap_pages, places)
 }
 
 impl Runtime {
@@ -108,31 +142,44 @@ impl Runtime {
     }
 
     /// The same, where it wants huge `pages` for its heap, or `places` its memory.
-    fn note(self, pages: bool, places: bool) -> Option<String> {
-        let (who, for_pages, for_places) = match self {
-            Self::Jvm => (
-                "a JVM",
-                "-XX:+UseTransparentHugePages puts it on huge pages",
-                "-XX:+UseNUMA has the objects of each thread on its node",
-            ),
-            Self::V8 => (
-                "V8",
-                "it has no flag for huge pages, and --use-largepages=on puts its own code on them",
-                "it knows no nodes: --each-node starts a process on each",
-            ),
+    fn note(self, pages: Option<HeapPages>, places: bool) -> Option<String> {
+        let (who, for_places) = match self {
+            Self::Jvm => ("a JVM", "-XX:+UseNUMA has the objects of each thread on its node"),
+            Self::V8 => ("V8", "it knows no nodes: --each-node starts a process on each"),
             Self::DotNet => (
                 ".NET",
-                "DOTNET_GCLargePages=1 with DOTNET_GCHeapHardLimit puts it on a pool, with --memlock unlimited",
                 "DOTNET_GCHeapAffinitizeMask binds its heaps to CPUs, and --each-node starts a process on each node",
             ),
         };
-        let (unreached, flags) = match (pages, places) {
-            (false, false) => return None,
-            (true, false) => (", where --huge heap does not reach it", for_pages.to_owned()),
-            (false, true) => ("", for_places.to_owned()),
-            (true, true) => (", where --huge heap does not reach it", format!("{for_pages}; {for_places}")),
+        let (unreached, flags) = match (pages.map(|pages| self.flag_for(pages)), places) {
+            (None, false) => return None,
+            (Some(for_pages), false) => (", where --huge heap does not reach it", for_pages.to_owned()),
+            (None, true) => ("", for_places.to_owned()),
+            (Some(for_pages), true) => {
+                (", where --huge heap does not reach it", format!("{for_pages}; {for_places}"))
+            }
         };
         Some(format!("{who} maps its heap itself{unreached}: {flags}"))
+    }
+
+    /// What has it take such pages: a flag for pages of a pool gives no transparent ones, and the other way round.
+    fn flag_for(self, pages: HeapPages) -> &'static str {
+        match (self, pages) {
+            (Self::Jvm, HeapPages::Thp) => "-XX:+UseTransparentHugePages puts it on transparent huge pages",
+            (Self::Jvm, HeapPages::Pool) => "-XX:+UseLargePages puts it on pages of the pool",
+            (Self::V8, HeapPages::Thp) => {
+                "it has no flag for huge pages, and --use-largepages=on puts its own code on transparent ones"
+            }
+            (Self::V8, HeapPages::Pool) => "it takes no pages from a pool",
+            (Self::DotNet, HeapPages::Thp) => {
+                "it has no flag for transparent huge pages, and gets them where the kernel gives them to all \
+                 (planish knobs thp.enabled)"
+            }
+            (Self::DotNet, HeapPages::Pool) => {
+                "DOTNET_GCLargePages=1 with DOTNET_GCHeapHardLimit puts it on pages of the pool, with --memlock \
+                 unlimited"
+            }
+        }
     }
 }
 
@@ -148,11 +195,55 @@ mod tests {
         std::fs::File::create(folder.path().join("engine.runtimeconfig.json")).unwrap();
         assert_eq!(Runtime::of(&own), Some(Runtime::DotNet));
         let jvm = Runtime::of(Path::new("/usr/bin/java")).unwrap();
-        assert_eq!(jvm.note(false, false), None);
-        let placed = jvm.note(false, true).unwrap();
+        assert_eq!(jvm.note(None, false), None);
+        let placed = jvm.note(None, true).unwrap();
         assert!(placed.contains("UseNUMA") && !placed.contains("--huge"), "{placed}");
-        let huge = jvm.note(true, false).unwrap();
+        let huge = jvm.note(Some(HeapPages::Thp), false).unwrap();
         assert!(huge.contains("UseTransparentHugePages") && huge.contains("--huge heap does not"), "{huge}");
+    }
+
+    /// With the flag for the other kind a runtime has none of the pages that were asked for.
+    #[test]
+    fn the_flag_for_a_pool_is_not_advised_for_transparent_pages_nor_the_other_way_round() {
+        let thp = [Runtime::Jvm, Runtime::DotNet, Runtime::V8]
+            .map(|one| one.note(Some(HeapPages::Thp), false).unwrap());
+        let pool = [Runtime::Jvm, Runtime::DotNet, Runtime::V8]
+            .map(|one| one.note(Some(HeapPages::Pool), false).unwrap());
+        assert!(pool[0].contains("-XX:+UseLargePages") && !pool[0].contains("Transparent"), "{}", pool[0]);
+        assert!(!thp[0].contains("UseLargePages"), "{}", thp[0]);
+        assert!(
+            pool[1].contains("GCLargePages") && !thp[1].contains("GCLargePages"),
+            "{} {}",
+            pool[1],
+            thp[1]
+        );
+        assert!(
+            !pool[2].contains("use-largepages") && thp[2].contains("use-largepages"),
+            "{} {}",
+            pool[2],
+            thp[2]
+        );
+    }
+
+    #[test]
+    fn a_jvm_whose_heap_counts_as_a_shared_segment_is_known_by_its_options() {
+        let told = |path: &str, numa: &str, words: &[&str], variable: Option<&str>| {
+            let mut wish = Wish::default();
+            crate::wish::parse_numa(numa, &mut wish).unwrap();
+            let program = crate::program::Program { path: path.into(), ..crate::program::tests::plain() };
+            let (variables, setup, notes) =
+                (Vec::new(), planish_sys::child::ChildSetup::default(), Vec::new());
+            let launch = Launch { program, variables, setup, notes, wish };
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            let look = |name: &str| variable.filter(|_| name == "JAVA_TOOL_OPTIONS").map(OsString::from);
+            shared_heap(&launch, &words, look).is_some()
+        };
+        let zgc = &["-Xmx1g", "-XX:+UseZGC", "x.jar"][..];
+        assert!(told("/usr/bin/java", "interleave", zgc, None));
+        assert!(told("/usr/bin/java", "interleave", &["x.jar"], Some("-Xmx1g -XX:+UseZGC")));
+        assert!(!told("/usr/bin/java", "interleave", &["-XX:+UseG1GC"], None));
+        assert!(!told("/usr/bin/java", "heap=local", zgc, None), "nothing is wanted of shared segments");
+        assert!(!told("/usr/bin/engine", "interleave", zgc, None));
     }
 
     /// A process that has executed a runtime behind a shell has the shell's PID, and its own file.

@@ -74,6 +74,40 @@ fn a_runtime_that_is_executed_after_the_first_look_is_advised_at_the_next() {
     assert!(pid.is_some());
 }
 
+/// The preload cannot know the heap of ZGC from a shared segment: both who starts one and who finds one is told.
+#[test]
+fn a_heap_of_zgc_that_is_placed_as_a_shared_segment_is_a_warning() {
+    const TEST: &str = "a_heap_of_zgc_that_is_placed_as_a_shared_segment_is_a_warning";
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let quiet = script(home.path(), "#!/bin/sh\nexit 0\n");
+    let java = home.path().join("java");
+    std::fs::rename(quiet, &java).expect("ours");
+    let java = java.to_str().expect("text");
+    let ran = run(["run", "--numa", "interleave", "--no-prefault", "--", java, "-XX:+UseZGC"]);
+    assert!(
+        ran.stderr.contains("warning: ZGC has the heap") && ran.stderr.contains("UseG1GC"),
+        "{}",
+        ran.stderr
+    );
+    let ran = run(["run", "--numa", "interleave", "--no-prefault", "--", java, "-XX:+UseG1GC"]);
+    assert!(!ran.stderr.contains("ZGC has"), "{}", ran.stderr);
+
+    if !crate::run::python_or_skip(TEST) {
+        return;
+    }
+    let lines = [
+        "import mmap, os, time",
+        "heap = os.memfd_create('java_heap')",
+        "os.ftruncate(heap, 32 << 20)",
+        "mapped = mmap.mmap(heap, 32 << 20)",
+        "time.sleep(3)",
+    ];
+    let (ended, report) = reported(&["--numa", "interleave"], &["python3", "-c", &lines.join("\n")]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    let segment = &report["result"]["instances"][0]["segments"][0];
+    assert!(segment["short"].to_string().contains("the heap of a JVM (ZGC)"), "{report}");
+}
+
 #[test]
 fn who_wants_nothing_of_memory_is_not_advised() {
     let home = tempfile::tempdir().expect("a temporary folder");
