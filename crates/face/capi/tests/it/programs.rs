@@ -101,6 +101,90 @@ fn sanitizes(test: &str, compiler: &str, folder: &Path) -> bool {
     works
 }
 
+/// A compiler of Rust that may be told of sanitizers: the flag is behind a door that a stable one opens by this word.
+fn sanitizing(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", RUST_SANITIZER)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command
+}
+
+const RUST_SANITIZER: &str = "-Zsanitizer=address";
+
+/// Whether programs in Rust run with the address sanitizer, or a word why not.
+fn sanitizes_rust(test: &str, folder: &Path) -> bool {
+    if !has_or_skips(test, &["rustc", "cargo"]) {
+        return false;
+    }
+    let (source, program) = (folder.join("empty.rs"), folder.join("empty-rust"));
+    fs::write(&source, "fn main() {}\n").unwrap();
+    let mut rustc = sanitizing("rustc");
+    let built = rustc.arg(RUST_SANITIZER).arg(&source).arg("-o").arg(&program).output().unwrap();
+    let works =
+        built.status.success() && Command::new(&program).output().is_ok_and(|run| run.status.success());
+    if !works {
+        skip(test, "rustc has no address sanitizer that works here");
+    }
+    works
+}
+
+/// The examples in Rust and the library, built with the address sanitizer; the folder that they lie in.
+fn sanitized_examples() -> PathBuf {
+    let host = run(Command::new("rustc").arg("--print=host-tuple")).stdout;
+    let host = String::from_utf8(host).unwrap().trim().to_owned();
+    // Kept, so that the next run builds what has changed. Without a target cargo gives the flags to build scripts, too.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sanitized");
+    let mut cargo = sanitizing("cargo");
+    cargo.args([
+        "build",
+        "--locked",
+        "--offline",
+        "--package=planish-capi",
+        "--lib",
+        "--examples",
+        "--target",
+        &host,
+    ]);
+    run(cargo.env("CARGO_TARGET_DIR", &folder).current_dir(checkout()));
+    folder.join(host).join("debug")
+}
+
+/// A program in Rust that hands the library an arena which it has freed.
+fn using_what_is_freed(built: &Path, folder: &Path) -> PathBuf {
+    let (source, program) = (folder.join("freed.rs"), folder.join("freed"));
+    let text = "use planish as _;
+        unsafe extern \"C\" {
+            fn planish_arena_new(options: *const u8, out: *mut *mut u8) -> i32;
+            fn planish_arena_used_bytes(arena: *const u8, out: *mut usize) -> i32;
+            fn planish_arena_free(arena: *mut u8);
+        }
+        fn main() {
+            let (mut arena, mut bytes) = (std::ptr::null_mut(), 0);
+            unsafe {
+                assert_eq!(planish_arena_new(std::ptr::null(), &mut arena), 0);
+                assert_eq!(planish_arena_used_bytes(arena, &mut bytes), 0);
+                if std::env::args().count() > 1 {
+                    planish_arena_free(arena);
+                    planish_arena_used_bytes(arena, &mut bytes);
+                } else {
+                    planish_arena_free(arena);
+                }
+            }
+        }\n";
+    fs::write(&source, text).unwrap();
+    let mut rustc = sanitizing("rustc");
+    rustc.args([RUST_SANITIZER, "--edition=2024"]).arg(&source).arg("-o").arg(&program);
+    rustc.arg("--extern").arg(format!("planish={}", built.join("libplanish.rlib").display()));
+    // Its own crates, and the macros that they were built with, which are of the host.
+    for deps in [built.join("deps"), built.join("../../debug/deps")] {
+        rustc.arg("-L").arg(format!("dependency={}", deps.display()));
+    }
+    run(&mut rustc);
+    program
+}
+
 #[test]
 fn the_examples_run_with_the_shared_and_the_static_library() {
     let test = "the_examples_run_with_the_shared_and_the_static_library";
@@ -157,6 +241,23 @@ fn the_examples_are_clean_under_sanitizers() {
         let program = language.build(&archive, &["--static"], SANITIZERS);
         language.check(&mut Command::new(&program));
     }
+    let folder = tempfile::tempdir().unwrap();
+    if !sanitizes_rust(test, folder.path()) {
+        return;
+    }
+    let built = sanitized_examples();
+    check(&mut Command::new(built.join("examples/arena")), C.says);
+    if planish_sys::pages::thp_bytes().is_some() {
+        check(&mut Command::new(built.join("examples/hugify")), C_HUGIFY.says);
+    } else {
+        skip(test, "hugify: no transparent huge pages");
+    }
+    // What is freed is read by the library's own code alone: its accesses are looked at.
+    let freed = using_what_is_freed(&built, folder.path());
+    run(&mut Command::new(&freed));
+    let output = Command::new(&freed).arg("freed").output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && talk.contains("AddressSanitizer: heap-use-after-free"), "{talk}");
 }
 
 #[test]
