@@ -19,6 +19,12 @@ pub enum PlacementError {
     /// The loader that it names is not installed: the kernel says of the program that there is none.
     #[error("{} cannot be run: its loader {loader} is not there", path.display())]
     NoLoader { path: PathBuf, loader: String },
+    /// What the first line of a script names is not there, or may not be executed.
+    #[error("{} cannot be run: its first line names {interpreter}", path.display())]
+    NoInterpreter { path: PathBuf, interpreter: String, source: io::Error },
+    /// The kernel knows no such program: it is of another machine.
+    #[error("{} cannot be run: it is a program for another machine ({machine})", path.display())]
+    OtherMachine { path: PathBuf, machine: String },
     /// It is linked statically, so that nothing can stand in front of its calls.
     #[error("{} is linked statically: no preload and no other malloc reaches it", path.display())]
     Static { path: PathBuf },
@@ -106,7 +112,11 @@ impl PlacementError {
     pub fn code(&self) -> u8 {
         match self {
             Self::NoProgram { .. } => 127,
-            Self::NotRunnable { .. } | Self::NoLoader { .. } | Self::NotStarted { .. } => 126,
+            Self::NotRunnable { .. }
+            | Self::NoLoader { .. }
+            | Self::NoInterpreter { .. }
+            | Self::OtherMachine { .. }
+            | Self::NotStarted { .. } => 126,
             _ => 125,
         }
     }
@@ -119,6 +129,14 @@ impl PlacementError {
                 "install the libc that it is linked with (musl, where the loader is ld-musl), or link it anew here"
             }
             Self::NoProgram { .. } => "name a program in PATH, or its path",
+            Self::NoInterpreter { interpreter, .. } if interpreter.ends_with("\\r") => {
+                "its lines end with a carriage return, which is a part of that name: sed -i 's/\\r$//' SCRIPT"
+            }
+            Self::NoInterpreter { .. } => "install what it names, or name another one there",
+            Self::OtherMachine { .. } => {
+                "take the program that is built for this machine (uname -m), or name an emulator before it, such as \
+                 qemu-user"
+            }
             Self::NotRunnable { source, .. } => return start_cure(source, &[]),
             Self::NotStarted { source, set, .. } => return start_cure(source, set),
             Self::Static { .. } => {
@@ -188,6 +206,13 @@ fn start_cure(source: &io::Error, set: &[&str]) -> String {
              container: --cap-add SYS_NICE)",
             set.join(", ")
         ),
+        () if is(Errno::TXTBSY) => {
+            "somebody has its file open to write it (a copy, a linker): try again when that has ended, or see who: \
+             fuser -v PROGRAM"
+                .to_owned()
+        }
+        () if is(Errno::MFILE) => "this process may open no more files: raise the limit, ulimit -n 1024".to_owned(),
+        () if is(Errno::NFILE) => "this machine has no room for open files: planish knobs fs.file-max".to_owned(),
         () => "name a program that may be executed".to_owned(),
     }
 }
@@ -230,5 +255,7 @@ mod tests {
         assert!(cure(Errno::PERM, &["--cpus", "--memlock"]).contains("leave --cpus, --memlock out"));
         assert_eq!(cure(Errno::PERM, &[]), "name a program that may be executed");
         assert!(cure(Errno::NOEXEC, &["--cpus"]).contains("sh SCRIPT"));
+        assert!(cure(Errno::TXTBSY, &[]).contains("fuser"), "nothing is wrong with its rights");
+        assert!(cure(Errno::MFILE, &[]).contains("ulimit -n"));
     }
 }

@@ -66,6 +66,11 @@ impl Program {
             else {
                 break;
             };
+            is_runnable(&interpreter).map_err(|source| PlacementError::NoInterpreter {
+                path: loaded.clone(),
+                interpreter: interpreter.to_string_lossy().escape_debug().to_string(),
+                source,
+            })?;
             loaded = interpreter;
         }
         let open = |path: &Path| File::open(path).map_err(|source| not_runnable(path, source));
@@ -73,7 +78,9 @@ impl Program {
         // What is no program of 64 bits is left to the kernel, which knows other formats.
         let header = elf::FileHeader64::<Endianness>::parse(&cache);
         let (libc, is_native, is_text) = match header {
-            Ok(header) => (libc(header, &cache), is_native(header), false),
+            Ok(header) => {
+                (libc(header, &cache).or_else(|| libc_of_loader(&loaded)), is_native(header), false)
+            }
             Err(_) => (Some(Libc::Other), false, is_text(&cache)),
         };
         let secure = secure(&loaded).map_err(|source| not_runnable(&loaded, source))?;
@@ -181,15 +188,15 @@ fn is_runnable(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(path, rustix::fs::Access::EXEC_OK)?)
 }
 
-/// The interpreter in the first line of a script.
+/// The interpreter in the first line of a script: up to a blank or a tab, as the kernel reads it, which takes the
+/// carriage return of a file from elsewhere for a part of its name.
 fn interpreter(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut line = Vec::new();
     File::open(path)?.take(256).read_to_end(&mut line)?;
     let Some(rest) = line.strip_prefix(b"#!") else { return Ok(None) };
-    let first = rest.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
-    let word = first.split(u8::is_ascii_whitespace).next().unwrap_or_default();
-    let path = PathBuf::from(OsString::from_vec(word.to_vec()));
-    if word.is_empty() { Ok(None) } else { is_runnable(&path).map(|()| Some(path)) }
+    let first = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let word = first.split(|byte| matches!(byte, b' ' | b'\t')).find(|word| !word.is_empty());
+    Ok(word.map(|word| PathBuf::from(OsString::from_vec(word.to_vec()))))
 }
 
 fn is_native(header: &elf::FileHeader64<Endianness>) -> bool {
@@ -199,6 +206,33 @@ fn is_native(header: &elf::FileHeader64<Endianness>) -> bool {
         _ => return false,
     };
     header.endian().is_ok_and(|endian| header.e_machine(endian) == machine)
+}
+
+/// Of which machine a program is, where that is another one than this: `64-bit aarch64`.
+pub(crate) fn other_machine(path: &Path) -> Option<String> {
+    let mut header = [0u8; 20];
+    File::open(path).ok()?.read_exact(&mut header).ok()?;
+    header.starts_with(b"\x7fELF").then_some(())?;
+    let bits = if header[4] == 2 { 64 } else { 32 };
+    let machine = [header[18], header[19]];
+    let machine = if header[5] == 2 { u16::from_be_bytes(machine) } else { u16::from_le_bytes(machine) };
+    let name = match elf::Machine(machine) {
+        elf::EM_386 | elf::EM_X86_64 => "x86_64",
+        elf::EM_ARM | elf::EM_AARCH64 => "aarch64",
+        elf::EM_RISCV => "riscv",
+        elf::EM_PPC | elf::EM_PPC64 => "powerpc",
+        elf::EM_S390 => "s390x",
+        elf::EM_MIPS => "mips",
+        elf::EM_LOONGARCH => "loongarch",
+        _ => return Some(format!("{bits}-bit machine {machine} of ELF")),
+    };
+    let is_it = bits == 64 && name == std::env::consts::ARCH;
+    let name = match name {
+        "x86_64" if bits == 32 => "x86",
+        "aarch64" if bits == 32 => "arm",
+        name => name,
+    };
+    (!is_it).then(|| format!("{bits}-bit {name}"))
 }
 
 /// The loader that a program names and that is not there: of such a program the kernel says that there is none.
@@ -225,6 +259,23 @@ fn libc<'data, R: ReadRef<'data>>(header: &elf::FileHeader64<Endianness>, data: 
         () if file.starts_with("ld-linux") => Libc::Glibc { minor: glibc_minor(Path::new(&loader)) },
         () => Libc::Other,
     })
+}
+
+/// The libc of a loader that is started itself, with a program to load: it names none, and preloads all the same.
+fn libc_of_loader(path: &Path) -> Option<Libc> {
+    let whole = path.canonicalize().ok()?;
+    let name = whole.file_name()?.to_str()?;
+    match () {
+        // It is a link to libc.so, or the other way round.
+        () if [path, &whole].iter().any(|path| path.to_string_lossy().contains("/ld-musl")) => {
+            Some(Libc::Musl)
+        }
+        // Of its version until glibc 2.34.
+        () if name.starts_with("ld-linux") || name.starts_with("ld-2.") => {
+            Some(Libc::Glibc { minor: glibc_minor(&whole) })
+        }
+        () => None,
+    }
 }
 
 /// The newest interface of the glibc beside a loader: both come from one package.
@@ -318,8 +369,50 @@ pub(crate) mod tests {
         let found = Program::find(path.as_os_str(), None).unwrap();
         assert_eq!((found.path.as_path(), found.loaded.as_path()), (path.as_path(), Path::new("/bin/sh")));
         assert!(found.may_be_preloaded().is_ok(), "{found:?}");
-        let inner = script(folder.path(), "inner", "#!/nowhere/sh\n", 0o755);
-        assert_eq!(Program::find(inner.as_os_str(), None).unwrap_err().code(), 126);
+    }
+
+    #[test]
+    fn an_interpreter_that_is_not_there_is_named_and_not_the_script() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |line: &str| {
+            let path = script(folder.path(), "start", line, 0o755);
+            let error = Program::find(path.as_os_str(), None).unwrap_err();
+            (error.code(), error.to_string(), error.cure())
+        };
+        let (code, text, cure) = refused("#! /nowhere/sh -e\n");
+        assert_eq!(code, 126);
+        assert!(text.contains("/nowhere/sh") && !cure.contains("may be executed"), "{text}; {cure}");
+        let (_, text, cure) = refused("#!/bin/sh\r\nexit 0\r\n");
+        assert!(text.contains("/bin/sh\\r") && cure.contains("carriage return"), "{text}; {cure}");
+    }
+
+    #[test]
+    fn a_program_of_another_machine_is_told_as_such() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |header: &[u8]| {
+            let path = script(folder.path(), "program", "", 0o755);
+            io::Write::write_all(&mut File::create(&path).unwrap(), header).unwrap();
+            other_machine(&path)
+        };
+        assert_eq!(of(&elf(22, None)).as_deref(), Some("64-bit s390x"));
+        let mut arm = elf(40, None);
+        arm[4] = 1;
+        assert_eq!(of(&arm).as_deref(), Some("32-bit arm"));
+        assert_eq!(of(&elf(999, None)).as_deref(), Some("64-bit machine 999 of ELF"));
+        assert_eq!(of(b"#!/bin/sh\n and more than twenty bytes"), None);
+        assert_eq!(other_machine(&std::env::current_exe().unwrap()), None);
+    }
+
+    #[test]
+    fn a_loader_that_is_named_itself_is_not_linked_statically() {
+        let known = Program::find(OsStr::new("sh"), std::env::var_os("PATH").as_deref()).unwrap();
+        let cache = ReadCache::new(File::open(&known.loaded).unwrap());
+        let header = elf::FileHeader64::<Endianness>::parse(&cache).unwrap();
+        let Some(loader) = loader(header, &cache) else {
+            return planish_skip::skip("a_loader_that_is_named_itself", "a shell without a loader");
+        };
+        let found = Program::find(loader.as_ref(), None).unwrap();
+        assert_eq!(found.may_be_preloaded().unwrap(), known.libc.unwrap(), "{found:?}");
     }
 
     /// Its file is there, and the kernel says ENOENT of it all the same.

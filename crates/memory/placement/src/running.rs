@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use crate::error::PlacementError;
 use crate::launch::Launch;
 use crate::listen::{Listener, Told};
-use crate::program::missing_loader;
+use crate::program::{missing_loader, other_machine};
 use crate::wire::Notice;
 
 /// Processes above another that are looked at: more are none of a real program.
@@ -61,7 +61,12 @@ impl Running {
                 Some(loader) if source.kind() == io::ErrorKind::NotFound => {
                     PlacementError::NoLoader { path, loader }
                 }
-                _ => PlacementError::NotStarted { path, source, set: launch.set_before() },
+                _ => match other_machine(&launch.program.loaded) {
+                    Some(machine) if source.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) => {
+                        PlacementError::OtherMachine { path, machine }
+                    }
+                    _ => PlacementError::NotStarted { path, source, set: launch.set_before() },
+                },
             }
         };
         let mut command = launch.command(name, arguments);

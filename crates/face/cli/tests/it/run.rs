@@ -55,6 +55,56 @@ fn what_is_not_started_ends_with_125_to_127() {
     assert_eq!(report["messages"][0]["hint"], "planish topo");
 }
 
+/// What is wrong is told, and not that a file which may be executed may not.
+#[test]
+fn what_cannot_be_started_is_told_with_the_reason_and_its_own_cure() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let file = |name: &str, bytes: &[u8]| {
+        let path = home.path().join(name);
+        std::fs::write(&path, bytes).expect("room");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("ours");
+        path.to_str().expect("text").to_owned()
+    };
+    let told = |program: &str| {
+        let ended = run(["run", "--", program]);
+        assert_eq!(ended.exit, 126, "{}", ended.stderr);
+        ended.stderr
+    };
+    let text = told(&file("script", b"#!/nowhere/sh\n"));
+    assert!(text.contains("its first line names /nowhere/sh") && text.contains("install"), "{text}");
+    let mut other = std::fs::read("/bin/true").expect("a program");
+    other[18..20].copy_from_slice(&22u16.to_le_bytes());
+    let (written, other) = (file("written", &other), home.path().join("other"));
+    crate::planish::copy_program(written.as_ref(), &other);
+    let text = told(other.to_str().expect("text"));
+    assert!(text.contains("another machine (64-bit s390x)") && !text.contains("#!/bin/sh"), "{text}");
+    let busy = file("busy", &std::fs::read("/bin/true").expect("a program"));
+    let _writer = std::fs::File::options().append(true).open(&busy).expect("ours");
+    let text = told(&busy);
+    assert!(text.contains("fuser"), "{text}");
+}
+
+/// The loader names no loader itself, as a static program, and preloads into what it is given.
+#[test]
+fn a_program_that_is_given_to_its_loader_has_its_segments_placed() {
+    const TEST: &str = "a_program_that_is_given_to_its_loader_has_its_segments_placed";
+    let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+    let Some(loader) = loaders.into_iter().find(|loader| std::path::Path::new(loader).exists()) else {
+        return planish_skip::skip(TEST, "no loader of glibc");
+    };
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let own = ["-c", "import sys; print(sys.executable)"];
+    let known = std::process::Command::new("python3").args(own).output().expect("it is here");
+    let python = String::from_utf8(known.stdout).expect("text").trim().to_owned();
+    let program = "import mmap, time; m = mmap.mmap(-1, 32 << 20); time.sleep(3)";
+    let (ended, report) = reported(&["--numa", "interleave"], &[loader, &python, "-c", program]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert_eq!(report["result"]["instances"][0]["segments"].as_array().map(Vec::len), Some(1), "{report}");
+}
+
 #[test]
 fn who_leaves_the_dashes_out_is_told_where_they_go() {
     let ended = run(["run", "./engine", "1"]);
