@@ -3,10 +3,12 @@
 //! Source: systemd.exec(5), systemd.unit(5).
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use planish_sys::{NodeSet, Policy};
 
 use crate::launch::Launch;
+use crate::preload::who_may_replace;
 use crate::wish::Spread;
 
 /// The text of the drop-in.
@@ -53,10 +55,10 @@ pub(crate) fn text(launch: &Launch) -> String {
         const OF_START: [&str; 3] = ["answer=", "limit=", "group="];
         let is_of_unit = |item: &&str| !OF_START.iter().any(|begin| item.starts_with(begin));
         let value = value.split(':').filter(is_of_unit).collect::<Vec<_>>().join(":");
-        line(format!(
-            "Environment=\"{name}={}\"",
-            value.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%")
-        ));
+        if *name == "LD_PRELOAD" {
+            value.split([':', ' ']).filter_map(of_others).for_each(&mut line);
+        }
+        line(format!("Environment=\"{name}={}\"", quoted(&value)));
     }
     if setup.without_thp {
         line("MemoryTHP=disable".to_owned());
@@ -71,6 +73,39 @@ pub(crate) fn text(launch: &Launch) -> String {
         line(format!("# so: ExecStart= alone, then ExecStart=planish run {} -- ...", options.join(" ")));
     }
     text
+}
+
+/// What is to stand between quotes, as systemd.syntax(7) and systemd.unit(5) want it: a character that ends the line
+/// would begin another setting.
+fn quoted(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for character in value.chars() {
+        match character {
+            '\\' => text.push_str("\\\\"),
+            '"' => text.push_str("\\\""),
+            '%' => text.push_str("%%"),
+            '\n' => text.push_str("\\n"),
+            '\t' => text.push_str("\\t"),
+            control if control.is_ascii_control() => {
+                let _ = write!(text, "\\x{:02x}", u32::from(control));
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+/// A remark on a library that a unit loads: what an ordinary user may replace is code of a service of root's then.
+fn of_others(library: &str) -> Option<String> {
+    // One without a folder is looked for where the loader looks.
+    let path = Some(Path::new(library)).filter(|path| path.is_absolute())?;
+    let (who, place) = who_may_replace(path, &[0])?;
+    let text = format!(
+        "# {who} may replace what is loaded into this service, by {}: for a service of another user copy it to a \
+         folder of root's, which ProtectHome= does not hide either",
+        place.display()
+    );
+    Some(text.chars().map(|character| if character.is_control() { '?' } else { character }).collect())
 }
 
 /// The option that has its heap lie as it is wanted.
@@ -146,6 +181,35 @@ MemoryTHP=disable
 ";
         let text = text(&launch);
         assert_eq!(text.split_once('\n').unwrap().1, expected);
+    }
+
+    /// The rest of such a value was a setting of its own: ExecStartPre= as root.
+    #[test]
+    fn a_line_break_in_a_variable_begins_no_setting() {
+        let value = "a=0\nExecStartPre=/bin/evil\t\u{1}\u{7f}\"\\%";
+        let variables = vec![("GLIBC_TUNABLES", value.into())];
+        let text = text(&launch(variables, ChildSetup::default(), Wish::default()));
+        let expected = r#"Environment="GLIBC_TUNABLES=a=0\nExecStartPre=/bin/evil\t\x01\x7f\"\\%%""#;
+        assert_eq!(text.lines().nth(2), Some(expected), "{text}");
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
+
+    #[test]
+    fn a_library_that_an_ordinary_user_may_replace_is_remarked() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("preload.so");
+        std::fs::File::create(&library).unwrap();
+        let of = || {
+            let list = format!("/lib/hook.so:{}", library.display());
+            let variables = vec![("LD_PRELOAD", list.into())];
+            text(&launch(variables, ChildSetup::default(), Wish::default()))
+        };
+        if rustix::process::geteuid().is_root() {
+            assert!(!of().contains("may replace"), "{}", of());
+            std::os::unix::fs::chown(&library, Some(65534), None).unwrap();
+        }
+        let owner = std::os::unix::fs::MetadataExt::uid(&library.metadata().unwrap());
+        assert_eq!(of().matches(&format!("# user {owner} may replace")).count(), 1, "{}", of());
     }
 
     #[test]

@@ -50,18 +50,23 @@ pub(crate) fn put(folder: &Path) -> Result<PathBuf, PlacementError> {
 #[must_use]
 pub fn others(folder: &Path, what: &str) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
-    folder.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
+    let (who, path) = who_may_replace(folder, &[0, own])?;
+    Some(format!(
+        "{who} may replace {what} that this program executes, by {}: name a --state folder that is yours",
+        path.display()
+    ))
+}
+
+/// Who besides these users may change what lies at a path, and by which file or folder.
+pub(crate) fn who_may_replace<'a>(path: &'a Path, trusted: &[u32]) -> Option<(String, &'a Path)> {
+    path.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
         let facts = path.metadata().ok()?;
         let (is_sticky, is_open) = (facts.mode() & 0o1000 != 0, facts.mode() & 0o002 != 0);
-        let who = match facts.uid() {
-            _ if is_open && !is_sticky => "everybody".to_owned(),
-            owner if owner != 0 && owner != own => format!("user {owner}"),
-            _ => return None,
-        };
-        Some(format!(
-            "{who} may replace {what} that this program executes, by {}: name a --state folder that is yours",
-            path.display()
-        ))
+        match facts.uid() {
+            _ if is_open && !is_sticky => Some(("everybody".to_owned(), path)),
+            owner if !trusted.contains(&owner) => Some((format!("user {owner}"), path)),
+            _ => None,
+        }
     })
 }
 
