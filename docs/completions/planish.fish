@@ -2348,7 +2348,7 @@ complete -c planish -n "__fish_planish_using_subcommand run" -l cpus -d 'Run on 
 complete -c planish -n "__fish_planish_using_subcommand run" -l node -d 'Run on the CPUs of these nodes, and take all memory from them' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l malloc -d 'Another allocator, where the system has it: jemalloc, tcmalloc, mimalloc' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l thp -d 'never: without transparent huge pages, with all that it starts' -r -f -a "never\t''"
-complete -c planish -n "__fish_planish_using_subcommand run" -l memlock -d 'It may lock so much memory: bytes (64M, 2G) or unlimited' -r
+complete -c planish -n "__fish_planish_using_subcommand run" -l memlock -d 'It may lock so much memory: bytes (64M, 2G, 0) or unlimited' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l prefault-threads -d 'Fill shared segments by so many threads, at most 64; without it by one for each CPU, at most 16' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l min -d 'Leave shared segments alone that are shorter than this' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l verify-after -d 'Look at its memory after so long, at most a day; without it when its segments are placed, or after two seconds' -r

@@ -9,6 +9,7 @@
 
 pub mod affinity;
 mod beside;
+mod bytes;
 pub mod cgroup;
 pub mod child;
 pub mod code;
@@ -42,6 +43,7 @@ pub mod uncore;
 pub mod warden;
 
 pub use beside::beside;
+pub use bytes::parse_bytes;
 pub use error::{Error, Result};
 #[cfg(target_env = "musl")]
 pub use heap::Heap;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use planish_sys::{PageRequest, pages};
+use planish_sys::{PageRequest, pages, parse_bytes};
 
 /// One rung: a kind of page that memory can lie on. Sizes are those of the running kernel, never constants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,15 +90,8 @@ impl FromStr for Page {
             "base" => Ok(Self::Base),
             "thp" => Ok(Self::Thp),
             lower => {
-                let (digits, shift) = match lower.as_bytes().last() {
-                    Some(b'k') => (&lower[..lower.len() - 1], 10),
-                    Some(b'm') => (&lower[..lower.len() - 1], 20),
-                    Some(b'g') => (&lower[..lower.len() - 1], 30),
-                    _ => (lower, 0),
-                };
-                let count: usize = digits.parse().map_err(|_| error())?;
-                let bytes = count.checked_mul(1 << shift).filter(|bytes| bytes.is_power_of_two());
-                let bytes = bytes.ok_or_else(error)?;
+                let bytes = parse_bytes(lower).and_then(|bytes| usize::try_from(bytes).ok());
+                let bytes = bytes.filter(|bytes| bytes.is_power_of_two()).ok_or_else(error)?;
                 // "4k" means base pages on every machine, so that one command line serves all of them.
                 let base = bytes == pages::base_bytes() || bytes == 4096;
                 Ok(if base { Self::Base } else { Self::HugeTlb(bytes) })
@@ -197,13 +190,15 @@ mod tests {
     #[test]
     fn page_sizes_are_read() {
         let cases =
-            [("4k", Page::Base), ("BASE", Page::Base), ("thp", Page::Thp), ("2m", Page::HugeTlb(2 * M))];
-        for (text, page) in
-            cases.into_iter().chain([("1G", Page::HugeTlb(G)), ("32k", Page::HugeTlb(32 * K))])
-        {
+            [("4k", Page::Base), ("BASE", Page::Base), ("thp", Page::Thp), ("2MiB", Page::HugeTlb(2 * M))];
+        for (text, page) in cases.into_iter().chain([
+            ("1G", Page::HugeTlb(G)),
+            ("32k", Page::HugeTlb(32 * K)),
+            ("2m", Page::HugeTlb(2 * M)),
+        ]) {
             assert_eq!(text.parse(), Ok(page), "{text}");
         }
-        for text in ["", "k", "3m", "2mb", "-2m", "99999999999999999999g", "0", "é"] {
+        for text in ["", "k", "3m", "2mx", "-2m", "99999999999999999999g", "0", "é"] {
             assert_eq!(text.parse::<Page>(), Err(ParsePageError(text.to_owned())));
         }
     }

@@ -1,6 +1,6 @@
 //! What the user wants, as the command line says it.
 
-use planish_sys::{CpuSet, NodeSet, Policy};
+use planish_sys::{CpuSet, NodeSet, Policy, parse_bytes};
 
 use crate::allocator::Allocator;
 
@@ -288,22 +288,12 @@ fn heap_pages(word: &str) -> Result<HeapPages, String> {
 }
 
 fn shared_pages(word: &str) -> Result<SharedPages, String> {
-    let sized =
-        |number: &str, unit: u64| number.parse::<u64>().ok().and_then(|count| count.checked_mul(unit));
-    let lower = word.to_ascii_lowercase();
-    let size = match lower.as_bytes().last() {
-        Some(b'k') => sized(&lower[..lower.len() - 1], 1 << 10),
-        Some(b'm') => sized(&lower[..lower.len() - 1], 1 << 20),
-        Some(b'g') => sized(&lower[..lower.len() - 1], 1 << 30),
-        _ => None,
-    };
-    match (lower.as_str(), size) {
-        ("thp", _) => Ok(SharedPages::Thp),
-        ("hugetlb", _) => Ok(SharedPages::Pool(None)),
-        (_, Some(bytes)) => Ok(SharedPages::Pool(Some(bytes))),
-        _ => Err(format!(
-            "shm={word}: shared memory can be on thp, hugetlb, or pages of a size such as 2m or 1g"
-        )),
+    match word.to_ascii_lowercase().as_str() {
+        "thp" => Ok(SharedPages::Thp),
+        "hugetlb" => Ok(SharedPages::Pool(None)),
+        size => parse_bytes(size).map(|bytes| SharedPages::Pool(Some(bytes))).ok_or_else(|| {
+            format!("shm={word}: shared memory can be on thp, hugetlb, or pages of a size such as 2m or 1g")
+        }),
     }
 }
 
@@ -356,6 +346,10 @@ mod tests {
         assert_eq!(huge("heap,shm"), Ok((Some(HeapPages::Thp), Some(SharedPages::Thp))));
         assert_eq!(huge("shm=1G"), Ok((None, Some(SharedPages::Pool(Some(1 << 30))))));
         assert_eq!(huge("shm=hugetlb"), Ok((None, Some(SharedPages::Pool(None)))));
+        for size in ["2m", "2M", "2MB", "2MiB", "2 MiB", "2048k"] {
+            let pool = Some(SharedPages::Pool(Some(2 << 20)));
+            assert_eq!(huge(&format!("shm={size}")), Ok((None, pool)), "{size}");
+        }
         assert_eq!(huge("heap=hugetlb"), Ok((Some(HeapPages::Pool), None)));
         assert_eq!(huge("text,heap"), Ok((Some(HeapPages::Thp), None)));
         assert!(huge("text=2m").unwrap_err().starts_with("text=2m: code is on huge pages of the page cache"));

@@ -144,17 +144,8 @@ impl Default for Options {
 /// [`WorkloadError::Bytes`] for anything else, zero and overflow included.
 pub fn parse_bytes(text: &str) -> Result<usize, WorkloadError> {
     let error = || WorkloadError::Bytes { text: text.to_owned() };
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 10,
-        "m" | "mb" | "mib" => 20,
-        "g" | "gb" | "gib" => 30,
-        "t" | "tb" | "tib" => 40,
-        _ => return Err(error()),
-    };
-    let count: usize = digits.trim().parse().map_err(|_| error())?;
-    count.checked_mul(1 << shift).filter(|&bytes| bytes > 0).ok_or_else(error)
+    let bytes = planish_sys::parse_bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.filter(|&bytes| bytes > 0).ok_or_else(error)
 }
 
 #[cfg(test)]

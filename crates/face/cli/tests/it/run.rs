@@ -25,6 +25,8 @@ fn stdout_and_the_exit_code_are_the_programs() {
     assert_eq!((ended.exit, ended.stdout.as_str()), (3, "64\n"), "{}", ended.stderr);
     assert_eq!((&report["exit"], &report["schema"]), (&3.into(), &"planish.run/1".into()));
     assert_eq!(report["result"]["instances"][0]["exit"], 3);
+    let ended = run(["run", "--memlock", "0", "--", "sh", "-c", "ulimit -l"]);
+    assert_eq!(ended.stdout, "0\n", "a limit of nothing is one: {}", ended.stderr);
     assert_eq!(run(["run", "--", "sh", "-c", "kill -9 $$"]).exit, 137);
     assert_eq!(run(["run", "--", "sh", "-c", "exit 2"]).exit, 2, "two is the program's here");
 }

@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// never: without transparent huge pages, with all that it starts
     #[arg(long, value_name = "MODE", value_parser = ["never"])]
     thp: Option<String>,
-    /// It may lock so much memory: bytes (64M, 2G) or unlimited
+    /// It may lock so much memory: bytes (64M, 2G, 0) or unlimited
     #[arg(long, value_name = "SIZE", value_parser = memlock)]
     memlock: Option<u64>,
     /// Fill shared segments by so many threads, at most 64; without it by one for each CPU, at most 16
@@ -233,7 +233,7 @@ fn memlock(text: &str) -> Result<u64, String> {
     if text == "unlimited" {
         return Ok(u64::MAX);
     }
-    parse_bytes(text).map(|bytes| bytes as u64).map_err(|error| error.to_string())
+    planish_sys::parse_bytes(text).ok_or_else(|| "bytes, such as 64M, 2G or 0, or unlimited".to_owned())
 }
 
 /// Writes the JSON object of a run.
