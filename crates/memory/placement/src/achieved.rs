@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use planish_model::units::bytes;
 use planish_residency::{Area, Backing, Kind, Map, Member, Part};
 use planish_sorted::{CollectMap as _, SortSmall as _};
 use planish_sys::NodeSet;
@@ -116,6 +117,22 @@ impl Achieved {
         }
     }
 
+    /// What the preload has answered of segments whose memory nobody has looked at: the program ended before. Where
+    /// they lay is not known, and neither is a name.
+    #[must_use]
+    pub fn answered<'a>(
+        notices: impl Iterator<Item = &'a Notice>,
+        launch: &Launch,
+        machine: &Machine,
+    ) -> Vec<SegmentAt> {
+        notices
+            .map(|notice| {
+                let short = failures(notice, &launch.wish, machine.thp_bytes);
+                segment_of(notice, String::new(), Vec::new(), short)
+            })
+            .collect()
+    }
+
     /// The processes that were looked at.
     pub fn pids(&self) -> impl Iterator<Item = u32> {
         self.private.iter().map(|private| private.pid)
@@ -166,10 +183,30 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
             _ => add(&mut shares, &pages.parts),
         }
     }
-    let mut short = failures(notice, wish);
+    let mut short = failures(notice, wish, machine.thp_bytes);
     short.extend(uneven(&shares, wish.shared.as_ref(), machine));
-    short.extend(other_pages(&shares, wish.shared_pages));
+    let other_pages = other_pages(&shares, wish.shared_pages);
+    short.extend(other_pages.map(|what| match why_no_pool(notice, &shares, wish) {
+        Some(why) => format!("{what}: {why}"),
+        None => what,
+    }));
     short.extend(own_heap(&name));
+    segment_of(notice, name, shares, short)
+}
+
+/// Why a segment has no page of a pool of which the preload was refused none: it has no say in what a file lies on.
+fn why_no_pool(notice: &Notice, shares: &[Share], wish: &Wish) -> Option<&'static str> {
+    let is_pool = matches!(wish.shared_pages, Some(SharedPages::Pool(_)));
+    let has_some = shares.iter().any(|share| share.backing == Backing::Hugetlb);
+    let is_it = is_pool && notice.kind == wire::KIND_FILE && notice.huge_errno == 0 && !has_some;
+    is_it.then_some(
+        "it is a memfd, or a file on tmpfs, which lie on none: MFD_HUGETLB of memfd_create and files on hugetlbfs do, \
+         and --huge shm gives it transparent ones",
+    )
+}
+
+/// A segment by what the preload has told of it, and what was seen.
+fn segment_of(notice: &Notice, name: String, shares: Vec<Share>, short: Vec<String>) -> SegmentAt {
     SegmentAt {
         pid: notice.pid,
         address: notice.address,
@@ -211,8 +248,8 @@ fn add(shares: &mut Vec<Share>, parts: &[Part]) {
     shares.sort_small_by_key(|share| (share.node, share.page_bytes));
 }
 
-/// What the preload was refused.
-fn failures(notice: &Notice, wish: &Wish) -> Vec<String> {
+/// What the preload was refused; `thp_bytes` is the size of a transparent huge page.
+fn failures(notice: &Notice, wish: &Wish, thp_bytes: Option<u64>) -> Vec<String> {
     let because = |what: &str, errno: i32| format!("{what}: {}", std::io::Error::from_raw_os_error(errno));
     let mut told = Vec::new();
     if notice.policy_errno != 0 {
@@ -239,6 +276,16 @@ fn failures(notice: &Notice, wish: &Wish) -> Vec<String> {
             "the pool has fewer free pages than it takes, so it has ordinary ones: planish size --bytes {} tells how \
              to reserve them",
             notice.bytes
+        ));
+    } else if notice.huge_errno == Errno::INVAL.raw_os_error()
+        && let Some(huge) = thp_bytes.filter(|huge| !notice.address.is_multiple_of(*huge))
+    {
+        // Source: thp_vma_suitable_order() in include/linux/huge_mm.h.
+        told.push(format!(
+            "it has no huge pages: the program has it at {:#x}, which is no multiple of {}, and the kernel gives \
+             shared memory such pages only where the address is as far into one as the place in the file",
+            notice.address,
+            bytes(huge)
         ));
     } else if notice.huge_errno != 0 {
         told.push(because("not all of it could have huge pages", notice.huge_errno));
@@ -472,6 +519,31 @@ mod tests {
     }
 
     #[test]
+    fn a_memfd_without_pages_of_the_pool_has_the_reason_beside_it() {
+        let wish = |pages| Wish { shared_pages: Some(pages), ..Wish::default() };
+        let pool = wish(SharedPages::Pool(Some(2 << 20)));
+        let file = Notice { kind: wire::KIND_FILE, ..Notice::default() };
+        let share = |backing| [Share { node: Some(0), backing, page_bytes: 4096, bytes: 8 << 20 }];
+        let base = share(Backing::Base);
+        assert!(why_no_pool(&file, &base, &pool).is_some_and(|why| why.contains("MFD_HUGETLB")));
+        assert_eq!(why_no_pool(&file, &share(Backing::Hugetlb), &pool), None, "of another pool");
+        assert_eq!(why_no_pool(&file, &base, &wish(SharedPages::Thp)), None);
+        let anonymous = Notice { kind: wire::KIND_ANONYMOUS, ..file };
+        assert_eq!(why_no_pool(&anonymous, &base, &pool), None);
+        assert_eq!(why_no_pool(&Notice { huge_errno: 12, ..file }, &base, &pool), None, "told already");
+    }
+
+    #[test]
+    fn an_address_at_which_no_huge_page_can_be_is_named() {
+        let notice = Notice { huge_errno: 22, address: 0x7000_0000_1000, ..Notice::default() };
+        let wish = Wish { shared_pages: Some(SharedPages::Thp), ..Wish::default() };
+        let told = failures(&notice, &wish, Some(2 << 20));
+        assert!(told[0].contains("0x700000001000, which is no multiple of 2 MiB"), "{told:?}");
+        let aligned = Notice { address: 0x7000_0000_0000, ..notice };
+        assert!(failures(&aligned, &wish, Some(2 << 20))[0].starts_with("not all of it"), "an older kernel");
+    }
+
+    #[test]
     fn a_heap_of_zgc_that_was_placed_as_a_segment_is_told() {
         let told = own_heap("/memfd:java_heap (deleted)").unwrap();
         assert!(told.contains("UseG1GC"), "{told}");
@@ -481,7 +553,7 @@ mod tests {
     #[test]
     fn refusals_of_the_kernel_are_told_in_its_words() {
         let notice = Notice { policy_errno: 1, skipped: wire::SKIP_ROOM, ..Notice::default() };
-        let told = failures(&notice, &Wish::default());
+        let told = failures(&notice, &Wish::default(), None);
         assert!(told[0].starts_with("the kernel refused the policy: Operation not permitted"), "{told:?}");
         assert_eq!(told.len(), 2);
     }
@@ -490,13 +562,13 @@ mod tests {
     fn a_pool_that_is_short_is_named_with_what_helps() {
         let notice = Notice { huge_errno: 12, bytes: 48 << 20, ..Notice::default() };
         let wish = |pages| Wish { shared_pages: Some(pages), ..Wish::default() };
-        let told = failures(&notice, &wish(SharedPages::Pool(None)));
+        let told = failures(&notice, &wish(SharedPages::Pool(None)), None);
         assert!(told[0].contains("fewer free pages") && told[0].contains("--bytes 50331648"), "{told:?}");
-        let many = failures(&Notice { huge_errno: 28, ..notice }, &wish(SharedPages::Pool(None)));
+        let many = failures(&Notice { huge_errno: 28, ..notice }, &wish(SharedPages::Pool(None)), None);
         assert!(many[0].contains("32 such segments"), "{many:?}");
-        let refused = failures(&Notice { huge_errno: 1, ..notice }, &wish(SharedPages::Pool(None)));
+        let refused = failures(&Notice { huge_errno: 1, ..notice }, &wish(SharedPages::Pool(None)), None);
         assert!(refused[0].contains("vm.hugetlb_shm_group"), "{refused:?}");
-        let told = failures(&notice, &wish(SharedPages::Thp));
+        let told = failures(&notice, &wish(SharedPages::Thp), None);
         assert!(told[0].starts_with("not all of it could have huge pages: "), "{told:?}");
     }
 }

@@ -161,6 +161,62 @@ fn what_is_started_later_is_looked_at_too() {
     assert!(ended.stderr.contains("what came later is not in it"), "{}", ended.stderr);
 }
 
+/// Its datagrams have come, and nothing else is known of it.
+#[test]
+fn of_a_program_that_ends_before_the_look_is_told_what_its_preload_answered() {
+    const TEST: &str = "of_a_program_that_ends_before_the_look_is_told_what_its_preload_answered";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let program = "import mmap; mmap.mmap(-1, 32 << 20)";
+    let words = format!("python3 -c '{program}'; python3 -c '{program}'");
+    let options = ["--numa", "interleave", "--prefault-threads", "1", "--verify-after", "60"];
+    let (ended, report) = reported(&options, &["sh", "-c", &words]);
+    assert_eq!(ended.exit, 0, "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("before its memory was looked at; by its preload 2 shared segments of 64 MiB in all")
+    );
+    assert!(
+        ended.stderr.contains("placed, filled in ") && ended.stderr.contains(" by 1 thread"),
+        "{}",
+        ended.stderr
+    );
+    let instance = &report["result"]["instances"][0];
+    let segments = instance["segments"].as_array().expect("a list");
+    assert_eq!((&instance["seen"], segments.len()), (&Value::Bool(false), 2), "{report}");
+    for segment in segments {
+        assert_eq!((&segment["bytes"], &segment["threads"]), (&(32 << 20).into(), &1.into()), "{segment}");
+        assert_eq!(
+            segment["shares"].as_array().map(Vec::len),
+            Some(0),
+            "where it lay nobody knows: {segment}"
+        );
+    }
+}
+
+#[test]
+fn a_memfd_that_was_to_be_on_a_pool_has_the_reason_beside_it() {
+    const TEST: &str = "a_memfd_that_was_to_be_on_a_pool_has_the_reason_beside_it";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    let lines = [
+        "import mmap, os, time",
+        "file = os.memfd_create('segment')",
+        "os.ftruncate(file, 32 << 20)",
+        "mapped = mmap.mmap(file, 32 << 20)",
+        "time.sleep(3)",
+    ];
+    let (ended, report) = reported(&["--huge", "shm=2MiB"], &["python3", "-c", &lines.join("\n")]);
+    if ended.exit == 125 {
+        return planish_skip::skip(TEST, ended.stderr);
+    }
+    let short = report["result"]["instances"][0]["segments"][0]["short"].to_string();
+    assert!(short.contains("pages from the pool: it is a memfd, or a file on tmpfs"), "{report}");
+}
+
 #[test]
 fn a_process_that_left_the_program_is_named() {
     // Placed by a process whose parent has ended; it lives on for a moment, and so does the program.

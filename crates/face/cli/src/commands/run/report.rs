@@ -23,7 +23,7 @@ pub(super) fn whole(command: &[OsString], launch: &Launch, instances: Vec<RunIns
     }
 }
 
-/// The report of one instance.
+/// The report of one instance; of one that was not looked at, what the preload `answered`.
 pub(super) fn instance(
     node: Option<u32>,
     pid: u32,
@@ -31,6 +31,7 @@ pub(super) fn instance(
     launch: &Launch,
     seen: Option<&(Duration, Achieved)>,
     text: Option<RunText>,
+    answered: &[SegmentAt],
 ) -> RunInstance {
     let variables = launch.variables.iter().map(|(name, value)| RunVariable {
         name: (*name).to_owned(),
@@ -43,9 +44,7 @@ pub(super) fn instance(
         exit,
         seen: achieved.is_some(),
         looked_after_s: seen.map(|(after, _)| after.as_secs_f64()),
-        segments: achieved
-            .map(|achieved| achieved.segments.iter().map(segment).collect())
-            .unwrap_or_default(),
+        segments: achieved.map_or(answered, |achieved| &achieved.segments[..]).iter().map(segment).collect(),
         private: achieved.map(|achieved| achieved.private.iter().map(private).collect()).unwrap_or_default(),
         thp_bytes: achieved.map_or(0, |achieved| achieved.thp_bytes),
         text,

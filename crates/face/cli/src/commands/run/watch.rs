@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{
-    Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, Runtimes, ZGC_CURE,
-    filled_bytes, left, may_hold, next_event, shared_heap,
+    Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, Runtimes, SegmentAt,
+    ZGC_CURE, filled_bytes, left, may_hold, next_event, shared_heap,
 };
 use planish_report::{Message, RunReport, RunText};
 use planish_residency::{Map, Who, members, stat_of};
@@ -57,6 +57,8 @@ struct Watch<'a> {
     listener: Option<Listener>,
     /// The last look at each, and how long after the start it was.
     achieved: Vec<Option<(Duration, Achieved)>>,
+    /// What the preload told of those that ended before a look.
+    answered: Vec<Vec<SegmentAt>>,
     begun: Instant,
     /// Whether there was a look, and how long the last one took.
     has_looked: bool,
@@ -83,6 +85,7 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
         machine,
         nodes: started.iter().map(|one| one.node).collect(),
         achieved: started.iter().map(|_| None).collect(),
+        answered: started.iter().map(|_| Vec::new()).collect(),
         begun: Instant::now(),
         has_looked: false,
         took: Duration::ZERO,
@@ -451,9 +454,25 @@ impl Watch<'_> {
     fn ended(&mut self, index: usize, status: ExitStatus) {
         if self.achieved[index].is_none() && self.launches[index].wish.wants_memory() {
             let pid = self.running[index].pid;
-            let text = format!("pid {pid} ended with {} before its memory was looked at", code(status));
+            self.answered[index] = self.answers_of(index);
+            let mut text = format!("pid {pid} ended with {} before its memory was looked at", code(status));
+            text += &answers(&self.answered[index]);
             self.tell(Message::new(planish_report::Level::Note, text));
+            let short = self.answered[index].iter();
+            let short: Vec<String> = short
+                .flat_map(|at| at.short.iter().map(move |why| format!("pid {}: {why}", at.pid)))
+                .collect();
+            short.into_iter().for_each(|text| self.tell(warning(text)));
         }
+    }
+
+    /// What the preload told of an instance that nobody has looked at. Who its children were nobody knows any more:
+    /// they are its own where it is the only one.
+    fn answers_of(&self, index: usize) -> Vec<SegmentAt> {
+        let pid = self.running[index].pid;
+        let is_alone = self.running.len() == 1;
+        let notices = self.notices.list().iter().filter(|notice| is_alone || notice.pid == pid);
+        Achieved::answered(notices, &self.launches[index], &self.machine)
     }
 
     /// Counts the segments that no look came after.
@@ -488,7 +507,8 @@ impl Watch<'_> {
             let exit = running.ended().map(code);
             let (launch, achieved) = (&self.launches[index], self.achieved[index].as_ref());
             let text = self.on_huge[index].clone();
-            report::instance(self.nodes[index], running.pid, exit, launch, achieved, text)
+            let answered = &self.answered[index];
+            report::instance(self.nodes[index], running.pid, exit, launch, achieved, text, answered)
         });
         report::whole(&self.args.command, &self.launches[0], instances.collect())
     }
@@ -504,6 +524,31 @@ impl Watch<'_> {
         let Some(path) = &self.args.report else { return Ok(()) };
         write_envelope(path, Some(&self.report()), code, self.messages.clone())
     }
+}
+
+/// `; its preload has placed 1 segment of 64 MiB, filled in 31.2 ms by 2 threads`: more of them by their sums.
+fn answers(answered: &[SegmentAt]) -> String {
+    use planish_report::units;
+    if answered.is_empty() {
+        return String::new();
+    }
+    let all: u64 = answered.iter().map(|segment| segment.bytes).sum();
+    let filled: Vec<&SegmentAt> = answered.iter().filter(|segment| segment.threads > 0).collect();
+    let filled_bytes: u64 = filled.iter().map(|segment| segment.bytes).sum();
+    let seconds = units::seconds(filled.iter().map(|segment| segment.seconds).sum());
+    let threads = filled.iter().map(|segment| segment.threads).max().unwrap_or(0);
+    let threads = units::count(threads as usize, "thread");
+    let how = match (filled.len(), answered.len()) {
+        (0, _) => ", and filled none".to_owned(),
+        (some, count) if some == count => format!(", filled in {seconds} by {threads}"),
+        _ => format!(", {} of it filled in {seconds} by {threads}", units::bytes(filled_bytes)),
+    };
+    let in_all = if answered.len() > 1 { " in all" } else { "" };
+    format!(
+        "; by its preload {} of {}{in_all} placed{how}",
+        units::count(answered.len(), "shared segment"),
+        units::bytes(all)
+    )
 }
 
 /// When the process of this PID began, in ticks of the clock; `None` where there is none any more.
