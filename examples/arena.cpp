@@ -18,10 +18,10 @@
 namespace {
 
 struct Failed : std::runtime_error {
-    explicit Failed(planish_result result)
-        : std::runtime_error(std::string(planish_result_name(result)) + ": " + planish_error_message() +
+    explicit Failed(planish_result returned)
+        : std::runtime_error(std::string(planish_result_name(returned)) + ": " + planish_error_message() +
                              "; to cure it: " + planish_error_cure()),
-          result(result)
+          result(returned)
     {
     }
     planish_result result;
@@ -47,7 +47,7 @@ template <class T> struct Allocator {
     using value_type = T;
     planish_arena *arena;
 
-    explicit Allocator(planish_arena *arena) : arena(arena) {}
+    explicit Allocator(planish_arena *from) : arena(from) {}
     template <class U> Allocator(const Allocator<U> &other) : arena(other.arena) {}
 
     T *allocate(std::size_t count)

@@ -27,8 +27,9 @@ const FILL: &str = "create unlogged table t (n int, pad text); alter table t alt
 const SORT: &str = "set work_mem = '128MB'; begin; \
     declare c cursor for select n from generate_series(1, 400000) n order by n desc; fetch 1 from c;";
 
-/// Share of the backend's private memory on its node: what it took before it was kept there lies elsewhere.
-const HEAP_LOCAL: f64 = 0.85;
+/// Share of the backend's private memory on its node: what it took before it was kept there lies elsewhere, 3 to
+/// 4 % of it in the table of docs/run.md.
+const HEAP_LOCAL: f64 = 0.93;
 
 /// Pages under the shared buffers.
 #[derive(Clone, Copy, PartialEq)]

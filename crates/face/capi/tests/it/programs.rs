@@ -25,14 +25,14 @@ struct Language {
 const C: Language = Language {
     compiler: "cc",
     source: "examples/arena.c",
-    flags: &["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g"],
+    flags: &["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-g"],
     says: "sum 4999950000\n",
 };
 
 const CPP: Language = Language {
     compiler: "c++",
     source: "examples/arena.cpp",
-    flags: &["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"],
+    flags: &["-std=c++17", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-g", "-pthread"],
     says: "\nsum ",
 };
 
