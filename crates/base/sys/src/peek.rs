@@ -5,13 +5,13 @@
 //!
 //! ```text
 //! /proc/PID/map_files/A-B --O_PATH--> a regular file on tmpfs or hugetlbfs? --open for reading--> map it here,
-//! private, without reserving --> register with userfaultfd, which makes our fault in a hole an error --> have the pages
-//! that are there mapped --> move_pages(2) and pagemap on our own mapping tell node and frame
+//! private, without reserving --> register with userfaultfd, which makes our fault in a hole an error --> have the
+//! pages that are there mapped --> move_pages(2) and pagemap on our own mapping tell node and frame
 //! ```
 //!
-//! - Nothing is allocated in the object. On tmpfs the kernel reads what mincore(2) says is there; were it a hole by then,
-//!   the fault would be a missing one of userfaultfd, and as such ends with EFAULT (`shmem_get_folio_gfp` in mm/shmem.c,
-//!   UFFD_FEATURE_SIGBUS). On hugetlbfs UFFDIO_CONTINUE looks up the page cache
+//! - Nothing is allocated in the object. On tmpfs the kernel reads what mincore(2) says is there; were it a hole by
+//!   then, the fault would be a missing one of userfaultfd, and as such ends with EFAULT (`shmem_get_folio_gfp` in
+//!   mm/shmem.c, UFFD_FEATURE_SIGBUS). On hugetlbfs UFFDIO_CONTINUE looks up the page cache
 //!   (`hugetlb_mfill_atomic_pte` in mm/hugetlb.c), and MAP_NORESERVE keeps the pool's reservations.
 //! - Nothing looks written: a read fault maps a page clean. UFFDIO_CONTINUE maps it dirty, which unmapping hands on to
 //!   the page (`mfill_atomic_install_pte` in mm/userfaultfd.c); pages of a pool are dirty from the first
@@ -473,11 +473,11 @@ impl<'a> Window<'a> {
         Ok((present, poisoned))
     }
 
-    /// Has pages mapped from the start of `part` on, up to the first that is a hole or broken; the bytes that it mapped.
-    /// An error is of the first page.
+    /// Has pages mapped from the start of `part` on, up to the first that is a hole or broken; the bytes that it
+    /// mapped. An error is of the first page.
     ///
-    /// The kernel copies a byte of each: a fault of its own, which ends with an error where one of ours would end us, and
-    /// which does not mark pages as used, as those of MADV_POPULATE_READ do (FOLL_TOUCH in mm/gup.c).
+    /// The kernel copies a byte of each: a fault of its own, which ends with an error where one of ours would end us,
+    /// and which does not mark pages as used, as those of MADV_POPULATE_READ do (FOLL_TOUCH in mm/gup.c).
     fn read_some(&self, sink: &OwnedFd, part: Range<u64>) -> Result<u64> {
         let page = self.object.page_bytes;
         let start = self.start.as_ptr().wrapping_add((part.start - self.range.start) as usize);

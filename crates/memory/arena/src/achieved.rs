@@ -135,9 +135,9 @@ pub(crate) fn backing_of(ranges: &[Range<usize>]) -> io::Result<Vec<Backing>> {
     Ok(account(&smaps()?, ranges))
 }
 
-/// Of a range in a mapping that was made for `page`: the bytes that are in memory, and of these the ones that the entries
-/// of the page table show on such pages. `None` where they do not tell (before Linux 6.7). It takes as long as the range
-/// is, and smaps as the process has pages.
+/// Of a range in a mapping that was made for `page`: the bytes that are in memory, and of these the ones that the
+/// entries of the page table show on such pages. `None` where they do not tell (before Linux 6.7). It takes as long as
+/// the range is, and smaps as the process has pages.
 pub(crate) fn entries_of(range: &Range<usize>, page: Page) -> Option<(usize, usize)> {
     let wanted = if page == Page::Base { Filled::Base } else { Filled::Huge };
     let mut runs = Vec::new();

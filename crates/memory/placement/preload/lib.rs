@@ -68,7 +68,8 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 static BYTES_BELOW: AtomicUsize = AtomicUsize::new(0);
 
 /// Why a System V segment got no pages from the pool, here or in who forked us: an error number, with the bits of
-/// ENOMEM turned, which is what there is to say of segments that others made. So it begins as zeroes: no room in the file.
+/// ENOMEM turned, which is what there is to say of segments that others made. So it begins as zeroes, which take no
+/// room in the file.
 static POOL_ERRNO: AtomicI32 = AtomicI32::new(0);
 const ENOMEM: i32 = 12;
 /// Of a segment whose true length there is no room to remember.

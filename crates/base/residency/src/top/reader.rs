@@ -142,8 +142,8 @@ struct Step<'a> {
 }
 
 impl Reader {
-    /// Looks at all processes. Those that are `shown` come first, and are the only ones that are asked for nodes, unless
-    /// the budget says so of all.
+    /// Looks at all processes. Those that are `shown` come first, and are the only ones that are asked for nodes,
+    /// unless the budget says so of all.
     ///
     /// `host` should be one of its own for each step: a host remembers each path that it was asked for.
     pub fn step(&mut self, host: &Host, shown: &[u32], budget: Budget) -> Sample {
@@ -714,7 +714,8 @@ mod tests {
         for pid in 101..=110 {
             let pages = 120 - pid;
             let stat = format!(
-                "{pid} (w) S 4 7 7 0 -1 64 1 0 9 0 50 7 0 0 20 0 1 0 9000 1 {pages} 3 111 4 222 0 0 0 0 0 0 0 0 0 17 0\n"
+                "{pid} (w) S 4 7 7 0 -1 64 1 0 9 0 50 7 0 0 20 0 1 0 9000 1 {pages} 3 111 4 222 0 0 0 0 0 0 0 \
+                 0 0 17 0\n"
             );
             write(&format!("proc/{pid}/stat"), &stat);
             let node = u32::from(pid == 110);

@@ -146,17 +146,19 @@ fn plays_a_role() {
         }),
         "both" => both(number()),
         "written" => written(number()),
-        "leased" => named_segment(number(), |file, _| {
-            // SAFETY: it takes a descriptor of ours and a number.
-            let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
-            assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
-        }),
+        "leased" => named_segment(number(), |file, _| lease(file)),
         other => panic!("no role `{other}`"),
     };
     println!("ACTOR {told}");
     std::io::stdout().flush().unwrap();
     let _ = std::io::stdin().read(&mut [0]);
     std::process::exit(0);
+}
+
+fn lease(file: &impl AsRawFd) {
+    // SAFETY: it takes a descriptor of ours and a number.
+    let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
+    assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
 }
 
 /// Maps every other page of a file in memory by itself, as often as it is told, and writes it; says where the last one

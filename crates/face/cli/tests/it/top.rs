@@ -112,8 +112,8 @@ fn a_recorded_host_tells_the_same_each_time_and_what_it_cannot() {
     assert!(postgres["cpus"].is_null(), "one moment has no rate");
 }
 
-/// Two nodes with a CPU each, and more processes than a table has rows, all on the first node: the smallest alone has its
-/// memory on the other one.
+/// Two nodes with a CPU each, and more processes than a table has rows, all on the first node: the smallest alone has
+/// its memory on the other one.
 fn with_one_remote(root: &Path) {
     let write = |path: &str, text: &str| {
         let path = root.join(path);
@@ -126,7 +126,8 @@ fn with_one_remote(root: &Path) {
     for pid in 100..160 {
         let pages = 1000 - pid;
         let stat = format!(
-            "{pid} (w{pid}) S 4 7 7 0 -1 64 1 0 9 0 50 7 0 0 20 0 1 0 9000 1 {pages} 3 111 4 222 0 0 0 0 0 0 0 0 0 17 0\n"
+            "{pid} (w{pid}) S 4 7 7 0 -1 64 1 0 9 0 50 7 0 0 20 0 1 0 9000 1 {pages} 3 111 4 222 0 0 0 0 0 0 0 0 \
+             0 17 0\n"
         );
         write(&format!("proc/{pid}/stat"), &stat);
         let node = u32::from(pid == 159);

@@ -42,12 +42,7 @@ pub(super) fn sample(at_ms: u64) -> Sample {
         free_bytes: 38 << 30,
         thp_bytes: 5 << 30,
         pools: vec![PoolSample { page_bytes: 2 << 20, pages: 512, free_pages: 100 }],
-        numastat: Some(Numastat {
-            hit: 12_000 * seconds,
-            miss: 7 * seconds,
-            foreign: 0,
-            other: 40 * seconds,
-        }),
+        numastat: Some(numastat(seconds)),
     };
     let loads =
         |node: u32| NodeLoadsSample { node, local: 2e7 * seconds as f64, remote: 5e6 * seconds as f64 };
@@ -82,6 +77,10 @@ pub(super) fn sample(at_ms: u64) -> Sample {
             cure: "run as root (CAP_SYS_PTRACE)".to_owned(),
         }],
     }
+}
+
+fn numastat(seconds: u64) -> Numastat {
+    Numastat { hit: 12_000 * seconds, miss: 7 * seconds, foreign: 0, other: 40 * seconds }
 }
 
 fn view() -> View {
