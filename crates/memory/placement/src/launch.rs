@@ -70,6 +70,7 @@ impl Launch {
     pub fn plan(program: Program, wish: &Wish, around: Surroundings<'_>) -> Result<Self, PlacementError> {
         let machine = around.machine;
         machine.check(wish)?;
+        program.may_run_here(around.host)?;
         let mut launch = Self {
             setup: setup(wish, machine)?,
             program,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use object::elf;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache, ReadRef};
+use planish_host::Host;
 use rustix::io::Errno;
 
 use crate::allocator::Allocator;
@@ -99,6 +100,28 @@ impl Program {
         }
         let bytes = planish_sys::file::read(&self.loaded).unwrap_or_default();
         bytes.windows(NAME.len()).any(|window| window == NAME)
+    }
+
+    /// Whether this kernel can run it, as far as its machine tells: where it cannot, execvp(3) of glibc would give it to
+    /// a shell.
+    ///
+    /// # Errors
+    /// Its machine, where nothing emulates others here (binfmt_misc).
+    pub(crate) fn may_run_here(&self, host: &Host) -> Result<(), PlacementError> {
+        const EMULATORS: &str = "/proc/sys/fs/binfmt_misc";
+        // Kernels of 64 bits run programs of 32 bits of the same family, unless they were built otherwise.
+        let here = std::env::consts::ARCH;
+        let is_near =
+            |machine: &str| matches!((here, machine), ("x86_64", "32-bit x86") | ("aarch64", "32-bit arm"));
+        let Some(machine) = other_machine(&self.loaded).filter(|machine| !is_near(machine)) else {
+            return Ok(());
+        };
+        let is_emulated = host.list(EMULATORS).iter().any(|name| name != "register" && name != "status");
+        if is_emulated {
+            Ok(())
+        } else {
+            Err(PlacementError::OtherMachine { path: self.path.clone(), machine })
+        }
     }
 
     /// Whether a preload reaches it.

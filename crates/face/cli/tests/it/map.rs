@@ -225,7 +225,7 @@ fn a_server_at_an_address_of_this_machine_is_on_this_machine() {
             turns=$((turns + 1)); [ $turns -gt 300 ] && { cat said >&2; exit 1; }; sleep 0.1
         done
         "$PLANISH" map --postgres 'host=192.0.2.77 user=postgres dbname=postgres' | grep -c '^Shared memory of Postgre'
-        kill -INT $server; wait $server
+        kill -INT "$(head -n 1 data/postmaster.pid)"; wait $server
     "#;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let Some(output) = crate::apart::run(NAME, &["--net"], SCRIPT, &[], folder.path()) else { return };
