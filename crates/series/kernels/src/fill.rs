@@ -41,6 +41,7 @@ pub fn fill_bars(
     }
     let is_allowed = wanted_rows <= rows_max as u64;
     KernelError::check_parameter("filled bars", wanted_rows, is_allowed, "at most the limit")?;
+    let next_known = next_known(if fill == Fill::Linear { bars } else { &[] });
     let mut known: Option<(i64, f64)> = None;
     for (index, bar) in bars.iter().enumerate() {
         out.push(*bar);
@@ -48,7 +49,7 @@ pub fn fill_bars(
             known = Some((bar.start, bar.close));
         }
         let Some(after) = bars.get(index + 1) else { break };
-        let next = bars[index + 1..].iter().find(|bar| bar.count > 0).map(|bar| (bar.start, bar.open));
+        let next = next_known.get(index).copied().flatten();
         let mut start = next_start(bar.start, width);
         for _ in 0..missing(bar.start, after.start, width) {
             let price = match (fill, known, next) {
@@ -61,6 +62,20 @@ pub fn fill_bars(
         }
     }
     Ok(())
+}
+
+/// Start and open of the next bar behind each whose price is known. Looked for bar by bar it would take the square of
+/// their number where few are.
+fn next_known(bars: &[Bar]) -> Vec<Option<(i64, f64)>> {
+    let mut next_known = vec![None; bars.len()];
+    let mut next = None;
+    for (place, bar) in next_known.iter_mut().zip(bars).rev() {
+        *place = next;
+        if bar.count > 0 {
+            next = Some((bar.start, bar.open));
+        }
+    }
+    next_known
 }
 
 /// Start of the bucket after one. The first of all may begin before the first time there is, and its start then
