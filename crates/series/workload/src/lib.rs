@@ -1,5 +1,6 @@
 //! The embedded workloads of `planish prove series`, time-series queries over ticks in an arena, and of `planish prove
-//! numa`, scans of tables on several nodes ([`run_scans`]). What follows is about the first.
+//! numa`, scans of tables on several nodes ([`run_scans`]); and [`Ticks`] for whoever wants to try a table. What
+//! follows is about the first.
 //!
 //! It exists to answer one question honestly: what are larger pages worth to an engine of this kind, on this
 //! machine? So the same deterministic work runs on pages of any size, and each run tells on which pages it
@@ -27,6 +28,7 @@ mod query;
 mod rng;
 mod run;
 mod scan;
+mod ticks;
 mod worker;
 
 pub use error::WorkloadError;
@@ -36,4 +38,5 @@ pub use run::{SCHEMA, run, run_to, run_with};
 pub use scan::{
     Place, ScanOptions, ScanOutcome, ScanPlaced, ScanReady, ScanSlice, run_scans, run_scans_with,
 };
+pub use ticks::{Quotes, TickOptions, Ticks, Trades};
 pub use worker::CHECKED_ROUNDS;
