@@ -3,7 +3,7 @@
 //! Planning costs more than many a query over a million rows. So a plan is kept under the text that it was made for,
 //! and used again as long as the tables are the same ones. Plans hold no rows and no symbols' numbers: a query that
 //! runs by a plan of yesterday sees the rows of today. What is a constant only while one query runs (`now()`) would be
-//! wrong tomorrow; such plans are not kept.
+//! wrong tomorrow; such plans are not kept, and neither are those of files, which others may change.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,6 +14,8 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::listing::ListingTable;
+use datafusion::datasource::source_as_provider;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -27,6 +29,8 @@ use datafusion::scalar::ScalarValue;
 use planish_table::TimeUnit;
 
 use crate::SqlError;
+use crate::files::{Files, FilesSchema};
+use crate::fill::{self, Fills};
 use crate::functions;
 use crate::give_way::GiveWay;
 use crate::join::{self, Planner, TimeJoins};
@@ -39,6 +43,7 @@ const PLANS_MAX: usize = 1024;
 /// Tables by name, and queries of them. May be shared by threads.
 pub struct Engine {
     session: SessionContext,
+    schema: Arc<FilesSchema>,
     context: Arc<TaskContext>,
     plans: Mutex<HashMap<Box<str>, Arc<dyn ExecutionPlan>>>,
 }
@@ -84,18 +89,32 @@ impl Engine {
         // Last of all: what is to give way is then as it will run.
         rules.push(Arc::new(GiveWay));
         builder = builder
+            .with_analyzer_rule(Arc::new(Fills))
             .with_analyzer_rule(Arc::new(TimeJoins))
             .with_physical_optimizer_rules(rules)
             .with_query_planner(Arc::new(Planner::new(threads)));
         let session = SessionContext::new_with_state(builder.build());
-        let scalar = functions::scalar().into_iter().chain(join::functions());
+        let schema = Arc::new(FilesSchema::new(SessionStateBuilder::new().build()));
+        let catalog = session.catalog("datafusion").expect("the default catalog was asked for");
+        catalog.register_schema("public", Arc::clone(&schema) as _).map_err(SqlError::query("plan"))?;
+        let scalar = functions::scalar().into_iter().chain(join::functions()).chain(fill::functions());
         scalar.for_each(|function| session.register_udf(function.as_ref().clone()));
         functions::aggregate()
             .into_iter()
             .for_each(|function| session.register_udaf(function.as_ref().clone()));
         functions::window().into_iter().for_each(|function| session.register_udwf(function.as_ref().clone()));
         let context = session.task_ctx();
-        Ok(Self { session, context, plans: Mutex::default() })
+        Ok(Self { session, schema, context, plans: Mutex::default() })
+    }
+
+    /// Lets queries read files of others by their paths; without this they read none.
+    ///
+    /// # Errors
+    /// [`SqlError::Files`] where the folder is not there, or is none.
+    pub fn allow_files(&self, files: Files) -> Result<(), SqlError> {
+        let told = files.clone();
+        self.schema.allow(files.resolved().map_err(|source| SqlError::Files { files: told, source })?);
+        Ok(())
     }
 
     /// Adds a table under a name. Its times count `unit`; without one they are whole numbers.
@@ -258,10 +277,16 @@ fn key_of<'s>(sql: &'s str, values: &[ScalarValue]) -> std::borrow::Cow<'s, str>
     key.into()
 }
 
-/// Whether a plan holds what has another value in every query: the time of day above all.
+/// Whether a plan holds what has another value in every query: the time of day above all, and which files there are.
 fn depends_on_the_moment(plan: &LogicalPlan) -> datafusion::error::Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && source_as_provider(&scan.source).is_ok_and(|table| table.is::<ListingTable>())
+        {
+            found = true;
+            return Ok(TreeNodeRecursion::Stop);
+        }
         node.apply_expressions(|expression| {
             expression.apply(|expression| {
                 found |= matches!(expression, Expr::ScalarFunction(call)

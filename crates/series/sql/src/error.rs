@@ -4,6 +4,8 @@ use datafusion::error::DataFusionError;
 use planish_kernels::KernelError;
 use planish_table::TableError;
 
+use crate::files::Files;
+
 /// Why a query has no answer. Nothing was changed: queries only read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -34,6 +36,14 @@ pub enum SqlError {
     Exists {
         /// Its name.
         name: String,
+    },
+    /// The folder of files that may be read is not to be had.
+    #[error("cannot let queries read {files}")]
+    Files {
+        /// What was to be allowed.
+        files: Files,
+        /// Why not.
+        source: std::io::Error,
     },
     /// A prepared statement got other values than it has places for.
     #[error("{got} values for a statement with {want} places")]

@@ -4,7 +4,9 @@
 //!   Engine ── text ──> parse ──> DataFusion: plan, optimize ──> operators ──> batches of Arrow
 //!                        │              │                          │
 //!                        │              ├─ scan: tables, and what of WHERE they answer themselves
+//!                        │              ├─ files: CSV and Arrow where they lie
 //!                        │              ├─ functions: xbar, time_bucket, vwap, ema
+//!                        │              ├─ fill: rows for buckets of time in which there is nothing
 //!                        └──────────────┴─ join: ASOF JOIN and WINDOW JOIN
 //!                                                                  └─ kernel: under aggregates and windows over scans
 //! ```
@@ -22,6 +24,8 @@
 
 mod engine;
 mod error;
+mod files;
+mod fill;
 mod functions;
 mod give_way;
 mod join;
@@ -31,4 +35,5 @@ mod scan;
 
 pub use engine::{Answer, Engine, Prepared};
 pub use error::SqlError;
+pub use files::Files;
 pub use scan::Source;

@@ -1,4 +1,4 @@
-//! `xbar` and `time_bucket`: the start of the bucket that a time lies in.
+//! `xbar`, `time_bucket` and `time_bucket_gapfill`: the start of the bucket that a time lies in.
 
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ use crate::functions::zone::LocalBuckets;
 ///
 /// - `xbar(time, width)`
 /// - `time_bucket(width, time)`, `time_bucket(width, time, 'Europe/Berlin')`
+/// - `time_bucket_gapfill(width, time)`, `time_bucket_gapfill(width, time, start, finish)`, whose borders are those of
+///   what `crate::fill` makes of the groups
 ///
 /// A width is a number in the unit of the time, or an interval without months. The result is of the type of the time.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -30,6 +32,7 @@ pub(crate) struct Bucket {
 enum Kind {
     Xbar,
     TimeBucket,
+    Gapfill,
 }
 
 impl Bucket {
@@ -41,11 +44,25 @@ impl Bucket {
         Self { kind: Kind::TimeBucket, signature: Signature::user_defined(Volatility::Immutable) }
     }
 
+    pub(crate) fn time_bucket_gapfill() -> Self {
+        Self { kind: Kind::Gapfill, signature: Signature::user_defined(Volatility::Immutable) }
+    }
+
+    /// Whether groups by it are to be filled.
+    pub(crate) fn is_gapfill(&self) -> bool {
+        self.kind == Kind::Gapfill
+    }
+
+    /// Whether buckets are as wide as is said, whatever the clock of a place shows.
+    pub(crate) fn is_even(&self, arguments: usize) -> bool {
+        arguments == 2 || self.is_gapfill()
+    }
+
     /// Where the time is among the arguments, and where the width.
     pub(crate) fn places(&self) -> (usize, usize) {
         match self.kind {
             Kind::Xbar => (0, 1),
-            Kind::TimeBucket => (1, 0),
+            Kind::TimeBucket | Kind::Gapfill => (1, 0),
         }
     }
 }
@@ -55,6 +72,7 @@ impl ScalarUDFImpl for Bucket {
         match self.kind {
             Kind::Xbar => "xbar",
             Kind::TimeBucket => "time_bucket",
+            Kind::Gapfill => "time_bucket_gapfill",
         }
     }
 
@@ -66,9 +84,16 @@ impl ScalarUDFImpl for Bucket {
         let usage = match self.kind {
             Kind::Xbar => "xbar(time, width)",
             Kind::TimeBucket => "time_bucket(width, time) or time_bucket(width, time, zone)",
+            Kind::Gapfill => {
+                "time_bucket_gapfill(width, time) or time_bucket_gapfill(width, time, start, finish)"
+            }
         };
-        let most = if self.kind == Kind::Xbar { 2 } else { 3 };
-        if !(2..=most).contains(&types.len()) {
+        let counts: &[usize] = match self.kind {
+            Kind::Xbar => &[2],
+            Kind::TimeBucket => &[2, 3],
+            Kind::Gapfill => &[2, 4],
+        };
+        if !counts.contains(&types.len()) {
             return plan_err!("{} has {} arguments; write {usage}", self.name(), types.len());
         }
         let (time, width) = self.places();
@@ -92,7 +117,8 @@ impl ScalarUDFImpl for Bucket {
                 );
             }
         };
-        let mut wanted = vec![DataType::Utf8; types.len()];
+        let other = if self.is_gapfill() { time_type.clone() } else { DataType::Utf8 };
+        let mut wanted = vec![other; types.len()];
         (wanted[time], wanted[width]) = (time_type, width_type);
         Ok(wanted)
     }
@@ -101,8 +127,9 @@ impl ScalarUDFImpl for Bucket {
         Ok(types[self.places().0].clone())
     }
 
+    /// A border that is null is said by WHERE.
     fn is_strict(&self) -> bool {
-        true
+        !self.is_gapfill()
     }
 
     /// Buckets ascend with time, so that groups of them come one after another.
@@ -110,7 +137,7 @@ impl ScalarUDFImpl for Bucket {
         let (time, width) = self.places();
         let is_one = |index: usize| matches!(inputs[index].sort_properties, SortProperties::Singleton);
         // Of local time that is not so: a bucket begins earlier where the clock is set back.
-        let is_kept = inputs.len() == 2 && is_one(width);
+        let is_kept = self.is_even(inputs.len()) && is_one(width);
         Ok(if is_kept { inputs[time].sort_properties } else { SortProperties::Unordered })
     }
 
@@ -124,7 +151,7 @@ impl ScalarUDFImpl for Bucket {
         let Some(width) = width_of(width, &is_of)? else {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from(&is_of)?));
         };
-        let local = match args.args.get(2) {
+        let local = match args.args.get(2).filter(|_| !self.is_gapfill()) {
             None => None,
             Some(ColumnarValue::Scalar(zone)) => match text(zone) {
                 None => return Ok(ColumnarValue::Scalar(ScalarValue::try_from(&is_of)?)),

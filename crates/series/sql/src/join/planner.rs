@@ -12,6 +12,7 @@ use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
+use crate::fill::FillPlanner;
 use crate::join::exec::TimeJoinExec;
 use crate::join::node::TimeJoin;
 use crate::kernel::Threads;
@@ -36,7 +37,8 @@ impl QueryPlanner for Planner {
         session: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let joins = Arc::new(JoinPlanner { threads: Arc::clone(&self.threads) });
-        DefaultPhysicalPlanner::with_extension_planners(vec![joins]).create_physical_plan(plan, session).await
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![joins, Arc::new(FillPlanner)]);
+        planner.create_physical_plan(plan, session).await
     }
 }
 

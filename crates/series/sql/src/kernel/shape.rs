@@ -110,12 +110,12 @@ impl<'p> Input<'p> {
     }
 
     fn bucket(&self, call: &ScalarFunctionExpr) -> Option<Value> {
+        let count = call.args().len();
         let (time, width) = match call.fun().inner().downcast_ref::<Bucket>() {
-            Some(bucket) => bucket.places(),
-            None if call.name() == "date_bin" => (1, 0),
-            None => return None,
+            Some(bucket) if bucket.is_even(count) => bucket.places(),
+            None if call.name() == "date_bin" && count == 2 => (1, 0),
+            _ => return None,
         };
-        let [_, _] = call.args() else { return None };
         let is_time = self.value(&call.args()[time]) == Some(Value::Column(self.time()));
         let time_type = self.scan.table().arrow_schema().field(self.time()).data_type();
         if !is_time || call.return_type() != time_type {

@@ -1,6 +1,7 @@
 //! Text to one statement that reads.
 
 mod joins;
+mod spellings;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast;
@@ -17,11 +18,24 @@ pub(crate) fn statement(sql: &str) -> Result<Statement, SqlError> {
     let parser = DFParserBuilder::new(&*sql).build().map_err(SqlError::query("parse"));
     let mut statements = parser?.parse_statements().map_err(SqlError::query("parse"))?;
     let count = statements.len();
-    let (Some(statement), 1) = (statements.pop_front(), count) else {
+    let (Some(mut statement), 1) = (statements.pop_front(), count) else {
         return Err(SqlError::Statements { count });
     };
     reads(&statement)?;
+    translate(&mut statement)?;
     Ok(statement)
+}
+
+/// Puts what DataFusion knows in the place of what it does not.
+fn translate(statement: &mut Statement) -> Result<(), SqlError> {
+    match statement {
+        Statement::Explain(explain) => translate(&mut explain.statement),
+        Statement::Statement(statement) => {
+            crate::files::as_names(statement).map_err(SqlError::query("plan"))?;
+            spellings::translate(statement).map_err(SqlError::query("plan"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn reads(statement: &Statement) -> Result<(), SqlError> {

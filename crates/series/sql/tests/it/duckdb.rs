@@ -1,7 +1,10 @@
 //! The same queries of the same rows by DuckDB, where Python has it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+use planish_sql::Files;
 
 use crate::fixture::*;
 
@@ -63,6 +66,19 @@ fn queries() -> Vec<(String, String)> {
              ON t.sym = q.sym AND q.ts BETWEEN t.ts - 60 AND t.ts + 60 GROUP BY t.ts ORDER BY t.ts",
         ),
     ];
+    queries.push(pair(
+        "SELECT time_bucket_gapfill(30, ts) AS bar, max(price), locf(max(price)), coalesce(count(*), 0) FROM t \
+         WHERE ts BETWEEN -1000 AND 1500 AND size % 7 = 0 GROUP BY bar ORDER BY bar",
+        "WITH g AS (SELECT CAST(floor(ts / 30.0) AS BIGINT) * 30 AS bar, max(price) AS p, count(*) AS n FROM t \
+         WHERE ts BETWEEN -1000 AND 1500 AND size % 7 = 0 GROUP BY 1), \
+         b AS (SELECT unnest(range(-1020, 1501, 30)) AS bar) \
+         SELECT b.bar, p, CASE WHEN n IS NULL THEN last_value(p IGNORE NULLS) OVER (ORDER BY b.bar \
+         ROWS UNBOUNDED PRECEDING) ELSE p END, coalesce(n, 0) FROM b LEFT JOIN g ON b.bar = g.bar ORDER BY b.bar",
+    ));
+    queries.push(same(
+        "SELECT sym, arg_min(price, ts), arg_max(price, ts), max_by(size, price), sum(ts // 7) FROM t \
+         GROUP BY sym ORDER BY sym",
+    ));
     queries.extend((1..6).map(|symbols| {
         let list = ["'alpha'", "'beta'", "'it''s'", "''", "'none'"][..symbols].join(", ");
         same(&format!("SELECT count(*), sum(price) FROM t WHERE sym IN ({list}) AND ts > {}", symbols * 40))
@@ -70,8 +86,11 @@ fn queries() -> Vec<(String, String)> {
     queries
 }
 
-/// A program that makes both tables, asks all, and prints a line a row, a line `.` a query.
-fn script(trades: &[Row], quotes: &[Row]) -> String {
+/// Files that DuckDB writes of the table `t`, with what it writes them by.
+const FILES: [(&str, &str); 2] = [("t.csv", ""), ("t.tsv", "(DELIMITER '\\t')")];
+
+/// A program that makes both tables and the files, asks all, and prints a line a row, a line `.` a query.
+fn script(trades: &[Row], quotes: &[Row], folder: &Path) -> String {
     let mut script = String::from("import duckdb, math\ncon = duckdb.connect()\n");
     for (name, rows) in [("t", trades), ("q", quotes)] {
         let _ = writeln!(
@@ -84,6 +103,10 @@ fn script(trades: &[Row], quotes: &[Row]) -> String {
             let _ = write!(script, "({}, {:?}, {price}, {}),", row.time, SYMBOLS[row.symbol], row.size);
         }
         script.push_str("])\n");
+    }
+    for (name, how) in FILES {
+        let sql = format!("COPY t TO '{}' {how}", folder.join(name).display());
+        let _ = writeln!(script, "con.execute({sql:?})");
     }
     script.push_str(
         "def cell(x):\n  return 'null' if x is None else f'f{x!r}' if isinstance(x, float) else f's{x}' \
@@ -118,7 +141,10 @@ fn duckdb_says_the_same() {
         let (trades, quotes) = (some_rows(seed, 300), some_rows(seed + 100, 400));
         let division = Division { span, symbols: (seed == 2).then_some(1), batch_rows: 64 };
         let engine = engine(2, &[("t", memory(&trades, division)), ("q", memory(&quotes, division))]);
-        let output = Command::new("python3").args(["-c", &script(&trades, &quotes)]).output().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        engine.allow_files(Files::Under(folder.path().to_owned())).unwrap();
+        let script = script(&trades, &quotes, folder.path());
+        let output = Command::new("python3").args(["-c", &script]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let output = String::from_utf8(output.stdout).unwrap();
         let mut lines = output.lines();
@@ -126,6 +152,16 @@ fn duckdb_says_the_same() {
             let rows = lines.by_ref().take_while(|line| *line != ".");
             let wanted: Vec<Vec<Value>> = rows.map(|line| line.split('|').map(parse).collect()).collect();
             assert_like(&ask(&engine, &ours), &wanted, &ours);
+        }
+        for (name, _) in FILES {
+            for sql in [
+                // In CSV an empty text is none.
+                "SELECT ts, coalesce(sym, ''), price, size FROM t WHERE ts > 100 ORDER BY ts",
+                "SELECT coalesce(sym, '') AS s, count(*), vwap(price, size) FROM t GROUP BY s ORDER BY s",
+            ] {
+                let of_file = sql.replace("FROM t", &format!("FROM '{name}'"));
+                assert_like(&ask(&engine, &of_file), &ask(&engine, sql), &of_file);
+            }
         }
     }
 }
