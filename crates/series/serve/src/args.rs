@@ -15,13 +15,15 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches_with_schema;
 use futures::TryStreamExt;
 use planish_ingest::{Faults, Unit};
+use planish_sql::Files;
 use planish_table::{Recovery, log::Tail};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
 use crate::database::{Database, OpenError};
-use crate::failure::{Failure, chain};
+use crate::demo::DemoOptions;
+use crate::failure::{Failure, Kind, chain};
 use crate::format::Format;
 use crate::http::{Bounds, State, Stop, serve};
 use crate::load::{FileFormat, Load, LoadError};
@@ -71,6 +73,9 @@ struct ServeOptions {
     /// Ask for a token of this file, which `planish-series token` writes
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
+    /// Let queries read CSV and Arrow files of this folder, and none beside it
+    #[arg(long, value_name = "DIR")]
+    files: Option<PathBuf>,
     /// Threads of queries [default: as many as CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -101,7 +106,7 @@ struct ServeOptions {
 #[derive(Debug, Args)]
 struct LoadOptions {
     /// CSV, TSV, JSON lines, line protocol or streams of Arrow; packed ones end in .gz
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "demo", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The folder of tables; it is made if it is not there
     #[arg(long, value_name = "DIR")]
@@ -121,16 +126,18 @@ struct LoadOptions {
     /// Refuse a file with a faulty row as a whole, instead of leaving out the row
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    demo: DemoOptions,
 }
 
-/// Answer a query over the tables of a folder that no server has
+/// Answer a query over files, or over the tables of a folder that no server has
 #[derive(Debug, Args)]
 struct QueryOptions {
-    /// One statement of SQL
+    /// One statement of SQL; FROM takes tables, and CSV and Arrow files: FROM 'a/*.csv'
     sql: String,
-    /// The folder of tables
+    /// The folder of tables [default: none, for queries of files]
     #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    data: Option<PathBuf>,
     /// How the answer is written [default: table on a terminal, else tsv; or what FORMAT says]
     #[arg(long, value_name = "FORMAT")]
     format: Option<ShellFormat>,
@@ -291,7 +298,12 @@ fn serve_command(options: &ServeOptions) -> Result<ExitCode, Ended> {
         return Err(Ended { code: REFUSED, text });
     }
     let threads = options.threads.unwrap_or_else(cpus);
-    let database = Arc::new(open(&options.data, threads)?);
+    let database = open(&options.data, threads)?;
+    if let Some(folder) = &options.files {
+        let allowed = database.engine().allow_files(Files::Under(folder.clone()));
+        allowed.map_err(|error| Ended { code: REFUSED, text: chain(&error) })?;
+    }
+    let database = Arc::new(database);
     let upkeep = Upkeep::start(Arc::clone(&database), bytes_of(options.memory), tell);
     let upkeep = upkeep.map_err(|error| Ended::failed(format!("cannot start a thread: {error}")))?;
     let (http, queries) = (runtime("http", HTTP_THREADS)?, runtime(QUERY, threads.get())?);
@@ -325,6 +337,14 @@ fn serve_command(options: &ServeOptions) -> Result<ExitCode, Ended> {
 
 fn load(options: &LoadOptions) -> Result<ExitCode, Ended> {
     let database = open(&options.into, cpus())?;
+    if let Some(trades) = options.demo.demo {
+        let made = options.demo.run(trades, &database, tell);
+        return match made {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(Failure { kind: Kind::TableExists, text }) => Err(Ended { code: REFUSED, text }),
+            Err(failure) => Err(Ended::failed(failure.text)),
+        };
+    }
     let load = Load {
         files: &options.files,
         table: options.table.as_deref(),
@@ -338,8 +358,8 @@ fn load(options: &LoadOptions) -> Result<ExitCode, Ended> {
 }
 
 fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
-    if !options.data.is_dir() {
-        let text = format!("{}: no such folder", options.data.display());
+    if let Some(folder) = options.data.as_ref().filter(|folder| !folder.is_dir()) {
+        let text = format!("{}: no such folder", folder.display());
         return Err(Ended { code: USAGE, text });
     }
     let (sql, named) = without_format(&options.sql);
@@ -355,7 +375,12 @@ fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
         (Some(ShellFormat::Jsoneachrow), _) => Some(Format::JsonEachRow),
         (Some(ShellFormat::Arrow), _) => Some(Format::ArrowStream),
     };
-    let database = open(&options.data, cpus())?;
+    let database = match &options.data {
+        Some(folder) => open(folder, cpus())?,
+        None => Database::without_folder(cpus())?,
+    };
+    let allowed = database.engine().allow_files(Files::Any);
+    allowed.map_err(|error| Ended::failed(chain(&error)))?;
     match format {
         None => table(database, sql, bytes_of(options.memory)),
         Some(format) => stream(database, sql, format, bytes_of(options.memory)),

@@ -78,6 +78,12 @@ impl Database {
         Ok(database)
     }
 
+    /// No tables and no folder to make some in: for queries of files.
+    pub(crate) fn without_folder(threads: NonZeroUsize) -> Result<Self, OpenError> {
+        let arena = Box::leak(Box::new(Arena::builder().growth(GROWTH).build()?));
+        Ok(Self { folder: PathBuf::new(), arena, engine: Engine::new(threads)?, tables: RwLock::default() })
+    }
+
     /// Folders that hold a table.
     #[expect(clippy::disallowed_methods, reason = "lists our own folders, not the host's")]
     fn names(&self) -> Result<Vec<String>, OpenError> {

@@ -21,6 +21,7 @@
 mod args;
 mod database;
 mod ddl;
+mod demo;
 mod failure;
 mod format;
 mod http;

@@ -167,13 +167,20 @@ impl Load<'_> {
                 return Err(failed(Failure::new(Kind::IncorrectData, text)));
             }
             intake.feed(&piece[..count]).map_err(failed)?;
-            if database.used_bytes() > MEMORY_BYTES
-                && let Some(text) = database.flush().into_iter().next()
-            {
-                return Err(failed(Failure::new(Kind::Internal, text)));
-            }
+            flush_if_full(database).map_err(failed)?;
         }
         intake.finish().map_err(failed)
+    }
+}
+
+/// Writes rows to files where they take more memory than a load may have.
+pub(crate) fn flush_if_full(database: &Database) -> Result<(), Failure> {
+    if database.used_bytes() <= MEMORY_BYTES {
+        return Ok(());
+    }
+    match database.flush().into_iter().next() {
+        Some(text) => Err(Failure::new(Kind::Internal, text)),
+        None => Ok(()),
     }
 }
 

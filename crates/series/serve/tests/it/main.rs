@@ -4,7 +4,9 @@
 
 mod ask;
 mod bounds;
+mod demo;
 mod durable;
+mod files;
 mod insert;
 mod server;
 mod shell;
