@@ -133,6 +133,9 @@ pub enum IngestError {
     /// A row has a fault, and rows with faults were not to be left out. Nothing of this input was taken in.
     #[error("{0}")]
     Refused(Fault),
+    /// A row has a fault, and was to end the input: rows before it are taken in, and none behind it.
+    #[error("{0}")]
+    Stopped(Fault),
     /// More rows than one batch holds, in an input that is to be taken in as a whole or not at all. Nothing of it was.
     #[error(
         "line {line}: more rows than are taken in at once ({rows} of {limit_bytes} bytes); send them in parts"

@@ -108,6 +108,13 @@ impl Intake {
         }
     }
 
+    /// One more table that rows may be of.
+    pub(crate) fn add(&mut self, target: Target) {
+        self.rows.push(Rows::of(&target));
+        self.clocks.push(Clock::new(self.options.unit, target.unit));
+        self.targets.push(target);
+    }
+
     /// Whether bytes may come.
     pub(crate) fn is_open(&self) -> Result<(), IngestError> {
         if self.is_ended { Err(IngestError::Ended) } else { Ok(()) }

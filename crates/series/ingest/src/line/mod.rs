@@ -5,7 +5,7 @@ mod parse;
 
 use crate::Decoder;
 use crate::error::{Fault, IngestError, What};
-use crate::intake::{Intake, Options, Outcome};
+use crate::intake::{Faults, Intake, Options, Outcome};
 use crate::place::Place;
 use crate::sink::Sink;
 use crate::target::Target;
@@ -26,6 +26,10 @@ pub struct LineDecoder {
     end: LineEnd,
     /// The line was too long; what comes is left out up to a line feed.
     is_dropping: bool,
+    /// The first fault ends the input.
+    is_strict: bool,
+    /// It did.
+    is_stopped: bool,
 }
 
 impl LineDecoder {
@@ -39,7 +43,45 @@ impl LineDecoder {
             begun: Vec::new(),
             end: LineEnd::default(),
             is_dropping: false,
+            is_strict: false,
+            is_stopped: false,
         }
+    }
+
+    /// Ends the input at the first line with a fault, by [`IngestError::Stopped`], whatever the options say of faults:
+    /// the lines before it are taken in, and nothing behind it is. It is for a stream without an end, of which nothing
+    /// can be refused as a whole, and whose sender is told of a fault by its end. [`flush`](Decoder::flush) hands on
+    /// what came before the fault.
+    #[must_use]
+    pub fn until_a_fault(mut self) -> Self {
+        self.is_strict = true;
+        self.intake.options.faults = Faults::LeaveOut;
+        self
+    }
+
+    /// Lines may be of this table too, from here on; its batches have the next number ([`Batch::table`]).
+    ///
+    /// [`Batch::table`]: crate::Batch::table
+    pub fn add(&mut self, target: Target) {
+        self.intake.add(target);
+    }
+
+    /// Bytes of the line that did not come to its end yet.
+    #[must_use]
+    pub fn begun_bytes(&self) -> usize {
+        self.begun.len()
+    }
+
+    fn is_open(&self) -> Result<(), IngestError> {
+        if self.is_stopped { Err(IngestError::Ended) } else { self.intake.is_open() }
+    }
+
+    fn fault(&mut self, fault: Fault) -> Result<(), IngestError> {
+        if !self.is_strict {
+            return self.intake.fault(fault);
+        }
+        self.is_stopped = true;
+        Err(IngestError::Stopped(fault))
     }
 
     /// Takes in the line at the beginning of some bytes; says how many bytes it had, or nothing when it does not end
@@ -54,7 +96,7 @@ impl LineDecoder {
                 if is_row {
                     match self.intake.commit(line) {
                         Ok(()) => self.intake.cut(sink)?,
-                        Err(what) => self.intake.fault(Fault { line, column: 1, what })?,
+                        Err(what) => self.fault(Fault { line, column: 1, what })?,
                     }
                 }
                 return Ok(Some(bytes));
@@ -65,7 +107,7 @@ impl LineDecoder {
                 if let Some(end) = LineEnd::default().find(window) {
                     let fault = self.place.fault(window, at, what);
                     self.place.pass(&window[..=end]);
-                    self.intake.fault(fault)?;
+                    self.fault(fault)?;
                     return Ok(Some(end + 1));
                 }
             }
@@ -83,7 +125,7 @@ impl LineDecoder {
         let fault = self.place.fault(beginning, 0, what);
         self.place.pass(beginning);
         self.is_dropping = true;
-        self.intake.fault(fault)
+        self.fault(fault)
     }
 
     /// Goes on with a line that was begun; the bytes behind its end.
@@ -130,7 +172,7 @@ impl Decoder for LineDecoder {
     }
 
     fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> Result<(), IngestError> {
-        self.intake.is_open()?;
+        self.is_open()?;
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.is_dropping || !self.begun.is_empty() {
@@ -155,6 +197,7 @@ impl Decoder for LineDecoder {
     }
 
     fn finish(&mut self, sink: &mut dyn Sink) -> Result<Outcome, IngestError> {
+        self.is_open()?;
         if !self.begun.is_empty() {
             // The last line may do without its line feed.
             self.feed(b"\n", sink)?;
@@ -162,7 +205,7 @@ impl Decoder for LineDecoder {
         if !self.begun.is_empty() {
             let fault = self.place.fault(&self.begun, 0, What::Ended);
             self.begun.clear();
-            self.intake.fault(fault)?;
+            self.fault(fault)?;
         }
         (self.end, self.is_dropping, self.place) = (LineEnd::default(), false, Place::default());
         self.intake.finish(sink)

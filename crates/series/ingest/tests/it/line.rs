@@ -1,6 +1,8 @@
 //! Line protocol.
 
-use planish_ingest::{Decoder, Faults, LineDecoder, Options, Target, Unit, Unknown};
+use planish_ingest::{
+    Batch, Decoder, Faults, IngestError, LineDecoder, Options, Sink, Target, Unit, Unknown,
+};
 use planish_table::{Column, Kind, Partitioning, Schema};
 use proptest::prelude::*;
 
@@ -8,6 +10,17 @@ use crate::feed::{Row, Shown, broken, drip, feed, rows, schema, small, target, t
 
 fn decoder(options: Options) -> LineDecoder {
     LineDecoder::new(vec![target()], options)
+}
+
+/// The batches that came: table, its name, rows.
+#[derive(Debug, Default)]
+struct Tables(Vec<(usize, String, usize)>);
+
+impl Sink for Tables {
+    fn take(&mut self, batch: &Batch<'_>) -> Result<(), IngestError> {
+        self.0.push((batch.table(), batch.name().to_owned(), batch.rows()));
+        Ok(())
+    }
 }
 
 /// As a client writes it.
@@ -169,23 +182,62 @@ fn a_measurement_is_a_table_and_each_has_batches_of_its_own() {
     let other = Schema::new(columns, Partitioning { span: 10, symbols: None }).unwrap();
     let targets = vec![target(), Target::new("my heat", &other, Unit::Nanoseconds)];
     let mut decoder = LineDecoder::new(targets, Options::default());
-    let mut counts = Vec::new();
-    struct Counts<'c>(&'c mut Vec<(usize, String, usize)>);
-    impl planish_ingest::Sink for Counts<'_> {
-        fn take(&mut self, batch: &planish_ingest::Batch<'_>) -> Result<(), planish_ingest::IngestError> {
-            self.0.push((batch.table(), batch.name().to_owned(), batch.rows()));
-            Ok(())
-        }
-    }
+    let mut tables = Tables::default();
     let tick = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
     let input = format!("{tick}my\\ heat x=1 1\n{tick}my\\ heat x=2 2\nmy\\ heat x=3 3\n");
-    decoder.feed(input.as_bytes(), &mut Counts(&mut counts)).unwrap();
-    decoder.flush(&mut Counts(&mut counts)).unwrap();
-    assert_eq!(decoder.finish(&mut Counts(&mut counts)).unwrap().rows, 5);
-    assert_eq!(counts, [(0, "ticks".into(), 2), (1, "my heat".into(), 3)]);
+    decoder.feed(input.as_bytes(), &mut tables).unwrap();
+    decoder.flush(&mut tables).unwrap();
+    assert_eq!(decoder.finish(&mut tables).unwrap().rows, 5);
+    assert_eq!(tables.0, [(0, "ticks".into(), 2), (1, "my heat".into(), 3)]);
     // The same decoder takes the next input, from line 1 on.
     let (_, outcome) = feed(&mut decoder, b"x\n", &[]);
     assert_eq!(outcome.unwrap().faults[0].line, 1);
     let mut shown = Shown::default();
     assert_eq!(decoder.finish(&mut shown).unwrap().rows, 0);
+}
+
+#[test]
+fn a_fault_ends_a_stream_and_the_lines_before_it_are_taken_in() {
+    let good = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
+    let long = format!("ticks,symbol=a price=1.5,note=\"{}\"\n", "x".repeat(80));
+    for (bad, told) in [
+        ("ticks\n", "line 5, column 6: expected a blank"),
+        ("nowhere,symbol=a price=1 1\n", "line 5, column 1: no table nowhere"),
+        ("ticks,symbol=a price=1.5,fee\\,\\ net=0 1\n", "line 5, column 1: column size has no value"),
+        (&long, "line 5, column 1: longer than 60 bytes"),
+    ] {
+        let input = format!("{}{bad}{}", good.repeat(4), good.repeat(2));
+        for piece_bytes in [1, 7, input.len()] {
+            // Whatever it says of faults.
+            let options = Options { faults: Faults::Refuse, ..small() };
+            let (mut decoder, mut shown) = (decoder(options).until_a_fault(), Shown::default());
+            let mut pieces = input.as_bytes().chunks(piece_bytes);
+            let error = pieces.find_map(|piece| decoder.feed(piece, &mut shown).err()).unwrap();
+            assert!(error.to_string().starts_with(told), "{error}");
+            assert!(matches!(error, IngestError::Stopped(_)), "{error:?}");
+            assert!(matches!(decoder.feed(good.as_bytes(), &mut shown), Err(IngestError::Ended)));
+            assert!(matches!(decoder.finish(&mut shown), Err(IngestError::Ended)));
+            decoder.flush(&mut shown).unwrap();
+            // One batch that was full, and the rest.
+            assert_eq!(shown.batches, [(3, 1, 3), (1, 4, 4)], "{bad}");
+        }
+    }
+}
+
+#[test]
+fn a_table_that_comes_later_is_found_and_those_before_keep_their_rows() {
+    let columns = [("t", Kind::Time), ("x", Kind::Float)];
+    let columns = columns.map(|(name, kind)| Column { name: name.into(), kind }).to_vec();
+    let schema = Schema::new(columns, Partitioning { span: 10, symbols: None }).unwrap();
+    let mut decoder = decoder(Options::default()).until_a_fault();
+    let mut shown = Tables::default();
+    let good = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
+    decoder.feed(good.as_bytes(), &mut shown).unwrap();
+    decoder.feed(b"heat x=1", &mut shown).unwrap();
+    assert_eq!(decoder.begun_bytes(), 8);
+    decoder.add(Target::new("heat", &schema, Unit::Nanoseconds));
+    decoder.feed(format!(" 7\n{good}").as_bytes(), &mut shown).unwrap();
+    assert_eq!(decoder.begun_bytes(), 0);
+    decoder.flush(&mut shown).unwrap();
+    assert_eq!(shown.0, [(0, "ticks".to_owned(), 2), (1, "heat".to_owned(), 1)]);
 }
