@@ -192,3 +192,12 @@ pub enum TableError {
         known: u32,
     },
 }
+
+impl TableError {
+    /// Whether a file is not there that was to be read: in a table that another process writes, one that a flush of it
+    /// has taken away.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}

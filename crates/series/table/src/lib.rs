@@ -40,8 +40,8 @@ mod table;
 
 pub use dictionary::Dictionary;
 pub use durable::{
-    Backup, Compaction, Dropped, Durable, FORMAT_VERSION, Flush, LostBatches, LostFile, MissingSequences,
-    Options, Reading, Recovery, Salvage, Ticket, TimeUnit, salvage,
+    Backup, Compaction, Dropped, Durable, FORMAT_VERSION, Flush, Follower, LostBatches, LostFile,
+    MissingSequences, Options, Reading, Recovery, Salvage, Ticket, TimeUnit, salvage,
 };
 pub use error::TableError;
 pub use files::{Codec, Compression, Encoding, FileColumn, FileRows, FileZone, Runs, TableFile};
@@ -49,5 +49,5 @@ pub use log::{Ack, Origin, SyncPolicy};
 pub use scan::{Filter, Piece};
 pub use schema::{Column, Kind, Partitioning, Schema};
 pub use segment::{ROWS_FIRST, ROWS_LAST, Zone};
-pub use storage::{Disk, Output, Storage, WriteError};
+pub use storage::{Disk, Output, Stamp, Storage, View, WriteError};
 pub use table::{Cells, Table};

@@ -233,6 +233,15 @@ impl Manifest {
         Ok(())
     }
 
+    /// Reads one that has to be there.
+    pub(crate) fn read_there(storage: &dyn Storage) -> Result<Self, TableError> {
+        Self::read(storage)?.ok_or_else(|| TableError::Io {
+            action: "read",
+            path: storage.path().join(MANIFEST),
+            source: std::io::ErrorKind::NotFound.into(),
+        })
+    }
+
     /// The name of a file: its number comes first, so that no two have one name.
     pub(crate) fn file_name(number: u64, (group, span): Place) -> String {
         format!("{number:012}-g{group}-s{span}.parquet")

@@ -19,6 +19,7 @@
 
 mod compact;
 mod flush;
+mod follow;
 mod manifest;
 mod recover;
 mod retain;
@@ -43,6 +44,7 @@ use crate::table::{Cells, Table};
 
 pub use compact::Compaction;
 pub use flush::Flush;
+pub use follow::Follower;
 pub(crate) use manifest::Manifest;
 pub use manifest::{FORMAT_VERSION, TimeUnit};
 pub use recover::Recovery;
@@ -123,7 +125,8 @@ impl Ticket<'_, '_> {
 /// The table at one moment: rows in memory, and files of the others.
 #[derive(Debug)]
 pub struct Reading<'d, 'a> {
-    durable: &'d Durable<'a>,
+    storage: &'d dyn Storage,
+    schema: &'d Arc<Schema>,
     state: RwLockReadGuard<'d, State<'a>>,
 }
 
@@ -144,7 +147,7 @@ impl Reading<'_, '_> {
 
     /// The files that may hold rows of a filter: what the zones of the manifest do not rule out.
     pub fn files_of(&self, filter: &Filter) -> impl Iterator<Item = &TableFile> {
-        let (time, symbol) = (self.durable.schema.time(), self.durable.schema.symbol());
+        let (time, symbol) = (self.schema.time(), self.schema.symbol());
         let filter = *filter;
         self.files().iter().filter(move |file| file.may_hold(time, symbol, &filter))
     }
@@ -154,10 +157,9 @@ impl Reading<'_, '_> {
     /// # Errors
     /// [`TableError::Io`] and [`TableError::Damaged`] with the file.
     pub fn read_file(&self, file: &TableFile) -> Result<FileRows, TableError> {
-        let Durable { storage, schema, .. } = self.durable;
         let dictionaries = self.state.table.dictionaries();
-        let mut rows = crate::files::read(storage.as_ref(), file, schema, dictionaries)?;
-        rows.hide(&self.state.gone_of(schema, file, &rows));
+        let mut rows = crate::files::read(self.storage, file, self.schema, dictionaries)?;
+        rows.hide(&self.state.gone_of(self.schema, file, &rows));
         Ok(rows)
     }
 
@@ -272,7 +274,7 @@ impl<'a> Durable<'a> {
     pub fn read(&self) -> Result<Reading<'_, 'a>, TableError> {
         self.apply()?;
         let state = self.read_state();
-        Ok(Reading { durable: self, state })
+        Ok(Reading { storage: self.storage.as_ref(), schema: &self.schema, state })
     }
 
     /// Returns when all that was acknowledged is on the disk, whatever the policy.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -73,30 +74,15 @@ impl<'a> Durable<'a> {
         options: &Options,
     ) -> Result<(Self, Recovery), TableError> {
         let path = storage.path().join(MANIFEST);
-        let manifest = Manifest::read(storage.as_ref())?.ok_or_else(|| TableError::Io {
-            action: "read",
-            path: path.clone(),
-            source: std::io::ErrorKind::NotFound.into(),
-        })?;
-        let damaged = |reason: String| TableError::Damaged { path: path.clone(), offset: 0, reason };
-        let schema = manifest.schema().map_err(|error| damaged(error.to_string()))?;
-        let codecs = codecs(&schema, options)?;
-        let dictionaries = manifest.dictionaries.iter().map(|texts| Dictionary::of(texts));
-        let dictionaries = dictionaries.collect::<Option<Vec<_>>>();
-        let dictionaries = dictionaries.ok_or_else(|| damaged("a symbol is there twice".to_owned()))?;
+        let manifest = Manifest::read_there(storage.as_ref())?;
         let mut recovery = Recovery {
             files: manifest.files.len(),
             file_rows: manifest.files.iter().map(TableFile::live_rows).sum(),
             ..Recovery::default()
         };
-        let mut state = State {
-            table: Table::with_dictionaries(arena, schema.clone(), dictionaries),
-            applied: manifest.applied,
-            producers: manifest.producers.clone(),
-            unflushed: BTreeMap::new(),
-            deleted: BTreeMap::new(),
-            manifest,
-        };
+        let mut state = State::of(arena, manifest, &path)?;
+        let schema = state.table.schema().clone();
+        let codecs = codecs(&schema, options)?;
         let end = state.replay(storage.as_ref(), &mut recovery)?;
         recovery.removed = state.manifest.remove_others(storage.as_ref())?;
         let kept_from = state
@@ -130,7 +116,24 @@ impl<'a> Durable<'a> {
     }
 }
 
-impl State<'_> {
+impl<'a> State<'a> {
+    /// What a manifest says, without the log.
+    pub(super) fn of(arena: &'a Arena, manifest: Manifest, path: &Path) -> Result<Self, TableError> {
+        let damaged = |reason: String| TableError::Damaged { path: path.to_owned(), offset: 0, reason };
+        let schema = manifest.schema().map_err(|error| damaged(error.to_string()))?;
+        let dictionaries = manifest.dictionaries.iter().map(|texts| Dictionary::of(texts));
+        let dictionaries = dictionaries.collect::<Option<Vec<_>>>();
+        let dictionaries = dictionaries.ok_or_else(|| damaged("a symbol is there twice".to_owned()))?;
+        Ok(Self {
+            table: Table::with_dictionaries(arena, schema, dictionaries),
+            applied: manifest.applied,
+            producers: manifest.producers.clone(),
+            unflushed: BTreeMap::new(),
+            deleted: BTreeMap::new(),
+            manifest,
+        })
+    }
+
     /// Takes in what the log holds and files do not.
     fn replay(&mut self, storage: &dyn Storage, recovery: &mut Recovery) -> Result<End, TableError> {
         let (table, from, known) = (self.manifest.table, self.manifest.replay_from, self.applied);

@@ -174,6 +174,31 @@ pub fn scan(bytes: &[u8], table: u64, next: u64) -> Scan {
     scan
 }
 
+/// The whole frames at the beginning of some bytes, of which `next` is the first batch; what is behind them is not
+/// there yet, or half.
+///
+/// # Errors
+/// Where a whole frame has another place in the log, or one was synced once and is not whole any more; and what is
+/// wrong.
+pub(crate) fn follow(bytes: &[u8], table: u64, mut next: u64) -> Result<Vec<Frame>, (usize, &'static str)> {
+    let (mut frames, mut offset) = (Vec::new(), 0);
+    while offset < bytes.len() {
+        match frame_at(bytes, offset, table) {
+            Ok(frame) if frame.first == next => {
+                offset = frame.payload.end;
+                next = frame.first.saturating_add(u64::from(frame.count));
+                frames.push(frame);
+            }
+            Ok(_) => return Err((offset, "a frame of another place in the log")),
+            Err(reason) if look_behind(bytes, offset, table, reason, next).is_damage() => {
+                return Err((offset, reason));
+            }
+            Err(_) => break,
+        }
+    }
+    Ok(frames)
+}
+
 /// Searches for whole frames behind a bad place; the bad one itself counts if it is whole.
 fn look_behind(bytes: &[u8], offset: usize, table: u64, reason: &'static str, expected: u64) -> Bad {
     let frames = search(bytes, table, offset);

@@ -21,6 +21,7 @@ pub(crate) mod batch;
 pub(crate) mod committer;
 pub(crate) mod frame;
 pub(crate) mod reader;
+pub(crate) mod tail;
 pub(crate) mod writer;
 
 pub use batch::{Batch, Change, Origin};

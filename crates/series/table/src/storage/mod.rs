@@ -6,12 +6,25 @@
 mod disk;
 #[expect(unsafe_code, reason = "the one fence of this crate: buffers that the kernel reads")]
 mod ring;
+mod view;
 
 use std::fmt::Debug;
 use std::io;
 use std::path::Path;
 
 pub use disk::Disk;
+pub use view::View;
+
+/// By what a file that was replaced is told from the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Which file it is, among all that there were at one time.
+    pub file: u64,
+    /// When it was written, in nanoseconds; or what else changes with its bytes.
+    pub written: i128,
+    /// Its bytes.
+    pub bytes: u64,
+}
 
 /// A folder of files.
 pub trait Storage: Send + Sync + Debug {
@@ -29,6 +42,25 @@ pub trait Storage: Send + Sync + Debug {
     /// # Errors
     /// The kernel's.
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+
+    /// The bytes of a file from an offset on; none where it ends before.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn read_from(&self, name: &str, offset: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = self.read(name)?;
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        Ok(bytes.split_off(offset))
+    }
+
+    /// What tells a file from one that took its place.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn stamp(&self, name: &str) -> io::Result<Stamp> {
+        let bytes = self.read(name)?;
+        Ok(Stamp { file: 0, written: crc32c::crc32c(&bytes).into(), bytes: bytes.len() as u64 })
+    }
 
     /// A new file, or an old one without its bytes. Its name is on the disk only after
     /// [`sync_folder`](Self::sync_folder).

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use planish_table::{
-    Ack, Cells, Column, Disk, Durable, Filter, Kind, Options, Origin, Partitioning, Piece, Schema, Storage,
-    Table, TableError,
+    Ack, Cells, Column, Disk, Durable, Filter, Kind, Options, Origin, Partitioning, Piece, Reading, Schema,
+    Storage, Table, TableError,
 };
 use proptest::prelude::*;
 
@@ -117,15 +117,19 @@ fn collect(table: &Table<'_>, piece: &Piece<'_>, rows: &mut Model) {
 }
 
 pub fn contents(durable: &Durable<'_>) -> Model {
-    let table = durable.read().unwrap();
+    contents_of(&durable.read().unwrap()).unwrap()
+}
+
+/// The same of a reading, of which files may go meanwhile.
+pub fn contents_of(table: &Reading<'_, '_>) -> Result<Model, TableError> {
     let mut rows = Model::new();
-    table.scan(Filter::ALL).for_each(|piece| collect(&table, &piece, &mut rows));
+    table.scan(Filter::ALL).for_each(|piece| collect(table, &piece, &mut rows));
     for file in table.files() {
-        if let Some(piece) = table.read_file(file).unwrap().piece(&Filter::ALL) {
-            collect(&table, &piece, &mut rows);
+        if let Some(piece) = table.read_file(file)?.piece(&Filter::ALL) {
+            collect(table, &piece, &mut rows);
         }
     }
-    rows
+    Ok(rows)
 }
 
 fn options() -> Options {

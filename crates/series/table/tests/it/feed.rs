@@ -119,26 +119,34 @@ pub fn check(durable: &Durable<'_>) -> u64 {
 
 /// How often each number is in memory and files together.
 pub fn counts(durable: &Durable<'_>) -> BTreeMap<i64, usize> {
-    let table = durable.read().unwrap();
+    counts_of(&durable.read().unwrap()).unwrap()
+}
+
+/// The same of a reading, of which files may go meanwhile.
+pub fn counts_of(table: &Reading<'_, '_>) -> Result<BTreeMap<i64, usize>, TableError> {
     let mut counts = BTreeMap::new();
-    table.scan(Filter::ALL).for_each(|piece| count(&table, &piece, &mut counts));
+    table.scan(Filter::ALL).for_each(|piece| count(table, &piece, &mut counts));
     for file in table.files() {
-        let rows = table.read_file(file).unwrap();
-        count(&table, &rows.piece(&Filter::ALL).expect("no file is empty"), &mut counts);
+        let rows = table.read_file(file)?;
+        count(table, &rows.piece(&Filter::ALL).expect("no file is empty"), &mut counts);
     }
-    counts
+    Ok(counts)
 }
 
 /// The same for rows from a time on.
 pub fn check_from(durable: &Durable<'_>, from: i64) -> u64 {
-    let counts = counts(durable);
+    check_counts(&counts(durable), from)
+}
+
+/// The same of what was counted.
+pub fn check_counts(counts: &BTreeMap<i64, usize>, from: i64) -> u64 {
     let last = counts.keys().next_back().map_or(0, |number| *number as u64 / ROWS);
     let wanted: BTreeMap<i64, usize> = (ROWS..(last + 1) * ROWS)
         .map(|number| (number as i64, 1))
         .filter(|(number, _)| time(*number) >= from)
         .collect();
     let wanted = if last == 0 { BTreeMap::new() } else { wanted };
-    assert!(counts == wanted, "up to batch {last}: {counts:?} is not {wanted:?}");
+    assert!(*counts == wanted, "up to batch {last}: {counts:?} is not {wanted:?}");
     last
 }
 

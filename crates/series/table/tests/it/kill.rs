@@ -15,8 +15,8 @@ use crate::crash::kernel_error;
 use crate::feed::{self, PRODUCER, Rows};
 use crate::simulated::Rng;
 
-const KILL_FOLDER: &str = "PLANISH_TABLE_KILL_FOLDER";
-const CORRECT_FOLDER: &str = "PLANISH_TABLE_CORRECT_FOLDER";
+pub const KILL_FOLDER: &str = "PLANISH_TABLE_KILL_FOLDER";
+pub const CORRECT_FOLDER: &str = "PLANISH_TABLE_CORRECT_FOLDER";
 const FULL_FOLDER: &str = "PLANISH_TABLE_FULL_FOLDER";
 /// How often a child is killed; `./x soak` asks for 200.
 const KILLS: &str = "PLANISH_TABLE_KILLS";
@@ -47,7 +47,7 @@ fn open_with<'a>(
 }
 
 /// The child: goes on where the table ends, tells each batch that was acknowledged, and never stops.
-fn ingest(folder: &Path) -> Result<(), TableError> {
+pub fn ingest(folder: &Path) -> Result<(), TableError> {
     let arena = feed::arena();
     let durable = open(&arena, folder)?;
     let mut tell = std::io::stdout();
@@ -76,7 +76,7 @@ fn tell_of(tell: &mut impl Write, sequence: u64) {
 }
 
 /// The child of a table with a key: upserts, deletes, flushes and compacts, and never stops.
-fn correct(folder: &Path) -> Result<(), TableError> {
+pub fn correct(folder: &Path) -> Result<(), TableError> {
     let arena = feed::arena();
     let durable = open_with(&arena, folder, corrections::schema)?;
     let mut tell = std::io::stdout();
@@ -92,7 +92,7 @@ fn correct(folder: &Path) -> Result<(), TableError> {
     }
 }
 
-fn this_test(name: &str) -> Command {
+pub fn this_test(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
     command.stdin(Stdio::null());

@@ -8,6 +8,7 @@ mod durable;
 mod feed;
 mod files;
 mod fixture;
+mod follow;
 mod kill;
 mod memory;
 #[path = "../../../../memory/arena/tests/pool/mod.rs"]
