@@ -11,7 +11,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use datafusion::execution::memory_pool::MemoryReservation;
-use planish_table::{Dictionary, Durable, FileRows, Filter, Kind, Piece, Schema, Table, TableFile, Zone};
+use planish_table::{
+    Dictionary, Durable, FileRows, Filter, Follower, Kind, Piece, Reading, Schema, Table, TableFile, Zone,
+};
 
 use crate::SqlError;
 
@@ -22,7 +24,13 @@ pub enum Source {
     Memory(Arc<RwLock<Table<'static>>>),
     /// With a log and files.
     Durable(Arc<Durable<'static>>),
+    /// The same of another process, which writes it.
+    Followed(Arc<Follower<'static>>),
 }
+
+/// How often a table of another process is looked at anew where a file goes that was about to be read: each time a
+/// flush has come in between.
+const LOOKS: usize = 20;
 
 /// Bytes of a cell.
 const CELL_BYTES: usize = 8;
@@ -144,6 +152,7 @@ impl Source {
         match self {
             Self::Memory(table) => table.read().unwrap_or_else(PoisonError::into_inner).schema().clone(),
             Self::Durable(table) => table.schema().clone(),
+            Self::Followed(table) => table.schema().clone(),
         }
     }
 
@@ -174,20 +183,51 @@ impl Source {
             }
             Self::Durable(table) => {
                 let table = table.read()?;
-                let Some(filter) = filter(&table, wanted)? else {
-                    return in_order(&table, Vec::new(), None, wanted_columns, work);
+                let (filter, files) = files_of(&table, wanted, &memory)?;
+                of_reading(&table, (filter, &files), wanted_columns, work)
+            }
+            Self::Followed(table) => {
+                let mut looks = 0;
+                let (table, (filter, files)) = loop {
+                    let reading = table.read()?;
+                    looks += 1;
+                    match files_of(&reading, wanted, &memory) {
+                        Err(SqlError::Table(error)) if error.is_gone() && looks < LOOKS => {}
+                        files => break (reading, files?),
+                    }
                 };
-                let row_bytes = table.schema().columns().len() * CELL_BYTES;
-                let read = |file: &TableFile| -> Result<FileRows, SqlError> {
-                    set_aside(&memory, usize::try_from(file.rows).unwrap_or(usize::MAX), row_bytes)?;
-                    Ok(table.read_file(file)?)
-                };
-                let files = table.files_of(&filter).map(read).collect::<Result<Vec<_>, _>>()?;
-                let pieces = files.iter().filter_map(|file| file.piece(&filter)).chain(table.scan(filter));
-                in_order(&table, pieces.collect(), filter.symbol, wanted_columns, work)
+                of_reading(&table, (filter, &files), wanted_columns, work)
             }
         }
     }
+}
+
+/// The filter of what is wanted, and the rows of files that may have some of it.
+fn files_of(
+    table: &Reading<'_, 'static>,
+    wanted: &Wanted,
+    memory: &MemoryReservation,
+) -> Result<(Option<Filter>, Vec<FileRows>), SqlError> {
+    let Some(filter) = filter(table, wanted)? else { return Ok((None, Vec::new())) };
+    let row_bytes = table.schema().columns().len() * CELL_BYTES;
+    let read = |file: &TableFile| -> Result<FileRows, SqlError> {
+        set_aside(memory, usize::try_from(file.rows).unwrap_or(usize::MAX), row_bytes)?;
+        Ok(table.read_file(file)?)
+    };
+    let files = table.files_of(&filter).map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok((Some(filter), files))
+}
+
+/// Hands `work` the rows of a reading.
+fn of_reading<R>(
+    table: &Reading<'_, 'static>,
+    (filter, files): (Option<Filter>, &[FileRows]),
+    wanted_columns: (&[usize], &MemoryReservation),
+    work: impl FnOnce(&Rows<'_>) -> Result<R, SqlError>,
+) -> Result<R, SqlError> {
+    let Some(filter) = filter else { return in_order(table, Vec::new(), None, wanted_columns, work) };
+    let pieces = files.iter().filter_map(|file| file.piece(&filter)).chain(table.scan(filter));
+    in_order(table, pieces.collect(), filter.symbol, wanted_columns, work)
 }
 
 /// The filter of the table's own scan; `None` where no row can be wanted.

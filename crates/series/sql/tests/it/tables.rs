@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use planish_sql::Source;
-use planish_table::{Disk, Durable, Options};
+use planish_table::{Disk, Durable, Follower, Options, View};
 use proptest::prelude::*;
 
 use crate::fixture::*;
@@ -20,15 +20,22 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let disk = Arc::new(Disk::open_plain(folder.path()).unwrap());
         let table = Durable::create(arena(), disk, schema(division), None, &Options::default()).unwrap();
+        // One of another process sees the same, from where it began.
+        let view = Arc::new(View::of(folder.path()));
+        let follower = Arc::new(Follower::open(arena(), view).unwrap());
         append_all(&first, division.batch_rows, |batch| {
             table.append(None, batch).unwrap();
         });
+        follower.refresh().unwrap();
         table.flush(before).unwrap();
         append_all(&late, division.batch_rows, |batch| {
             table.append(None, batch).unwrap();
         });
         let all: Vec<Row> = first.iter().chain(&late).copied().collect();
-        let engine = engine(2, &[("t", Source::Durable(Arc::new(table))), ("m", memory(&all, division))]);
+        let sources = [
+            ("t", Source::Durable(Arc::new(table))), ("f", Source::Followed(follower)), ("m", memory(&all, division)),
+        ];
+        let engine = engine(2, &sources);
         for sql in [
             "SELECT ts, sym, price, size FROM t",
             "SELECT sym, xbar(ts, 9), max(price), min(price), sum(size), count(*) FROM t GROUP BY sym, xbar(ts, 9)",
@@ -37,6 +44,7 @@ proptest! {
         ] {
             let wanted = sorted(ask(&engine, &sql.replace("FROM t", "FROM m")));
             assert_like(&sorted(ask(&engine, sql)), &wanted, sql);
+            assert_like(&sorted(ask(&engine, &sql.replace("FROM t", "FROM f"))), &wanted, sql);
         }
     }
 }
