@@ -1,9 +1,6 @@
 //! The arguments, and what each command does with them.
-//!
-//! Exit codes: 0 done; 1 done, and rows with faults were left out; 2 usage; 3 refused, nothing was done; 4 failed.
 
 use std::io::{self, IsTerminal, Write};
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,31 +14,23 @@ use futures::TryStreamExt;
 use planish_ingest::{Faults, Unit};
 use planish_sql::Files;
 use planish_table::{Recovery, log::Tail};
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
-use crate::database::{Database, OpenError};
+use crate::bench::{BenchOptions, bench};
+use crate::database::Database;
 use crate::demo::DemoOptions;
+use crate::ended::{Ended, LEFT_OUT};
 use crate::failure::{Failure, Kind, chain};
 use crate::format::Format;
-use crate::http::{Bounds, State, Stop, serve};
-use crate::load::{FileFormat, Load, LoadError};
+use crate::install::{self, InstallOptions, UninstallOptions};
+use crate::load::{FileFormat, Load};
 use crate::query::{Asked, Limits, Part, start};
+use crate::serving::{self, ServeOptions};
 use crate::statement::{STACK_BYTES, without_format};
-use crate::tokens::{Role, Tokens, make};
-use crate::upkeep::Upkeep;
+use crate::tell::tell;
+use crate::tokens::{Role, make};
 
-const LEFT_OUT: u8 = 1;
-const USAGE: u8 = 2;
-const REFUSED: u8 = 3;
-const FAILED: u8 = 4;
-/// Threads that read and write connections.
-const HTTP_THREADS: usize = 2;
-/// The name of threads that run queries.
-const QUERY: &str = "query";
-/// How long threads may take to end, once nobody waits for them.
-const LAST_TIME: Duration = Duration::from_secs(2);
 /// As good as for ever.
 const LONG: Duration = Duration::from_secs(30 * 365 * 86_400);
 
@@ -59,47 +48,9 @@ enum Command {
     Load(LoadOptions),
     Query(QueryOptions),
     Token(TokenOptions),
-}
-
-/// Serve the tables of a folder by HTTP, as ClickHouse and InfluxDB do
-#[derive(Debug, Args)]
-struct ServeOptions {
-    /// The folder of tables; it is made if it is not there
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
-    /// Address and port; one that is not loopback needs --tokens
-    #[arg(long, default_value = "127.0.0.1:8123", value_name = "ADDRESS")]
-    listen: SocketAddr,
-    /// Ask for a token of this file, which `planish-series token` writes
-    #[arg(long, value_name = "FILE")]
-    tokens: Option<PathBuf>,
-    /// Let queries read CSV and Arrow files of this folder, and none beside it
-    #[arg(long, value_name = "DIR")]
-    files: Option<PathBuf>,
-    /// Threads of queries [default: as many as CPUs]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
-    /// Seconds that a query may take, the wait for its turn included
-    #[arg(long, default_value = "60", value_name = "SECONDS", value_parser = seconds)]
-    query_time: Duration,
-    /// MiB of memory that a query may take
-    #[arg(long, default_value = "1024", value_name = "MIB", value_parser = mebibytes(1))]
-    query_memory: u64,
-    /// Queries at once
-    #[arg(long, default_value = "16", value_name = "N")]
-    queries: NonZeroUsize,
-    /// Inserts at once
-    #[arg(long, default_value = "16", value_name = "N")]
-    inserts: NonZeroUsize,
-    /// Queries, and inserts, that may wait for their turn; further ones are told to come again
-    #[arg(long, default_value = "100", value_name = "N")]
-    waiting: usize,
-    /// MiB of memory for rows, after which they go to Parquet files
-    #[arg(long, default_value = "1024", value_name = "MIB", value_parser = mebibytes(128))]
-    memory: u64,
-    /// Seconds that requests have to be answered once the server is to end
-    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
-    grace: Duration,
+    Bench(BenchOptions),
+    Install(InstallOptions),
+    Uninstall(UninstallOptions),
 }
 
 /// Load files into a table
@@ -176,7 +127,7 @@ enum ShellFormat {
     Arrow,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     match seconds {
         Some(seconds) if !seconds.is_zero() && seconds <= LONG => Ok(seconds),
@@ -184,7 +135,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn mebibytes(least: u64) -> clap::builder::RangedU64ValueParser {
+pub(crate) fn mebibytes(least: u64) -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(least..1 << 30)
 }
 
@@ -198,55 +149,20 @@ fn token_name(text: &str) -> Result<String, String> {
     if is_name { Ok(text.to_owned()) } else { Err("expected letters, digits, -, _, . and @".to_owned()) }
 }
 
-fn bytes_of(mebibytes: u64) -> usize {
+pub(crate) fn bytes_of(mebibytes: u64) -> usize {
     usize::try_from(mebibytes << 20).unwrap_or(usize::MAX)
-}
-
-/// Why a command ended, and by which code.
-struct Ended {
-    code: u8,
-    text: String,
-}
-
-impl Ended {
-    fn failed(text: impl Into<String>) -> Self {
-        Self { code: FAILED, text: text.into() }
-    }
-}
-
-impl From<OpenError> for Ended {
-    fn from(error: OpenError) -> Self {
-        let text = chain(&error);
-        match error.is_in_use() {
-            true => Self { code: REFUSED, text: format!("{text}: by a server? ask it over HTTP") },
-            false => Self::failed(text),
-        }
-    }
-}
-
-impl From<LoadError> for Ended {
-    fn from(error: LoadError) -> Self {
-        let text = error.text();
-        match error {
-            LoadError::Open(error) => error.into(),
-            LoadError::Usage(_) => Self { code: USAGE, text },
-            LoadError::File { .. } | LoadError::Rows { .. } => Self::failed(text),
-        }
-    }
-}
-
-fn tell(text: &str) {
-    // Where nobody listens, nothing is to be done.
-    let _ = writeln!(io::stderr(), "planish-series: {text}");
 }
 
 /// Reads the arguments and does what they say.
 pub(crate) fn run() -> ExitCode {
     let done = match Arguments::parse().command {
-        Command::Serve(options) => serve_command(&options),
+        Command::Serve(options) => serving::run(&options),
         Command::Load(options) => load(&options),
         Command::Query(options) => query(&options),
         Command::Token(options) => token(&options),
+        Command::Bench(options) => bench(&options),
+        Command::Install(options) => install::install(&options),
+        Command::Uninstall(options) => install::uninstall(&options),
     };
     match done {
         Ok(code) => code,
@@ -257,82 +173,45 @@ pub(crate) fn run() -> ExitCode {
     }
 }
 
-fn cpus() -> NonZeroUsize {
+pub(crate) fn cpus() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-fn open(folder: &Path, threads: NonZeroUsize) -> Result<Database, Ended> {
-    Ok(Database::open(folder, threads, |name, recovery| {
-        let Recovery { tail, lost, removed, .. } = recovery;
-        if let Some(tail) = tail {
-            let Tail { path, offset, bytes, .. } = tail;
-            let path = path.display();
-            tell(&format!(
-                "{name}: {bytes} bytes at {offset} of {path} were torn when it stopped, and are cut off"
-            ));
-        }
-        if *lost > 0 {
-            tell(&format!("{name}: {lost} batches were lost before a salvage"));
-        }
-        if !removed.is_empty() {
-            tell(&format!("{name}: {} files of a flush that was killed are removed", removed.len()));
-        }
-    })?)
+pub(crate) fn open(folder: &Path, threads: NonZeroUsize) -> Result<Database, Ended> {
+    Ok(Database::open(folder, threads, tell_found)?)
 }
 
-fn runtime(name: &str, threads: usize) -> Result<Runtime, Ended> {
+/// Says what was found of a table that is not as it was left.
+pub(crate) fn tell_found(name: &str, recovery: &Recovery) {
+    let Recovery { tail, lost, removed, .. } = recovery;
+    if let Some(tail) = tail {
+        let Tail { path, offset, bytes, .. } = tail;
+        let path = path.display();
+        tell(&format!(
+            "{name}: {bytes} bytes at {offset} of {path} were torn when it stopped, and are cut off"
+        ));
+    }
+    if *lost > 0 {
+        tell(&format!("{name}: {lost} batches were lost before a salvage"));
+    }
+    if !removed.is_empty() {
+        tell(&format!("{name}: {} files of a flush that was killed are removed", removed.len()));
+    }
+}
+
+/// Threads for queries, each of which begins with `on_start`.
+pub(crate) fn query_threads(
+    threads: NonZeroUsize,
+    on_start: impl Fn() + Send + Sync + 'static,
+) -> Result<Runtime, Ended> {
     let mut runtime = Builder::new_multi_thread();
-    runtime.worker_threads(threads).thread_name(name).enable_all();
-    if name == QUERY {
-        runtime.thread_stack_size(STACK_BYTES);
-    }
-    runtime.build().map_err(|error| Ended::failed(format!("cannot start threads: {error}")))
+    runtime.worker_threads(threads.get()).thread_name("query").thread_stack_size(STACK_BYTES);
+    built(runtime.on_thread_start(on_start))
 }
 
-fn serve_command(options: &ServeOptions) -> Result<ExitCode, Ended> {
-    let tokens = options.tokens.as_deref().map(Tokens::of_file).transpose();
-    let tokens = tokens.map_err(|error| Ended { code: REFUSED, text: chain(&error) })?;
-    if tokens.is_none() && !options.listen.ip().is_loopback() {
-        let text =
-            format!("{} is not loopback: whoever reaches it could write; say --tokens FILE", options.listen);
-        return Err(Ended { code: REFUSED, text });
-    }
-    let threads = options.threads.unwrap_or_else(cpus);
-    let database = open(&options.data, threads)?;
-    if let Some(folder) = &options.files {
-        let allowed = database.engine().allow_files(Files::Under(folder.clone()));
-        allowed.map_err(|error| Ended { code: REFUSED, text: chain(&error) })?;
-    }
-    let database = Arc::new(database);
-    let upkeep = Upkeep::start(Arc::clone(&database), bytes_of(options.memory), tell);
-    let upkeep = upkeep.map_err(|error| Ended::failed(format!("cannot start a thread: {error}")))?;
-    let (http, queries) = (runtime("http", HTTP_THREADS)?, runtime(QUERY, threads.get())?);
-    let bounds = Bounds {
-        query_time: options.query_time,
-        query_memory_bytes: bytes_of(options.query_memory),
-        queries_max: options.queries.get(),
-        inserts_max: options.inserts.get(),
-        waiting_max: options.waiting,
-    };
-    let state = Arc::new(State::new(Arc::clone(&database), tokens, bounds, queries.handle().clone()));
-    let done = http.block_on(async {
-        let stop = Stop::listen().map_err(|error| Ended::failed(format!("cannot hear signals: {error}")))?;
-        let failed = |error| Ended::failed(format!("cannot listen on {}: {error}", options.listen));
-        let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let (tables, folder) = (database.tables().len(), options.data.display());
-        tell(&format!("listening on http://{address}, {tables} tables in {folder}"));
-        Ok::<bool, Ended>(serve(listener, state, stop, options.grace).await)
-    });
-    http.shutdown_timeout(LAST_TIME);
-    queries.shutdown_timeout(LAST_TIME);
-    drop(upkeep);
-    if !done? {
-        tell("requests that were at work were cut off");
-    }
-    // The last one closes the logs: the next start finds all of them synced, and nothing to cut off.
-    drop(database);
-    Ok(ExitCode::SUCCESS)
+/// Builds threads that know of sockets and of time.
+pub(crate) fn built(runtime: &mut Builder) -> Result<Runtime, Ended> {
+    runtime.enable_all().build().map_err(|error| Ended::failed(format!("cannot start threads: {error}")))
 }
 
 fn load(options: &LoadOptions) -> Result<ExitCode, Ended> {
@@ -341,7 +220,7 @@ fn load(options: &LoadOptions) -> Result<ExitCode, Ended> {
         let made = options.demo.run(trades, &database, tell);
         return match made {
             Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(Failure { kind: Kind::TableExists, text }) => Err(Ended { code: REFUSED, text }),
+            Err(Failure { kind: Kind::TableExists, text }) => Err(Ended::refused(text)),
             Err(failure) => Err(Ended::failed(failure.text)),
         };
     }
@@ -359,12 +238,11 @@ fn load(options: &LoadOptions) -> Result<ExitCode, Ended> {
 
 fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
     if let Some(folder) = options.data.as_ref().filter(|folder| !folder.is_dir()) {
-        let text = format!("{}: no such folder", folder.display());
-        return Err(Ended { code: USAGE, text });
+        return Err(Ended::usage(format!("{}: no such folder", folder.display())));
     }
     let (sql, named) = without_format(&options.sql);
     let named = named.map(|name| Format::named(&name)).transpose();
-    let named = named.map_err(|failure| Ended { code: USAGE, text: failure.text })?;
+    let named = named.map_err(|failure| Ended::usage(failure.text))?;
     let format = match (options.format, named) {
         (None, Some(format)) => Some(format),
         (None, None) if io::stdout().is_terminal() => None,
@@ -389,7 +267,7 @@ fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
 
 /// All of an answer as a table for people.
 fn table(database: Database, sql: &str, memory_bytes: usize) -> Result<ExitCode, Ended> {
-    let runtime = runtime(QUERY, cpus().get())?;
+    let runtime = query_threads(cpus(), || ())?;
     let sql = sql.to_owned();
     let work = runtime.spawn(async move {
         let stream = database.engine().stream_within(&sql, memory_bytes).await?;
@@ -406,7 +284,7 @@ fn table(database: Database, sql: &str, memory_bytes: usize) -> Result<ExitCode,
 
 /// An answer as it comes.
 fn stream(database: Database, sql: &str, format: Format, memory_bytes: usize) -> Result<ExitCode, Ended> {
-    let runtime = runtime(QUERY, cpus().get())?;
+    let runtime = query_threads(cpus(), || ())?;
     let limits = Limits { until: Instant::now() + LONG, time: LONG, memory_bytes };
     let asked = Asked { sql: sql.to_owned(), format, is_packed: false };
     let mut running = start(runtime.handle(), Arc::new(database), asked, limits, None);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use planish_arena::{Arena, ArenaError, Growth};
 use planish_sql::{Engine, Source, SqlError};
-use planish_table::{Disk, Durable, Options, Recovery, TableError, TimeUnit};
+use planish_table::{Disk, Durable, Follower, Options, Recovery, TableError, TimeUnit, View};
 
 use crate::ddl::NewTable;
 use crate::failure::{Failure, Kind, chain};
@@ -15,7 +15,7 @@ use crate::failure::{Failure, Kind, chain};
 /// Bytes of the name of a table: it is that of a folder.
 const NAME_BYTES_MAX: usize = 100;
 /// How far pieces of memory grow: who takes the next one waits until it is faulted in.
-const GROWTH: Growth = Growth { first_bytes: 2 << 20, cap_bytes: 64 << 20 };
+pub(crate) const GROWTH: Growth = Growth { first_bytes: 2 << 20, cap_bytes: 64 << 20 };
 const MANIFEST: &str = "manifest";
 
 /// A table that is open.
@@ -34,6 +34,8 @@ pub(crate) struct Database {
     arena: &'static Arena,
     engine: Engine,
     tables: RwLock<BTreeMap<String, Arc<Open>>>,
+    /// Tables of another process, which are read alone. Where there are any, there are no others.
+    followed: RwLock<BTreeMap<String, Arc<Follower<'static>>>>,
 }
 
 /// Why a folder of tables cannot be had.
@@ -61,16 +63,26 @@ impl Database {
     pub(crate) fn open(
         folder: &Path,
         threads: NonZeroUsize,
+        tell: impl FnMut(&str, &Recovery),
+    ) -> Result<Self, OpenError> {
+        let arena = Arena::builder().growth(GROWTH).build()?;
+        Self::open_with(folder, arena, Engine::new(threads)?, tell)
+    }
+
+    /// The same with memory and an engine that are there.
+    pub(crate) fn open_with(
+        folder: &Path,
+        arena: Arena,
+        engine: Engine,
         mut tell: impl FnMut(&str, &Recovery),
     ) -> Result<Self, OpenError> {
-        // Tables lend from it for as long as the program runs.
-        let arena: &'static Arena = Box::leak(Box::new(Arena::builder().growth(GROWTH).build()?));
-        let engine = Engine::new(threads)?;
-        let database = Self { folder: folder.to_owned(), arena, engine, tables: RwLock::default() };
+        let database = Self::of(folder, arena, engine);
+        std::fs::create_dir_all(folder)
+            .map_err(|source| OpenError::Folder { path: folder.into(), source })?;
         for name in database.names()? {
             let failed = |source| OpenError::Table { name: name.clone(), source };
             let disk = Disk::open(&folder.join(&name)).map_err(failed)?;
-            let opened = Durable::open(arena, Arc::new(disk), &Options::default());
+            let opened = Durable::open(database.arena, Arc::new(disk), &Options::default());
             let (durable, recovery) = opened.map_err(failed)?;
             tell(&name, &recovery);
             database.add(&mut database.change(), name, durable)?;
@@ -80,15 +92,60 @@ impl Database {
 
     /// No tables and no folder to make some in: for queries of files.
     pub(crate) fn without_folder(threads: NonZeroUsize) -> Result<Self, OpenError> {
-        let arena = Box::leak(Box::new(Arena::builder().growth(GROWTH).build()?));
-        Ok(Self { folder: PathBuf::new(), arena, engine: Engine::new(threads)?, tables: RwLock::default() })
+        let arena = Arena::builder().growth(GROWTH).build()?;
+        Ok(Self::of(Path::new(""), arena, Engine::new(threads)?))
+    }
+
+    fn of(folder: &Path, arena: Arena, engine: Engine) -> Self {
+        // Tables lend from it for as long as the program runs.
+        let arena: &'static Arena = Box::leak(Box::new(arena));
+        let (tables, followed) = (RwLock::default(), RwLock::default());
+        Self { folder: folder.to_owned(), arena, engine, tables, followed }
+    }
+
+    /// Follows the tables of a folder, which another process has, or will have.
+    pub(crate) fn follow(folder: &Path, arena: Arena, engine: Engine) -> Result<Self, OpenError> {
+        let database = Self::of(folder, arena, engine);
+        database.follow_new()?;
+        Ok(database)
+    }
+
+    /// Takes up the tables that were not there before.
+    fn follow_new(&self) -> Result<(), OpenError> {
+        for name in self.names()? {
+            if self.followed().contains_key(&name) {
+                continue;
+            }
+            let failed = |source| OpenError::Table { name: name.clone(), source };
+            let view = Arc::new(View::of(&self.folder.join(&name)));
+            let follower = Arc::new(Follower::open(self.arena, view).map_err(failed)?);
+            let unit = follower.time_unit();
+            self.engine.add(&name, Source::Followed(Arc::clone(&follower)), unit)?;
+            self.followed.write().unwrap_or_else(PoisonError::into_inner).insert(name, follower);
+        }
+        Ok(())
+    }
+
+    fn followed(&self) -> RwLockReadGuard<'_, BTreeMap<String, Arc<Follower<'static>>>> {
+        self.followed.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on to where the process is that has the tables, and takes up new ones; says what failed.
+    pub(crate) fn follow_on(&self) -> Vec<String> {
+        let followed = self.followed().clone();
+        let refresh = |(name, follower): (String, Arc<Follower<'static>>)| {
+            let error = follower.refresh().err()?;
+            Some(format!("cannot follow the table {name}: {}", chain(&error)))
+        };
+        let mut failed: Vec<String> = followed.into_iter().filter_map(refresh).collect();
+        failed.extend(self.follow_new().err().map(|error| chain(&error)));
+        failed
     }
 
     /// Folders that hold a table.
     #[expect(clippy::disallowed_methods, reason = "lists our own folders, not the host's")]
     fn names(&self) -> Result<Vec<String>, OpenError> {
         let failed = |source| OpenError::Folder { path: self.folder.clone(), source };
-        std::fs::create_dir_all(&self.folder).map_err(failed)?;
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&self.folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -153,6 +210,12 @@ impl Database {
         self.tables.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// How many there are, those of others among them; never fewer than before.
+    pub(crate) fn count(&self) -> usize {
+        let followed = self.followed().len();
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).len() + followed
+    }
+
     /// What queries them.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
@@ -161,6 +224,11 @@ impl Database {
     /// Bytes of memory that rows take.
     pub(crate) fn used_bytes(&self) -> usize {
         self.arena.used_bytes()
+    }
+
+    /// Where rows lie.
+    pub(crate) fn arena(&self) -> &'static Arena {
+        self.arena
     }
 
     /// Writes all rows to files and lets go of their memory; says what failed.

@@ -194,7 +194,10 @@ impl From<IngestError> for Failure {
     fn from(error: IngestError) -> Self {
         let text = chain(&error);
         match error {
-            IngestError::Refused(fault) | IngestError::Broken(fault) | IngestError::Columns(fault) => {
+            IngestError::Refused(fault)
+            | IngestError::Stopped(fault)
+            | IngestError::Broken(fault)
+            | IngestError::Columns(fault) => {
                 let kind = match fault.what {
                     What::NoTable { .. } => Kind::UnknownTable,
                     _ => Kind::IncorrectData,

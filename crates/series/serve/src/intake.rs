@@ -80,7 +80,40 @@ pub(crate) struct Intake<'t> {
 }
 
 /// A committer for each table, in the order of the decoder's targets.
-struct Commits<'t>(Vec<Commit<'t, 'static>>);
+pub(crate) struct Commits<'t>(Vec<Commit<'t, 'static>>);
+
+impl<'t> Commits<'t> {
+    pub(crate) fn of(tables: &'t [Arc<Open>]) -> Self {
+        Self(tables.iter().map(|table| Commit::new(&table.durable, IN_FLIGHT)).collect())
+    }
+
+    /// Waits until all batches are in the logs.
+    ///
+    /// # Errors
+    /// The first one that was refused; those of other tables may be there.
+    pub(crate) fn settle(&mut self) -> Result<(), IngestError> {
+        let mut failed = None;
+        for commit in &mut self.0 {
+            if let Err(error) = commit.finish() {
+                failed.get_or_insert(error);
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// What was acknowledged so far.
+    pub(crate) fn taken(&self) -> Taken {
+        let add = |all: Taken, one: Taken| Taken { rows: all.rows + one.rows, known: all.known + one.known };
+        self.0.iter().map(Commit::taken).fold(Taken::default(), add)
+    }
+}
+
+/// A table as decoders see it.
+pub(crate) fn target(table: &Open) -> Target {
+    let unit = table.unit.map_or(Unit::Nanoseconds, Unit::from);
+    let durable = &table.durable;
+    Target::new(&table.name, durable.schema(), unit).kept_from(durable.kept_from())
+}
 
 impl Sink for Commits<'_> {
     fn take(&mut self, batch: &Batch<'_>) -> Result<(), IngestError> {
@@ -91,15 +124,9 @@ impl Sink for Commits<'_> {
 impl<'t> Intake<'t> {
     /// For some tables: one, but for lines, which may be of any.
     pub(crate) fn new(tables: &'t [Arc<Open>], input: &Input, options: Options, is_packed: bool) -> Self {
-        let target = |table: &Arc<Open>| {
-            let unit = table.unit.map_or(Unit::Nanoseconds, Unit::from);
-            let durable = &table.durable;
-            Target::new(&table.name, durable.schema(), unit).kept_from(durable.kept_from())
-        };
-        let decoder = input.decoder(tables.iter().map(target).collect(), options);
-        let commits = tables.iter().map(|table| Commit::new(&table.durable, IN_FLIGHT));
+        let decoder = input.decoder(tables.iter().map(|table| target(table)).collect(), options);
         let unpack = is_packed.then(|| MultiGzDecoder::new(Vec::new()));
-        Self { decoder, commits: Commits(commits.collect()), unpack }
+        Self { decoder, commits: Commits::of(tables), unpack }
     }
 
     /// Says when rows come that have no time.
@@ -123,6 +150,11 @@ impl<'t> Intake<'t> {
         Ok(())
     }
 
+    /// What is in the logs so far.
+    pub(crate) fn taken(&self) -> Taken {
+        self.commits.taken()
+    }
+
     /// Ends the input and waits until its rows are in the logs.
     ///
     /// # Errors
@@ -133,18 +165,12 @@ impl<'t> Intake<'t> {
             self.decoder.feed(unpack.get_ref(), &mut self.commits)?;
         }
         let outcome = self.decoder.finish(&mut self.commits)?;
-        let (mut taken, mut failed) = (Taken::default(), None);
-        for commit in &mut self.commits.0 {
-            if let Err(error) = commit.finish() {
-                failed.get_or_insert(error);
-            }
-            taken.rows += commit.taken().rows;
-            taken.known += commit.taken().known;
-        }
-        match failed {
-            None => Ok(Done { taken, outcome }),
-            Some(error) if taken.rows == 0 => Err(error.into()),
-            Some(error) => {
+        let settled = self.commits.settle();
+        let taken = self.commits.taken();
+        match settled {
+            Ok(()) => Ok(Done { taken, outcome }),
+            Err(error) if taken.rows == 0 => Err(error.into()),
+            Err(error) => {
                 let Failure { kind, text } = error.into();
                 Err(Failure { kind, text: format!("{text}; {} rows before them were taken in", taken.rows) })
             }

@@ -3,6 +3,7 @@
 //! ```text
 //!   clients ── HTTP ──> route ──> guard: tokens, roles ──> admission ──┬─> query: Engine ──> format ──> chunks
 //!                                                                      └─> intake: decoders ──> tables (log, sync)
+//!   clients ── lines over TCP ──> lines: one decoder a connection ─────────────────────────> tables (log, sync)
 //!   load, query ──────────────────> the same tables, formats and decoders
 //! ```
 //!
@@ -19,17 +20,32 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bench;
 mod database;
 mod ddl;
 mod demo;
+mod door;
+mod duty;
+mod ended;
 mod failure;
 mod format;
 mod http;
+mod install;
 mod intake;
+mod lines;
 mod load;
+mod metrics;
+mod notify;
+mod placing;
+mod progress;
 mod query;
+mod serving;
 mod statement;
+mod stop;
+mod tell;
+mod tls;
 mod tokens;
+mod unit;
 mod upkeep;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ use crate::database::{Database, OpenError};
 use crate::ddl::table_of;
 use crate::failure::{Failure, Kind, chain};
 use crate::intake::{Done, Input, Intake};
+use crate::progress::Progress;
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 256 << 10;
@@ -154,6 +155,9 @@ impl Load<'_> {
         let mut intake = Intake::new(&tables, &format.input(), options, is_packed);
         let mut piece = vec![0; PIECE_BYTES];
         let mut is_first = true;
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        let mut progress = Progress::on_terminal(&path.display().to_string(), length);
+        let mut bytes = 0;
         loop {
             let count = file.read(&mut piece).map_err(read_failed)?;
             if count == 0 {
@@ -167,6 +171,8 @@ impl Load<'_> {
                 return Err(failed(Failure::new(Kind::IncorrectData, text)));
             }
             intake.feed(&piece[..count]).map_err(failed)?;
+            bytes += count as u64;
+            progress.show(bytes, intake.taken().rows);
             flush_if_full(database).map_err(failed)?;
         }
         intake.finish().map_err(failed)

@@ -77,7 +77,11 @@ impl Tokens {
 
     /// What who sent these headers may do; none where nobody is named, or nobody whom the file knows.
     pub(crate) fn role(&self, headers: &HeaderMap) -> Option<Role> {
-        let token = token_of(headers)?;
+        self.role_of(&token_of(headers)?)
+    }
+
+    /// What the holder of a token may do; none where the file does not know it.
+    pub(crate) fn role_of(&self, token: &[u8]) -> Option<Role> {
         self.0.get(<&[u8; 32]>::try_from(Sha256::digest(token).as_slice()).ok()?).copied()
     }
 }

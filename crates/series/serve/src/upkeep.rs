@@ -1,4 +1,5 @@
-//! What a server does for its tables without being asked: rows go to files when they take too much memory.
+//! What a server does for its tables without being asked: rows go to files when they take too much memory, and tables
+//! of another process are followed.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -8,6 +9,8 @@ use crate::database::Database;
 
 /// How often it looks.
 const PERIOD: Duration = Duration::from_millis(200);
+/// How often it looks at tables of another process.
+const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 /// How often it tells of what fails.
 const TELL_PERIOD: Duration = Duration::from_secs(60);
 
@@ -28,27 +31,49 @@ impl Upkeep {
         memory_bytes: usize,
         tell: impl Fn(&str) + Send + 'static,
     ) -> std::io::Result<Self> {
+        let flush = move || match database.used_bytes() > memory_bytes {
+            true => database.flush(),
+            false => Vec::new(),
+        };
+        Self::each("upkeep", PERIOD, flush, tell)
+    }
+
+    /// Goes on with tables of another process, so that a query has little to catch up with.
+    ///
+    /// # Errors
+    /// When there can be no thread.
+    pub(crate) fn follow(
+        database: Arc<Database>,
+        tell: impl Fn(&str) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        Self::each("follow", FOLLOW_PERIOD, move || database.follow_on(), tell)
+    }
+
+    /// Does some work again and again; `tell` hears what failed of it, and not too often.
+    fn each(
+        name: &str,
+        period: Duration,
+        work: impl Fn() -> Vec<String> + Send + 'static,
+        tell: impl Fn(&str) + Send + 'static,
+    ) -> std::io::Result<Self> {
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let stopped = Arc::clone(&stop);
         let mut told: Option<Instant> = None;
         let work = move || {
             loop {
                 let guard = stopped.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = stopped.1.wait_timeout_while(guard, PERIOD, |is_stopped| !*is_stopped);
+                let waited = stopped.1.wait_timeout_while(guard, period, |is_stopped| !*is_stopped);
                 if *waited.unwrap_or_else(PoisonError::into_inner).0 {
                     return;
                 }
-                if database.used_bytes() <= memory_bytes {
-                    continue;
-                }
-                let failed = database.flush();
+                let failed = work();
                 if !failed.is_empty() && told.is_none_or(|told| told.elapsed() > TELL_PERIOD) {
                     told = Some(Instant::now());
                     failed.iter().for_each(|line| tell(line));
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("upkeep".to_owned()).spawn(work)?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
         Ok(Self { stop, thread: Some(thread) })
     }
 }

@@ -9,8 +9,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use crate::failure::{Failure, Kind};
 use crate::http::answer::{Answer, TEXT, failed, failed_as_json, whole};
 use crate::http::body::Pieces;
-use crate::http::metrics::{Asked, CONTENT_TYPE, Now};
 use crate::http::{State, guard, sql, write};
+use crate::metrics::{Asked, CONTENT_TYPE, Now};
 
 /// A request without its body.
 pub(crate) struct Head {
@@ -58,7 +58,7 @@ pub(crate) async fn answer(state: Arc<State>, request: Request<Incoming>) -> Res
     let is_get = matches!(parts.method, Method::GET | Method::HEAD);
     let (kind, answered) = match path.as_str() {
         "/ping" if is_get => ("ping", Ok(whole(TEXT, "Ok.\n"))),
-        "/metrics" if is_get => ("metrics", metrics(&state, &head)),
+        "/metrics" if is_get => ("metrics", metrics(&state, &head).await),
         "/" if is_get || head.is_post => {
             let mut kind = "query";
             let answered = sql::answer(&state, &head, Pieces::new(body), &mut kind).await;
@@ -89,13 +89,16 @@ fn count(state: &State, kind: &'static str, status: StatusCode) {
     state.metrics.requests.get_or_create(&Asked { kind, status: status.as_u16() }).inc();
 }
 
-fn metrics(state: &State, head: &Head) -> Result<Response<Answer>, Failure> {
-    guard::role(state.tokens.as_ref(), &head.headers)?;
+async fn metrics(state: &Arc<State>, head: &Head) -> Result<Response<Answer>, Failure> {
+    guard::role(state.tokens.as_deref(), &head.headers)?;
+    let asks = Arc::clone(state);
+    let looked = tokio::task::spawn_blocking(move || asks.metrics.look(asks.database.arena())).await;
+    looked.map_err(|_| Failure::new(Kind::Internal, "looking at memory broke off"))?;
     let now = Now {
         running: state.queries.running(),
         waiting: state.queries.waiting(),
         memory_bytes: state.database.used_bytes(),
-        tables: state.database.tables().len(),
+        tables: state.database.count(),
     };
     Ok(whole(CONTENT_TYPE, state.metrics.text(now)))
 }

@@ -42,7 +42,7 @@ pub(crate) async fn answer(
     kind: &mut &'static str,
 ) -> Result<Response<Answer>, Failure> {
     let began = Instant::now();
-    let role = guard::role(state.tokens.as_ref(), &head.headers)?;
+    let role = guard::role(state.tokens.as_deref(), &head.headers)?;
     let params = Params::of(&head.query)?;
     let is_packed = head.is_packed()?;
     if params.query.is_empty() && !head.is_post {
@@ -54,6 +54,7 @@ pub(crate) async fn answer(
             *kind = "insert";
             is_for_post(head)?;
             guard::may_write(role)?;
+            state.bounds.duty.takes_rows()?;
             return take(state, (insert, &params, is_packed), first, pieces, began).await;
         }
     };
@@ -63,6 +64,7 @@ pub(crate) async fn answer(
             *kind = "create";
             is_for_post(head)?;
             guard::may_write(role)?;
+            state.bounds.duty.takes_rows()?;
             create(state, sql.to_owned()).await
         }
         _ => query(state, head, (sql, format), &params, began).await,
@@ -189,6 +191,7 @@ async fn query(
     if sql.trim().is_empty() {
         return Err(Failure::new(Kind::Syntax, "the query is empty"));
     }
+    state.bounds.duty.answers()?;
     let of_header = || head.headers.get(FORMAT).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let format = format.or_else(of_header).or_else(|| params.format.clone());
     let format = format.map_or(Ok(Format::TabSeparated { has_names: false }), |name| Format::named(&name))?;

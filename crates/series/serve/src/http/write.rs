@@ -48,7 +48,8 @@ pub(crate) async fn answer(
     pieces: Pieces,
 ) -> Result<Response<Answer>, Failure> {
     let began = Instant::now();
-    guard::may_write(guard::role(state.tokens.as_ref(), &head.headers)?)?;
+    guard::may_write(guard::role(state.tokens.as_deref(), &head.headers)?)?;
+    state.bounds.duty.takes_rows()?;
     let (unit, faults) = params::of_write(&head.query)?;
     let arrived = SystemTime::now().duration_since(UNIX_EPOCH).ok();
     let rows = Rows {

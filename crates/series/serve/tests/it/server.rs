@@ -19,6 +19,10 @@ pub struct Server {
     child: Child,
     stderr: BufReader<ChildStderr>,
     pub port: u16,
+    /// Of lines over TCP.
+    pub lines_port: Option<u16>,
+    /// What it told up to its start.
+    pub start: String,
 }
 
 /// An answer.
@@ -54,7 +58,13 @@ impl Server {
     }
 
     pub fn start_with(data: &Path, options: &[&str]) -> Self {
+        Self::start_in(data, options, &[])
+    }
+
+    /// With variables of its environment.
+    pub fn start_in(data: &Path, options: &[&str], variables: &[(&str, &Path)]) -> Self {
         let mut command = Command::new(PROGRAM);
+        command.envs(variables.iter().copied());
         command.arg("serve").arg("--data").arg(data).args(["--listen", "127.0.0.1:0", "--threads", "2"]);
         command.args(options).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -63,8 +73,13 @@ impl Server {
         while !told.contains("listening on") {
             assert!(stderr.read_line(&mut told).unwrap() > 0, "it did not start: {told}");
         }
-        let port = told.split("http://127.0.0.1:").nth(1).unwrap().split(',').next().unwrap();
-        Self { child, stderr, port: port.parse().unwrap() }
+        let port_of = |scheme: &str| {
+            let rest = told.split(&format!("{scheme}://127.0.0.1:")).nth(1)?;
+            rest.split([',', '\n']).next()?.parse().ok()
+        };
+        let (port, lines_port) =
+            (port_of("http").or(port_of("https")).unwrap(), port_of("tcp").or(port_of("tls")));
+        Self { child, stderr, port, lines_port, start: told }
     }
 
     /// A server with the table of trades.
@@ -76,6 +91,13 @@ impl Server {
 
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    /// A connection of lines over TCP.
+    pub fn connect_lines(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.lines_port.unwrap())).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream
     }
@@ -123,6 +145,10 @@ impl Server {
         }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends it at once, wherever it is.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
@@ -138,8 +164,23 @@ impl Server {
     }
 
     pub fn ask_to_end(&self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    /// Has it read again what may be read again.
+    pub fn hang_up(&self) {
+        self.signal(rustix::process::Signal::HUP);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// The next line that it tells.
+    pub fn told(&mut self) -> String {
+        let mut line = String::new();
+        self.stderr.read_line(&mut line).unwrap();
+        line
     }
 }
 

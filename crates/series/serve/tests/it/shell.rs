@@ -114,7 +114,69 @@ fn what_is_asked_for_wrongly_is_told_and_changes_nothing() {
 #[test]
 fn help_tells_what_there_is() {
     insta::assert_snapshot!("help", run(&["--help"]).1);
-    for command in ["serve", "load", "query", "token"] {
+    for command in ["serve", "load", "query", "token", "bench", "install", "uninstall"] {
         insta::assert_snapshot!(format!("help_{command}"), run(&[command, "--help"]).1);
     }
+}
+
+#[test]
+fn bench_measures_a_server_of_its_own_and_takes_it_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = |words: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["bench", "--rounds", "2", "--seconds", "0.3", "--rate", "100", "--rows", "2000"]);
+        command.args(words).env("TMPDIR", folder.path()).output().unwrap()
+    };
+    let output = bench(&["--json", "--", "--threads", "1", "--pages", "4k"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = json["result"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 12, "{json}");
+    for row in rows {
+        let [low, value, high] = ["low", "value", "high"].map(|key| row[key].as_f64().unwrap());
+        assert!(low <= value && value <= high && high > 0.0, "{row}");
+    }
+    let value = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap()["value"].as_f64().unwrap();
+    // Who is asked a hundred times in a second answers no more.
+    assert!((1.0..=110.0).contains(&value("fixed rate, answered")), "{json}");
+    assert!(value("fixed rate, median") <= value("fixed rate, highest"));
+    let table = String::from_utf8(bench(&[]).stdout).unwrap();
+    assert_eq!(table.lines().count(), 13, "{table}");
+    assert!(table.ends_with("fixed rate: 100 queries/s, 8 connections\n"), "{table}");
+    let refused = bench(&["--", "--node-id", "1000"]);
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4));
+    assert!(
+        stderr.contains("the server did not start: planish-series: node 1000 does not exist"),
+        "{stderr}"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "folders are left behind");
+}
+
+/// Progress is for terminals.
+#[test]
+fn a_long_load_shows_how_far_it_is_on_a_terminal() {
+    let test = "shell::a_long_load_shows_how_far_it_is_on_a_terminal";
+    let folder = tempfile::tempdir().unwrap();
+    let [data, pipe] = ["data", "a.csv"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let made = Command::new("mkfifo").arg(&pipe).output();
+    let load = format!("{PROGRAM} load {pipe} --into {data} --table t --columns '{COLUMNS}'");
+    let script = Command::new("script")
+        .args(["--quiet", "--return", "--command", &load, "/dev/null"])
+        .stdout(std::process::Stdio::piped())
+        .spawn();
+    let (Ok(_), Ok(script)) = (made, script) else { return planish_skip::skip(test, "no mkfifo or script") };
+    // A file that takes its time. Where nobody opens it the thread waits for nobody.
+    std::thread::spawn(move || {
+        let mut file = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        let mut write = |text: &str| std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        write("ts,sym,price,size\n");
+        for row in 0..15 {
+            write(&format!("{row},a,1,1\n"));
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    });
+    let shown = String::from_utf8(script.wait_with_output().unwrap().stdout).unwrap();
+    assert!(shown.contains("a.csv: 0.0M rows, 0.00M rows/s"), "{shown:?}");
+    assert!(shown.contains("\r\u{1b}[K") && shown.contains("a.csv: 15 rows, 0 left out"), "{shown:?}");
 }
