@@ -122,10 +122,13 @@ impl ServeOptions {
         self.role.is_writer()
     }
 
-    /// Refuses to let everybody in, and lines where no row is taken in.
+    /// Refuses to let everybody in, lines where no row is taken in, and files where no query is answered.
     pub(crate) fn is_let_in(&self) -> Result<(), Ended> {
         if self.line_protocol.is_some() && !self.is_writer() {
             return Err(Ended::usage("--line-protocol takes rows in, and --role query does not"));
+        }
+        if self.files.is_some() && self.role.answers().is_err() {
+            return Err(Ended::usage("--files is for queries, and --role ingest answers none"));
         }
         match (self.outside(), &self.tokens) {
             (Some(address), None) => {

@@ -110,15 +110,18 @@ fn a_query_that_is_deep_is_answered_and_one_that_is_too_deep_refused() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::with_trades(folder.path(), &[]);
     let most = 1900;
-    for (first, next, last, words) in [
-        ("SELECT 1", " + 1", "", 1),
-        ("SELECT 1 WHERE 1 = 1", " OR size = 2", " FROM trades", 3),
-        ("SELECT 1 + size", " - size", " FROM trades", 2),
-        ("SELECT 'a'", " || 'a'", "", 1),
-        ("SELECT size", "::BIGINT", " FROM trades", 2),
-        ("SELECT size IS NULL", " IS NULL", " FROM trades", 2),
-        ("SELECT 1", " UNION ALL SELECT 1", "", 3),
-        ("SELECT size", ", size", " FROM trades", 2),
+    // Work of the optimizer grows by the square of a row: unoptimised, whole ones take a minute. A third of a row does:
+    // frames of the stack are larger there.
+    let costly = if cfg!(debug_assertions) { 600 } else { most };
+    for (first, next, last, words, most) in [
+        ("SELECT 1", " + 1", "", 1, costly),
+        ("SELECT 1 WHERE 1 = 1", " OR size = 2", " FROM trades", 3, most),
+        ("SELECT 1 + size", " - size", " FROM trades", 2, costly),
+        ("SELECT 'a'", " || 'a'", "", 1, costly),
+        ("SELECT size", "::BIGINT", " FROM trades", 2, most),
+        ("SELECT size IS NULL", " IS NULL", " FROM trades", 2, most),
+        ("SELECT 1", " UNION ALL SELECT 1", "", 3, costly),
+        ("SELECT size", ", size", " FROM trades", 2, most),
     ] {
         let of = |words_max: usize| {
             let (head, where_from) = (first.split(" WHERE ").next().unwrap(), first.split(" WHERE ").nth(1));

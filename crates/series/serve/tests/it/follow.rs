@@ -82,6 +82,27 @@ fn each_instance_does_what_it_is_for() {
 }
 
 #[test]
+fn one_that_follows_reads_files_beside_the_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, lists] = ["data", "lists"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&lists).unwrap();
+    std::fs::write(lists.join("names.csv"), "sym,name\na,Alpha\nb,Beta\n").unwrap();
+    let lists = ["--files", lists.to_str().unwrap()];
+    let writer = Server::start_with(&data, &["--role", "ingest"]);
+    writer.post("/", TRADES).ok();
+    writer.post("/", &row(7)).ok();
+    let reader = Server::start_with(&data, &[&["--role", "query"], &lists[..]].concat());
+    let sql = "SELECT name, sum(size) FROM trades JOIN 'names.csv' n ON trades.sym = n.sym GROUP BY name";
+    assert_eq!(reader.ask(sql), "Alpha\t7");
+    // One that answers no query reads none.
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--role", "ingest"]).args(lists).arg("--data").arg(folder.path().join("nowhere"));
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("--role ingest answers none"), "{told}");
+}
+
+#[test]
 fn one_that_follows_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let writer = Server::with_trades(folder.path(), &[]);
