@@ -44,7 +44,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Serve(ServeOptions),
+    Serve(Box<ServeOptions>),
     Load(LoadOptions),
     Query(QueryOptions),
     Token(TokenOptions),
