@@ -84,7 +84,7 @@ struct LoadOptions {
 /// Answer a query over files, or over the tables of a folder that no server has
 #[derive(Debug, Args)]
 struct QueryOptions {
-    /// One statement of SQL; FROM takes tables, and CSV and Arrow files: FROM 'a/*.csv'
+    /// One statement of SQL; FROM takes tables, and Parquet, CSV and Arrow files: FROM 'a/*.parquet'
     sql: String,
     /// The folder of tables [default: none, for queries of files]
     #[arg(long, value_name = "DIR")]

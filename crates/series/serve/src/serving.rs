@@ -57,7 +57,7 @@ pub(crate) struct ServeOptions {
     /// Ask for a token of this file, which `planish-series token` writes
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
-    /// Let queries read CSV and Arrow files of this folder, and none beside it
+    /// Let queries read Parquet, CSV and Arrow files of this folder, and none beside it
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
     /// Threads of queries [default: as many as CPUs]

@@ -4,7 +4,7 @@
 //!   Engine ── text ──> parse ──> DataFusion: plan, optimize ──> operators ──> batches of Arrow
 //!                        │              │                          │
 //!                        │              ├─ scan: tables, and what of WHERE they answer themselves
-//!                        │              ├─ files: CSV and Arrow where they lie
+//!                        │              ├─ files: Parquet, CSV and Arrow where they lie
 //!                        │              ├─ functions: xbar, time_bucket, vwap, ema
 //!                        │              ├─ fill: rows for buckets of time in which there is nothing
 //!                        └──────────────┴─ join: ASOF JOIN and WINDOW JOIN

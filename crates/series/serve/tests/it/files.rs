@@ -32,8 +32,8 @@ fn a_shell_reads_any_file() {
         assert_eq!(run(&["query", &sql, "--data", &data]), wanted);
         assert_eq!(run(&["query", &sql]), wanted);
     }
-    let (code, _, told) = run(&["query", "SELECT * FROM 'none.csv'", "--data", &data]);
-    assert!(code == 4 && told.contains("none.csv: no such file"), "{told}");
+    let (code, _, told) = run(&["query", "SELECT * FROM 'none.parquet'", "--data", &data]);
+    assert!(code == 4 && told.contains("none.parquet: no such file"), "{told}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `read_csv(..)` and `read_arrow(..)` in FROM become names of tables.
+//! `read_parquet(..)`, `read_csv(..)` and `read_arrow(..)` in FROM become names of tables.
 
 use std::ops::ControlFlow;
 
@@ -137,8 +137,8 @@ mod tests {
     fn calls_become_names_and_keep_their_aliases() {
         for (sql, wanted) in [
             (
-                "SELECT a FROM read_arrow('x.arrow')",
-                r#"SELECT a FROM "|read_arrow|44 1 34 0|x.arrow" AS read_arrow"#,
+                "SELECT a FROM read_parquet('x.parquet')",
+                r#"SELECT a FROM "|read_parquet|44 1 34 0|x.parquet" AS read_parquet"#,
             ),
             (
                 "SELECT a FROM t JOIN READ_CSV(['a', 'b/*'], delim = ';', header = false, quote => '''') AS x ON true",

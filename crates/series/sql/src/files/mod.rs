@@ -1,7 +1,7 @@
-//! Files of others, read where they lie: CSV and Arrow.
+//! Files of others, read where they lie: Parquet, CSV and Arrow.
 //!
 //! ```text
-//!   FROM 'a.arrow'  ─────────────────────────────┐
+//!   FROM 'a.parquet'  ───────────────────────────┐
 //!   FROM read_csv('b/*.csv', delim = ';') ─ call ─┴─> Spec ── places ──> files that may be read ──> ListingTable
 //! ```
 //!

@@ -72,7 +72,7 @@ impl Files {
             let real = file.canonicalize().map_err(DataFusionError::IoError)?;
             match folder {
                 Some(folder) if !real.starts_with(folder) => leaves(path),
-                _ if real.is_dir() => plan_err!("{path} is a folder; write '{path}/*.csv'"),
+                _ if real.is_dir() => plan_err!("{path} is a folder; write '{path}/*.parquet'"),
                 // A pipe would be waited for.
                 _ if !real.is_file() => plan_err!("{path} is no file"),
                 _ => Ok(real),

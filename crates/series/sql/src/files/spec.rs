@@ -6,6 +6,7 @@ use datafusion::common::plan_err;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::error::Result;
 
 /// Between the parts of a name that a call has become. No path has it.
@@ -16,12 +17,14 @@ const LINES_LOOKED_AT: usize = 20_480;
 /// A format of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
+    Parquet,
     Csv,
     Arrow,
 }
 
 impl Format {
-    const ALL: [(&'static str, Self); 2] = [("read_csv", Self::Csv), ("read_arrow", Self::Arrow)];
+    const ALL: [(&'static str, Self); 3] =
+        [("read_parquet", Self::Parquet), ("read_csv", Self::Csv), ("read_arrow", Self::Arrow)];
 
     /// That which a function reads.
     pub(super) fn of_function(name: &str) -> Option<Self> {
@@ -71,11 +74,12 @@ impl Spec {
         let end = lower.rsplit_once('.').map_or("", |(_, end)| end);
         let csv = Csv { delimiter: if end == "tsv" { b'\t' } else { b',' }, ..Csv::default() };
         let format = match end {
+            "parquet" => Format::Parquet,
             "csv" | "tsv" => Format::Csv,
             "arrow" | "arrows" | "feather" | "ipc" => Format::Arrow,
             _ if name.contains(['/', '*']) || ["gz", "zst", "bz2", "xz"].contains(&end) => {
                 return plan_err!(
-                    "{name}: no format by this name; write read_csv('..') or read_arrow('..'), or \
+                    "{name}: no format by this name; write read_parquet('..'), read_csv('..') or read_arrow('..'), or \
                      load what is packed"
                 );
             }
@@ -118,6 +122,7 @@ impl Spec {
     /// What reads them.
     pub(super) fn file_format(&self) -> Arc<dyn FileFormat> {
         match self.format {
+            Format::Parquet => Arc::new(ParquetFormat::default()),
             Format::Arrow => Arc::new(ArrowFormat),
             Format::Csv => {
                 let Csv { delimiter, has_header, quote, escape } = self.csv;
@@ -137,11 +142,12 @@ mod tests {
     fn a_name_is_a_path_by_its_end() {
         let format = |name: &str| Spec::of_name(name).unwrap().map(|spec| spec.format);
         for (name, wanted) in [
-            ("x/*.ARROW", Some(Format::Arrow)),
+            ("a.parquet", Some(Format::Parquet)),
+            ("x/*.PARQUET", Some(Format::Parquet)),
             ("a.csv", Some(Format::Csv)),
             ("a.tsv", Some(Format::Csv)),
             ("a.feather", Some(Format::Arrow)),
-            ("csv", None),
+            ("parquet", None),
             ("t", None),
             ("a.b", None),
         ] {
@@ -159,7 +165,7 @@ mod tests {
     #[test]
     fn a_call_and_its_name_are_one() {
         let csv = Csv { delimiter: b';', has_header: false, quote: b'\'', escape: Some(b'\\') };
-        for format in [Format::Csv, Format::Arrow] {
+        for format in [Format::Parquet, Format::Csv, Format::Arrow] {
             for csv in [Csv::default(), csv.clone()] {
                 let spec = Spec { format, paths: vec!["a b/c".to_owned(), "*.x".to_owned()], csv };
                 assert_eq!(Spec::of_name(&spec.name().unwrap()).unwrap(), Some(spec));

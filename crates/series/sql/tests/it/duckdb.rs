@@ -87,7 +87,13 @@ fn queries() -> Vec<(String, String)> {
 }
 
 /// Files that DuckDB writes of the table `t`, with what it writes them by.
-const FILES: [(&str, &str); 2] = [("t.csv", ""), ("t.tsv", "(DELIMITER '\\t')")];
+const FILES: [(&str, &str); 5] = [
+    ("snappy.parquet", ""),
+    ("zstd.parquet", "(COMPRESSION zstd, ROW_GROUP_SIZE 2048)"),
+    ("plain.parquet", "(COMPRESSION uncompressed)"),
+    ("t.csv", ""),
+    ("t.tsv", "(DELIMITER '\\t')"),
+];
 
 /// A program that makes both tables and the files, asks all, and prints a line a row, a line `.` a query.
 fn script(trades: &[Row], quotes: &[Row], folder: &Path) -> String {

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
+use datafusion::parquet::file::properties::WriterProperties;
 use planish_sql::{Engine, Files};
 
 use crate::fixture::*;
@@ -33,6 +36,19 @@ fn batch(rows: &[Row]) -> RecordBatch {
         ("size", whole(|row| row.size), false),
     ])
     .unwrap()
+}
+
+fn parquet(path: &Path, rows: &[Row], compression: Compression) {
+    let batch = batch(rows);
+    // Small groups of rows, so that some are left out by their zones.
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_max_row_group_row_count(Some(50))
+        .build();
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
 }
 
 fn csv(path: &Path, rows: &[Row], delimiter: char, has_header: bool) {
@@ -112,7 +128,20 @@ fn files_of_each_format_answer_as_a_table_of_their_rows() {
     arrow_file(&at("a.arrow"), &rows);
     arrow_stream(&at("a.arrows"), &rows);
     let engine = engine_of(folder.path(), &rows);
+    let level = (GzipLevel::default(), BrotliLevel::default(), ZstdLevel::default());
+    for (name, compression) in [
+        ("plain", Compression::UNCOMPRESSED),
+        ("snappy", Compression::SNAPPY),
+        ("gzip", Compression::GZIP(level.0)),
+        ("brotli", Compression::BROTLI(level.1)),
+        ("zstd", Compression::ZSTD(level.2)),
+        ("lz4", Compression::LZ4_RAW),
+    ] {
+        parquet(&at(&format!("{name}.parquet")), &rows, compression);
+        same_as_a_table(&engine, &format!("'{name}.parquet'"));
+    }
     for from in [
+        "read_parquet('zstd.parquet')",
         "'a.csv'",
         "\"a.tsv\"",
         "read_csv('a.csv')",
@@ -124,7 +153,7 @@ fn files_of_each_format_answer_as_a_table_of_their_rows() {
     ] {
         same_as_a_table(&engine, from);
     }
-    let plan = explain(&engine, "SELECT count(*) FROM 'a.arrow' WHERE ts > 150 AND size > 3");
+    let plan = explain(&engine, "SELECT count(*) FROM 'plain.parquet' WHERE ts > 150 AND size > 3");
     assert!(plan.contains("DataSourceExec") && plan.contains("ts@0 > 150"), "{plan}");
 }
 
@@ -133,18 +162,18 @@ fn several_files_are_one_table() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("day 2")).unwrap();
     let rows = some_rows(0, 200);
-    arrow_file(&folder.path().join("1.arrow"), &rows[..80]);
-    arrow_file(&folder.path().join("day 2/2%.arrow"), &rows[80..]);
+    parquet(&folder.path().join("1.parquet"), &rows[..80], Compression::SNAPPY);
+    parquet(&folder.path().join("day 2/2%.parquet"), &rows[80..], Compression::SNAPPY);
     let engine = engine_of(folder.path(), &rows);
     for from in [
-        "'**/*.arrow'",
-        "read_arrow('**/[12]*.arrow')",
-        "read_arrow(['1.arrow', 'day 2/2%.arrow'])",
-        "read_arrow('1.arrow', 'day 2/*')",
+        "'**/*.parquet'",
+        "read_parquet('**/[12]*.parquet')",
+        "read_parquet(['1.parquet', 'day 2/2%.parquet'])",
+        "read_parquet('1.parquet', 'day 2/*')",
     ] {
         same_as_a_table(&engine, from);
     }
-    assert_eq!(ask(&engine, "SELECT count(*) FROM 'day ?/*.arrow'"), [[Value::Int(120)]]);
+    assert_eq!(ask(&engine, "SELECT count(*) FROM 'day ?/*.parquet'"), [[Value::Int(120)]]);
 }
 
 #[test]
@@ -160,14 +189,14 @@ fn columns_without_names_have_numbers() {
 #[test]
 fn a_file_that_has_changed_is_read_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.arrow");
+    let file = folder.path().join("a.parquet");
     let engine = engine_of(folder.path(), &[]);
     for count in [10, 300, 20] {
-        arrow_file(&file, &some_rows(0, count));
-        for sql in ["SELECT count(ts) FROM 'a.arrow'", "SELECT count(*) FROM read_arrow('*.arrow')"] {
+        parquet(&file, &some_rows(0, count), Compression::SNAPPY);
+        for sql in ["SELECT count(ts) FROM 'a.parquet'", "SELECT count(*) FROM read_parquet('*.parquet')"] {
             assert_eq!(ask(&engine, sql), [[Value::Int(count)]]);
         }
-        assert_eq!(ask(&engine, "SELECT max(ts) FROM 'a.arrow'"), [[Value::Int(count - 1)]]);
+        assert_eq!(ask(&engine, "SELECT max(ts) FROM 'a.parquet'"), [[Value::Int(count - 1)]]);
     }
     csv(&folder.path().join("b.csv"), &some_rows(0, 5), ',', true);
     assert_eq!(ask(&engine, "SELECT count(*) FROM 'b.csv'"), [[Value::Int(5)]]);
@@ -181,30 +210,31 @@ fn nothing_outside_of_the_folder_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let inside = folder.path().join("in");
     std::fs::create_dir(&inside).unwrap();
-    arrow_file(&folder.path().join("out.arrow"), &some_rows(0, 3));
-    std::os::unix::fs::symlink(folder.path().join("out.arrow"), inside.join("link.arrow")).unwrap();
+    parquet(&folder.path().join("out.parquet"), &some_rows(0, 3), Compression::SNAPPY);
+    std::os::unix::fs::symlink(folder.path().join("out.parquet"), inside.join("link.parquet")).unwrap();
     let engine = engine_of(&inside, &[]);
-    let absolute = folder.path().join("out.arrow");
-    for path in ["../out.arrow", "../none.arrow", "link.arrow", "*.arrow", absolute.to_str().unwrap()] {
+    let absolute = folder.path().join("out.parquet");
+    for path in ["../out.parquet", "../none.parquet", "link.parquet", "*.parquet", absolute.to_str().unwrap()]
+    {
         for sql in [
             format!("SELECT * FROM '{path}'"),
-            format!("SELECT * FROM read_arrow('{path}')"),
+            format!("SELECT * FROM read_parquet('{path}')"),
             format!("SELECT (SELECT count(*) FROM \"{path}\")"),
             format!("WITH x AS (SELECT * FROM read_csv(['{path}'])) SELECT * FROM x"),
             format!("EXPLAIN SELECT * FROM '{path}'"),
             // What a call becomes, written by hand.
-            format!("SELECT * FROM \"\u{1f}read_arrow\u{1f}44 1 34 0\u{1f}{path}\""),
+            format!("SELECT * FROM \"\u{1f}read_parquet\u{1f}44 1 34 0\u{1f}{path}\""),
         ] {
             let told = refused(&engine, &sql);
             assert!(told.contains("leaves the folder"), "{sql}: {told}");
         }
     }
     for (from, told) in [
-        ("'none.arrow'", "no such file"),
+        ("'none.parquet'", "no such file"),
         ("'a.csv.gz'", "no format by this name"),
         ("nothing", "not found"),
-        ("read_arrow()", "without a path"),
-        ("'http://localhost/a.arrow'", "no such file"),
+        ("read_parquet()", "without a path"),
+        ("'http://localhost/a.parquet'", "no such file"),
         ("'file:///etc/passwd.csv'", "no such file"),
     ] {
         let found = refused(&engine, &format!("SELECT * FROM {from}"));
@@ -219,14 +249,14 @@ fn nothing_outside_of_the_folder_is_read() {
 #[test]
 fn without_leave_no_file_is_read_and_with_it_all_are() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.arrow");
-    arrow_file(&file, &some_rows(0, 3));
+    let file = folder.path().join("a.parquet");
+    parquet(&file, &some_rows(0, 3), Compression::SNAPPY);
     let engine = engine(1, &[]);
     let sql = format!("SELECT count(*) FROM '{}'", file.display());
     assert!(refused(&engine, &sql).contains("not read here"));
     engine.allow_files(Files::Any).unwrap();
     assert_eq!(ask(&engine, &sql), [[Value::Int(3)]]);
-    let sql = format!("SELECT count(*) FROM read_arrow('{}/*')", folder.path().display());
+    let sql = format!("SELECT count(*) FROM read_parquet('{}/*')", folder.path().display());
     assert_eq!(ask(&engine, &sql), [[Value::Int(3)]]);
     engine.allow_files(Files::None).unwrap();
     assert!(refused(&engine, &sql).contains("not read here"));
@@ -235,12 +265,16 @@ fn without_leave_no_file_is_read_and_with_it_all_are() {
 #[test]
 fn what_is_no_file_of_its_format_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a.arrow"), "no such bytes at all").unwrap();
+    for name in ["a.parquet", "a.arrow"] {
+        std::fs::write(folder.path().join(name), "no such bytes at all").unwrap();
+    }
     let engine = engine_of(folder.path(), &[]);
-    let _ = refused(&engine, "SELECT * FROM 'a.arrow'");
-    let whole = folder.path().join("b.arrow");
-    arrow_file(&whole, &some_rows(0, 300));
+    for name in ["a.parquet", "a.arrow"] {
+        let _ = refused(&engine, &format!("SELECT * FROM '{name}'"));
+    }
+    let whole = folder.path().join("b.parquet");
+    parquet(&whole, &some_rows(0, 300), Compression::SNAPPY);
     let bytes = std::fs::read(&whole).unwrap();
     std::fs::write(&whole, &bytes[..bytes.len() / 2]).unwrap();
-    let _ = refused(&engine, "SELECT * FROM 'b.arrow'");
+    let _ = refused(&engine, "SELECT * FROM 'b.parquet'");
 }
