@@ -102,17 +102,16 @@ impl Program {
         bytes.windows(NAME.len()).any(|window| window == NAME)
     }
 
-    /// Whether this kernel can run it, as far as its machine tells: where it cannot, execvp(3) of glibc would give it to
-    /// a shell.
+    /// Whether this kernel can run it, as far as its machine tells: where it cannot, execvp(3) of glibc would give it
+    /// to a shell.
     ///
     /// # Errors
     /// Its machine, where nothing emulates others here (binfmt_misc).
     pub(crate) fn may_run_here(&self, host: &Host) -> Result<(), PlacementError> {
         const EMULATORS: &str = "/proc/sys/fs/binfmt_misc";
         // Kernels of 64 bits run programs of 32 bits of the same family, unless they were built otherwise.
-        let here = std::env::consts::ARCH;
-        let is_near =
-            |machine: &str| matches!((here, machine), ("x86_64", "32-bit x86") | ("aarch64", "32-bit arm"));
+        const NEAR: [(&str, &str); 2] = [("x86_64", "32-bit x86"), ("aarch64", "32-bit arm")];
+        let is_near = |machine: &str| NEAR.contains(&(std::env::consts::ARCH, machine));
         let Some(machine) = other_machine(&self.loaded).filter(|machine| !is_near(machine)) else {
             return Ok(());
         };
