@@ -11,7 +11,7 @@ mod redis;
 
 use crate::check::{Outcome, Report};
 use crate::machine::Shape;
-use crate::{planish, refused, scanned};
+use crate::{placed, planish, refused, scanned};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -43,6 +43,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         report.check("prove.numa", || scanned::proved(shape));
     }
     refused::run_slow(report);
+    placed::run_slow(report);
 }
 
 /// A check that needs a program which may not have been packed.
