@@ -91,14 +91,10 @@ pub struct LatencyPair {
 pub struct LatencyClusters {
     /// The clusters, each a list of CPUs.
     pub clusters: Vec<String>,
-    /// Median round trip within them, in nanoseconds.
-    pub within_ns: f64,
-    /// Median round trip between them, within the next larger ones.
-    pub between_ns: f64,
-    /// The round trip within them with its interval: the median of their pairs in each round.
-    pub within: LatencyFigure,
-    /// The same between them.
-    pub between: LatencyFigure,
+    /// Round trip within them in nanoseconds, with its interval: the median of their pairs in each round.
+    pub within_ns: LatencyFigure,
+    /// The same between them, within the next larger ones.
+    pub between_ns: LatencyFigure,
     /// Parts that sysfs tells and that are the same: `core`, `L3`, `package`; empty where it knows nothing of them.
     pub sysfs: Vec<String>,
 }
@@ -364,10 +360,10 @@ impl LatencyReport {
             let sysfs =
                 if level.sysfs.is_empty() { "does not tell".to_owned() } else { level.sysfs.join(", ") };
             table.row([
-                units::quantity(level.within.value, "ns").into(),
-                level.within.ends("ns").into(),
-                units::quantity(level.between.value, "ns").into(),
-                level.between.ends("ns").into(),
+                units::quantity(level.within_ns.value, "ns").into(),
+                level.within_ns.ends("ns").into(),
+                units::quantity(level.between_ns.value, "ns").into(),
+                level.between_ns.ends("ns").into(),
                 sysfs.into(),
                 level.clusters.join("  ").into(),
             ]);

@@ -189,8 +189,8 @@ fn clusters(report: &LatencyReport) -> Section {
         let sysfs = if level.sysfs.is_empty() { "does not tell".to_owned() } else { level.sysfs.join(", ") };
         vec![
             lists,
-            with_ends(&format!("{at}/within"), Some(level.within), "ns"),
-            with_ends(&format!("{at}/between"), Some(level.between), "ns"),
+            with_ends(&format!("{at}/within_ns"), Some(level.within_ns), "ns"),
+            with_ends(&format!("{at}/between_ns"), Some(level.between_ns), "ns"),
             Html::default().text(&sysfs),
         ]
     };

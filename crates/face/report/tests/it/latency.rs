@@ -81,10 +81,8 @@ fn distances(cpus: u32, is_quiet: bool) -> LatencyReport {
         pairs: all.map(|(first, second)| pair(first, second)).collect(),
         clusters: vec![LatencyClusters {
             clusters: vec![format!("0-{}", cpus / 2 - 1), format!("{}-{}", cpus / 2, cpus - 1)],
-            within_ns: 48.0,
-            between_ns: 205.0,
-            within: figure(48.0),
-            between: figure(205.0),
+            within_ns: figure(48.0),
+            between_ns: figure(205.0),
             sysfs: vec!["package".to_owned()],
         }],
         sysfs: vec![LatencyPartition { name: "L3".to_owned(), parts: vec!["0-1".to_owned()], seen: false }],

@@ -87,10 +87,8 @@ fn pair(pair: &PairRow) -> LatencyPair {
 fn level(level: &ClusterLevel) -> LatencyClusters {
     LatencyClusters {
         clusters: level.clusters.iter().map(ToString::to_string).collect(),
-        within_ns: level.within_ns.value,
-        between_ns: level.between_ns.value,
-        within: figure(&level.within_ns),
-        between: figure(&level.between_ns),
+        within_ns: figure(&level.within_ns),
+        between_ns: figure(&level.between_ns),
         sysfs: level.sysfs.clone(),
     }
 }
