@@ -11,11 +11,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Instruction sets that the preload is written for, what each wants of the compiler, and the bytes that every program
-/// which is started may pay in its address space. Atomics out of line bring an initialiser that asks the libc for the
-/// instructions of this CPU, and a third more; instructions of four bytes are longer than those of x86-64.
-const ARCHITECTURES: [(&str, &str, usize); 2] =
-    [("x86_64", "-crt-static", 8 << 10), ("aarch64", "-crt-static,-outline-atomics", 9 << 10)];
+/// Instruction sets that the preload is written for, and what each wants of the compiler. Atomics out of line bring an
+/// initialiser that asks the libc for the instructions of this CPU, and a third more.
+const ARCHITECTURES: [(&str, &str); 2] =
+    [("x86_64", "-crt-static"), ("aarch64", "-crt-static,-outline-atomics")];
+
+/// What every program that is started may pay for in its address space.
+const BYTES_MAX: usize = 10 << 10;
 
 /// What is in the warnings that we cannot do without: the compiler tells that it may name that feature otherwise one
 /// day, which would fail the build.
@@ -43,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
     let out = PathBuf::from(env::var("OUT_DIR")?).join("planish-preload.so");
     let target = env::var("CARGO_CFG_TARGET_ARCH")?;
-    let Some((_, features, bytes_max)) = ARCHITECTURES.iter().find(|(name, ..)| *name == target) else {
+    let Some((_, features)) = ARCHITECTURES.iter().find(|(name, _)| *name == target) else {
         // `planish run` says so when a preload is wanted.
         fs::write(&out, [])?;
         return Ok(());
@@ -71,8 +73,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut object = fs::read(&out)?;
     without_sections(&mut object).ok_or("the linker wrote no 64-bit little-endian object")?;
-    if object.len() > *bytes_max {
-        return Err(format!("the preload has {} bytes, more than {bytes_max}", object.len()).into());
+    if object.len() > BYTES_MAX {
+        return Err(format!("the preload has {} bytes, more than {BYTES_MAX}", object.len()).into());
     }
     fs::write(&out, &object)?;
     Ok(())

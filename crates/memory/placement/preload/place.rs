@@ -44,7 +44,7 @@ pub struct Segment<'a> {
     /// Some of it was there before it was mapped, or may have been. Of a file that grows, all that it has may be before
     /// this piece.
     pub is_filled: bool,
-    /// None of it is missing: to fill it takes no memory.
+    /// None of it is missing: to fill it takes no memory. Where it is not sure, it is false.
     pub is_whole: bool,
     /// Bytes that its file system has for it.
     pub room_bytes: usize,
@@ -113,16 +113,23 @@ pub fn of_sysv(id: i32) -> Option<(usize, bool)> {
 /// The size of the pages behind a fresh attachment of a System V segment: of the pool that we ask for, or base pages.
 ///
 /// Whoever made the segment may have had no page from the pool. Only of pages from a pool a part cannot be let go of;
-/// of a shared mapping the call takes entries out of our own page table, and no content.
+/// of a shared mapping the call takes entries out of our own page table, and no content. What is locked it takes out
+/// since Linux 5.18: before that, what is there already may be locked, and counts as base pages. A policy for part of a
+/// page is refused, and one for more than the segment is that of what lies behind it.
 pub fn sysv_page(address: usize, settings: &Settings) -> usize {
     const MADV_DONTNEED: usize = 4;
+    const MADV_DONTNEED_LOCKED: usize = 24;
     let page = page();
-    if settings.pool_shift == 0 {
-        return page;
-    }
-    // SAFETY: see above.
-    let part = unsafe { call(nr::MADVISE, address + page, page, MADV_DONTNEED) };
-    if errno(part) == 22 { 1 << settings.pool_shift } else { page }
+    let advise = |address: usize, bytes: usize, advice: usize| {
+        // SAFETY: see above.
+        errno(unsafe { call(nr::MADVISE, address, bytes, advice) })
+    };
+    let is_old = advise(page, 0, MADV_DONTNEED_LOCKED) != 0;
+    let advice = if is_old { MADV_DONTNEED } else { MADV_DONTNEED_LOCKED };
+    let is_pool = settings.pool_shift > 0
+        && advise(address + page, page, advice) == 22
+        && !(is_old && is_there(address));
+    if is_pool { 1 << settings.pool_shift } else { page }
 }
 
 /// Places a segment, prefaults it, and tells the launcher.
@@ -135,13 +142,15 @@ pub fn place(segment: &Segment<'_>, settings: &Settings) {
         huge_errno: segment.huge_errno,
         ..Notice::default()
     };
-    // After mlockall(MCL_FUTURE) the kernel fills what it maps, before there was a policy.
-    let is_locked = settings.has_policy && !segment.is_filled && is_there(segment.address);
-    let is_filled = segment.is_filled | is_locked;
-    let is_whole = segment.is_whole | is_locked;
-    if is_filled && settings.has_policy && policy_of(segment.address) == Some(settings.mode) {
-        // Another process of this service was here first: the policy is of the segment, not of the mapping.
-        return;
+    // After mlockall(MCL_FUTURE) the kernel fills what it maps, before there was a policy. It says the same of a page
+    // that somebody has written, and of all pages of what this process may not write by its name: a segment of which it
+    // is true may be as good as empty, and to fill it takes memory.
+    let is_filled = segment.is_filled || settings.has_policy && is_there(segment.address);
+    if is_filled && settings.has_policy && is_placed(segment.address, settings) {
+        // Another process of this service was here first, or a former start of it: the policy is of the segment, not of
+        // the mapping.
+        notice.skipped = wire::SKIP_PLACED;
+        return tell(&raw const notice, settings);
     }
     let thp = if segment.is_pool { 0 } else { settings.thp_bytes };
     if thp > 0 {
@@ -155,8 +164,8 @@ pub fn place(segment: &Segment<'_>, settings: &Settings) {
         () if segment.is_wanted_now => wire::SKIP_NOT,
         () if segment.is_sparse => wire::SKIP_SPARSE,
         // What whoever made it has left out is not ours to add.
-        () if is_filled && !(settings.has_policy && is_whole) => wire::SKIP_FILLED,
-        () if segment.is_pool || is_whole => wire::SKIP_NOT,
+        () if segment.is_filled && !(settings.has_policy && segment.is_whole) => wire::SKIP_FILLED,
+        () if segment.is_pool || segment.is_whole => wire::SKIP_NOT,
         () => room(segment, settings),
     };
     let prefaults = threads > 0 && notice.skipped == wire::SKIP_NOT;
@@ -205,12 +214,14 @@ fn advise(segment: &Segment<'_>, advice: usize) -> i32 {
     errno(unsafe { call(nr::MADVISE, segment.address, segment.bytes, advice) })
 }
 
-/// The mode of the policy at an address.
-fn policy_of(address: usize) -> Option<usize> {
-    let mut mode = 0u32;
-    // SAFETY: the kernel writes one int; no mask is asked for.
-    let asked = unsafe { call6(nr::GET_MEMPOLICY, &raw mut mode as usize, 0, 0, address, MPOL_F_ADDR, 0) };
-    (asked == 0).then_some(mode as usize)
+/// Whether the policy at an address is ours, of the same nodes.
+fn is_placed(address: usize, settings: &Settings) -> bool {
+    let (mut mode, mut mask) = (0u32, [0u64; NODES_MAX / 64]);
+    let (to, nodes) = (&raw mut mode as usize, mask.as_mut_ptr() as usize);
+    // SAFETY: the kernel writes one int, and the words of the mask.
+    let asked = unsafe { call6(nr::GET_MEMPOLICY, to, nodes, MASK_BITS, address, MPOL_F_ADDR, 0) };
+    // Not as arrays, which a libc would compare.
+    asked == 0 && mode as usize == settings.mode && mask.iter().eq(&settings.mask)
 }
 
 /// Bytes that this process has filled before: the limit of the launcher is for all of them.

@@ -27,9 +27,12 @@ const STACK: usize = 16 << 10;
 /// What the threads share.
 pub struct Job<'a> {
     settings: &'a Settings,
+    /// Where the first chunk would begin: huge pages begin at multiples of their size, whatever begins in one.
     address: usize,
     bytes: usize,
     chunk: usize,
+    /// Bytes of the first chunk that are before the segment.
+    before: usize,
     /// Collapse each chunk into one transparent huge page.
     collapses: bool,
     /// Choose the node of each chunk by the weights.
@@ -59,10 +62,12 @@ impl<'a> Job<'a> {
         moves: bool,
     ) -> Self {
         let page = place::page();
+        let before = segment.address & thp.saturating_sub(1);
         Self {
             settings,
-            address: segment.address,
-            bytes: (segment.filled_bytes + page - 1) & !(page - 1),
+            address: segment.address - before,
+            bytes: before + ((segment.filled_bytes + page - 1) & !(page - 1)),
+            before,
             chunk: if thp > 0 { thp } else { CHUNK },
             collapses: thp > 0,
             spreads,
@@ -180,7 +185,8 @@ extern "C" fn work(job: usize) {
         if start >= job.bytes {
             return;
         }
-        let (address, bytes) = (job.address + start, job.chunk.min(job.bytes - start));
+        let before = if number == 0 { job.before } else { 0 };
+        let (address, bytes) = (job.address + start + before, job.chunk.min(job.bytes - start) - before);
         if job.spreads {
             job.prefer(job.settings.node_of(number));
         }

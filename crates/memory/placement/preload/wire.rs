@@ -61,5 +61,7 @@ pub const SKIP_THREADS: u32 = 4;
 pub const SKIP_GROUP: u32 = 5;
 /// Not yet: it is being filled, and a second notice of it follows.
 pub const SKIP_YET: u32 = 6;
+/// It has this policy already, by another process or by a former start.
+pub const SKIP_PLACED: u32 = 7;
 
 const _: () = assert!(size_of::<Notice>() == 64, "the layout of a datagram is fixed");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use planish_model::units::bytes;
-use planish_residency::{Area, Backing, Kind, Map, Member, Part};
+use planish_residency::{Area, Backing, FileId, Kind, Map, Member, Part};
 use planish_sorted::{CollectMap as _, SortSmall as _};
 use planish_sys::NodeSet;
 use rustix::io::Errno;
@@ -98,7 +98,8 @@ impl Achieved {
     pub fn of(map: &Map, notices: &Notices, launch: &Launch, machine: &Machine) -> Self {
         let wish = &launch.wish;
         let member = |pid| map.members.iter().find(|member| member.pid == pid);
-        let told = notices.list().iter().filter_map(|notice| Some((notice, member(notice.pid)?)));
+        let told = notices.list().iter().chain(placed_before(map, notices));
+        let told = told.filter_map(|notice| Some((notice, member(notice.pid)?)));
         let rows = map.rows();
         let thp = rows.iter().filter(|row| row.backing == Backing::Thp);
         let is_noted = noted(map, notices);
@@ -127,7 +128,8 @@ impl Achieved {
     ) -> Vec<SegmentAt> {
         notices
             .map(|notice| {
-                let short = failures(notice, &launch.wish, machine.thp_bytes);
+                let offset = (notice.kind != wire::KIND_FILE).then_some(0);
+                let short = failures(notice, &launch.wish, machine.thp_bytes, offset);
                 segment_of(notice, String::new(), Vec::new(), short)
             })
             .collect()
@@ -157,7 +159,13 @@ fn is_reached(member: &Member) -> bool {
 
 /// Tells whether an area is of a segment that a notice is of, in whichever process.
 fn noted(map: &Map, notices: &Notices) -> impl Fn(&Area) -> bool {
-    let all: Vec<&Notice> = notices.seen().collect();
+    let files = files_of(map, notices.seen());
+    move |area| area.file().is_some_and(|file| files.contains(&file))
+}
+
+/// The objects that notices are of, in whichever process.
+fn files_of<'a>(map: &Map, notices: impl Iterator<Item = &'a Notice>) -> Vec<FileId> {
+    let all: Vec<&Notice> = notices.collect();
     let mut files = Vec::new();
     for member in &map.members {
         let of: Vec<_> =
@@ -167,7 +175,18 @@ fn noted(map: &Map, notices: &Notices) -> impl Fn(&Area) -> bool {
             areas.filter(|area| of.iter().any(|of| of.contains(&area.range.start))).filter_map(Area::file),
         );
     }
-    move |area| area.file().is_some_and(|file| files.contains(&file))
+    files
+}
+
+/// Of segments that had their policy when they were mapped those that nobody of this start has placed, each once.
+fn placed_before<'a>(map: &Map, notices: &'a Notices) -> impl Iterator<Item = &'a Notice> {
+    let mut known = files_of(map, notices.list().iter());
+    notices.placed_before().iter().filter(move |notice| {
+        let files = files_of(map, std::iter::once(*notice));
+        let is_new = files.iter().any(|file| !known.contains(file));
+        known.extend(files);
+        is_new
+    })
 }
 
 fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &Machine) -> SegmentAt {
@@ -175,15 +194,17 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
     let inside = member.areas.iter().filter(|pages| range.contains(&pages.area.range.start));
     let mut shares = Vec::new();
     let mut name = String::new();
+    let mut offset = None;
     for pages in inside {
         name = pages.area.name.clone();
+        offset = offset.or(Some(pages.area.offset));
         // What is in it, where we may see that; else what this process has mapped of it.
         match (pages.object, pages.area.extent()) {
             (Some(object), Some(extent)) => add(&mut shares, &map.objects[object].pages.parts(&extent)),
             _ => add(&mut shares, &pages.parts),
         }
     }
-    let mut short = failures(notice, wish, machine.thp_bytes);
+    let mut short = failures(notice, wish, machine.thp_bytes, offset);
     short.extend(uneven(&shares, wish.shared.as_ref(), machine));
     let other_pages = other_pages(&shares, wish.shared_pages);
     short.extend(other_pages.map(|what| match why_no_pool(notice, &shares, wish) {
@@ -248,8 +269,9 @@ fn add(shares: &mut Vec<Share>, parts: &[Part]) {
     shares.sort_small_by_key(|share| (share.node, share.page_bytes));
 }
 
-/// What the preload was refused; `thp_bytes` is the size of a transparent huge page.
-fn failures(notice: &Notice, wish: &Wish, thp_bytes: Option<u64>) -> Vec<String> {
+/// What the preload was refused; `thp_bytes` is the size of a transparent huge page, and `offset` the place in the file
+/// that the segment begins at, where it is known.
+fn failures(notice: &Notice, wish: &Wish, thp_bytes: Option<u64>, offset: Option<u64>) -> Vec<String> {
     let because = |what: &str, errno: i32| format!("{what}: {}", std::io::Error::from_raw_os_error(errno));
     let mut told = Vec::new();
     if notice.policy_errno != 0 {
@@ -278,12 +300,13 @@ fn failures(notice: &Notice, wish: &Wish, thp_bytes: Option<u64>) -> Vec<String>
             notice.bytes
         ));
     } else if notice.huge_errno == Errno::INVAL.raw_os_error()
-        && let Some(huge) = thp_bytes.filter(|huge| !notice.address.is_multiple_of(*huge))
+        && let (Some(huge), Some(offset)) = (thp_bytes, offset)
+        && !notice.address.wrapping_sub(offset).is_multiple_of(huge)
     {
         // Source: thp_vma_suitable_order() in include/linux/huge_mm.h.
         told.push(format!(
-            "it has no huge pages: the program has it at {:#x}, which is no multiple of {}, and the kernel gives \
-             shared memory such pages only where the address is as far into one as the place in the file",
+            "it has no huge pages: the program has byte {offset:#x} of it at {:#x}, which are not equally far into \
+             {}, and the kernel gives shared memory such pages only where they are",
             notice.address,
             bytes(huge)
         ));
@@ -537,10 +560,17 @@ mod tests {
     fn an_address_at_which_no_huge_page_can_be_is_named() {
         let notice = Notice { huge_errno: 22, address: 0x7000_0000_1000, ..Notice::default() };
         let wish = Wish { shared_pages: Some(SharedPages::Thp), ..Wish::default() };
-        let told = failures(&notice, &wish, Some(2 << 20));
-        assert!(told[0].contains("0x700000001000, which is no multiple of 2 MiB"), "{told:?}");
+        let told = |notice: &Notice, offset| failures(notice, &wish, Some(2 << 20), offset)[0].clone();
+        let odd = told(&notice, Some(0));
+        assert!(
+            odd.contains("byte 0x0 of it at 0x700000001000, which are not equally far into 2 MiB"),
+            "{odd}"
+        );
         let aligned = Notice { address: 0x7000_0000_0000, ..notice };
-        assert!(failures(&aligned, &wish, Some(2 << 20))[0].starts_with("not all of it"), "an older kernel");
+        assert!(told(&aligned, Some(0)).starts_with("not all of it"), "an older kernel");
+        assert!(told(&notice, Some(0x1000)).starts_with("not all of it"), "as far into it as its place");
+        assert!(told(&aligned, Some(0x1000)).contains("byte 0x1000 of it"), "not where its place is");
+        assert!(told(&notice, None).starts_with("not all of it"), "nobody knows");
     }
 
     #[test]
@@ -553,7 +583,7 @@ mod tests {
     #[test]
     fn refusals_of_the_kernel_are_told_in_its_words() {
         let notice = Notice { policy_errno: 1, skipped: wire::SKIP_ROOM, ..Notice::default() };
-        let told = failures(&notice, &Wish::default(), None);
+        let told = failures(&notice, &Wish::default(), None, None);
         assert!(told[0].starts_with("the kernel refused the policy: Operation not permitted"), "{told:?}");
         assert_eq!(told.len(), 2);
     }
@@ -562,13 +592,14 @@ mod tests {
     fn a_pool_that_is_short_is_named_with_what_helps() {
         let notice = Notice { huge_errno: 12, bytes: 48 << 20, ..Notice::default() };
         let wish = |pages| Wish { shared_pages: Some(pages), ..Wish::default() };
-        let told = failures(&notice, &wish(SharedPages::Pool(None)), None);
+        let told = failures(&notice, &wish(SharedPages::Pool(None)), None, None);
         assert!(told[0].contains("fewer free pages") && told[0].contains("--bytes 50331648"), "{told:?}");
-        let many = failures(&Notice { huge_errno: 28, ..notice }, &wish(SharedPages::Pool(None)), None);
+        let many = failures(&Notice { huge_errno: 28, ..notice }, &wish(SharedPages::Pool(None)), None, None);
         assert!(many[0].contains("32 such segments"), "{many:?}");
-        let refused = failures(&Notice { huge_errno: 1, ..notice }, &wish(SharedPages::Pool(None)), None);
+        let refused =
+            failures(&Notice { huge_errno: 1, ..notice }, &wish(SharedPages::Pool(None)), None, None);
         assert!(refused[0].contains("vm.hugetlb_shm_group"), "{refused:?}");
-        let told = failures(&notice, &wish(SharedPages::Thp), None);
+        let told = failures(&notice, &wish(SharedPages::Thp), None, None);
         assert!(told[0].starts_with("not all of it could have huge pages: "), "{told:?}");
     }
 }

@@ -99,7 +99,7 @@ fn quoted(value: &str) -> String {
 fn of_others(library: &str) -> Option<String> {
     // One without a folder is looked for where the loader looks.
     let path = Some(Path::new(library)).filter(|path| path.is_absolute())?;
-    let (who, place) = who_may_replace(path, &[0])?;
+    let (who, place) = who_may_replace(path, &[0], &[0])?;
     let text = format!(
         "# {who} may replace what is loaded into this service, by {}: for a service of another user copy it to a \
          folder of root's, which ProtectHome= does not hide either",

@@ -44,5 +44,7 @@ pub use preload::{PRELOAD, fingerprint, others};
 pub use program::{Libc, Program};
 pub use running::{Event, Running, next_event};
 pub use runtime::{Runtimes, ZGC_CURE, shared_heap};
-pub use wire::{Notice, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE, SKIP_THREADS, SKIP_YET};
+pub use wire::{
+    Notice, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_PLACED, SKIP_ROOM, SKIP_SPARSE, SKIP_THREADS, SKIP_YET,
+};
 pub use wish::{HeapPages, Prefault, SharedPages, Spread, TextRoute, Wish, parse_huge, parse_numa};

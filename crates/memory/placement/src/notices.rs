@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use planish_residency::Map;
 
-use crate::wire::{Notice, SKIP_YET};
+use crate::wire::{Notice, SKIP_PLACED, SKIP_YET};
 
 /// Segments that are told apart; the rest are counted.
 const COUNT_MAX: usize = 4096;
@@ -16,6 +16,8 @@ pub struct Notices {
     list: Vec<Notice>,
     filling: Vec<Notice>,
     given_up: Vec<Notice>,
+    /// Those of segments that another process has placed, or a former start.
+    placed_before: Vec<Notice>,
     /// When the process of each PID began that has told something: the number may be another's later.
     begun: BTreeMap<u32, Option<u64>>,
     since: u64,
@@ -35,15 +37,16 @@ impl Notices {
             let known = (known.pid, self::range(known));
             known.0 != notice.pid || known.1.end <= range.start || range.end <= known.1.start
         };
-        self.list.retain(is_elsewhere);
-        self.filling.retain(is_elsewhere);
-        self.given_up.retain(is_elsewhere);
-        let list = if notice.skipped == SKIP_YET {
-            &mut self.filling
-        } else {
-            self.since += 1;
-            self.total += 1;
-            &mut self.list
+        self.all_lists().into_iter().for_each(|list| list.retain(is_elsewhere));
+        // What another process of this start has placed is counted by what that one told.
+        let is_counted = notice.skipped != SKIP_PLACED || self.list.is_empty();
+        let list = match notice.skipped {
+            SKIP_YET => &mut self.filling,
+            skipped => {
+                self.since += u64::from(is_counted);
+                self.total += u64::from(is_counted);
+                if skipped == SKIP_PLACED { &mut self.placed_before } else { &mut self.list }
+            }
         };
         if list.len() < COUNT_MAX {
             list.push(notice);
@@ -58,7 +61,17 @@ impl Notices {
 
     /// All of segments that the preload saw.
     pub(crate) fn seen(&self) -> impl Iterator<Item = &Notice> {
-        self.list.iter().chain(&self.filling).chain(&self.given_up)
+        self.list.iter().chain(&self.filling).chain(&self.given_up).chain(&self.placed_before)
+    }
+
+    /// Those of segments that had their policy before: a second mapping of what is in [`Notices::list`], or what a
+    /// former start has left.
+    pub(crate) fn placed_before(&self) -> &[Notice] {
+        &self.placed_before
+    }
+
+    fn all_lists(&mut self) -> [&mut Vec<Notice>; 4] {
+        [&mut self.list, &mut self.filling, &mut self.given_up, &mut self.placed_before]
     }
 
     /// Those of segments that were placed, and may be mapped still.
@@ -86,13 +99,15 @@ impl Notices {
 
     /// Forgets the segments of these processes that no mapping is left of; those of other processes stay.
     pub fn keep_mapped(&mut self, map: &Map) {
-        self.list.retain(|notice| {
+        let is_mapped = |notice: &Notice| {
             let member = map.members.iter().find(|member| member.pid == notice.pid);
             member.is_none_or(|member| {
                 let range = range(notice);
                 member.areas.iter().any(|pages| range.contains(&pages.area.range.start))
             })
-        });
+        };
+        self.list.retain(is_mapped);
+        self.placed_before.retain(is_mapped);
     }
 
     /// Whether the process that has this PID now has told something.
@@ -120,9 +135,7 @@ impl Notices {
 
     fn forget(&mut self, pid: u32) {
         self.begun.remove(&pid);
-        for list in [&mut self.list, &mut self.filling, &mut self.given_up] {
-            list.retain(|notice| notice.pid != pid);
-        }
+        self.all_lists().into_iter().for_each(|list| list.retain(|notice| notice.pid != pid));
     }
 }
 
@@ -177,6 +190,24 @@ mod tests {
         assert_eq!(notices.seen().copied().collect::<Vec<Notice>>(), [yet]);
         notices.add(notice(7, 0x1000, 0x1000), Some(1));
         assert_eq!(notices.seen().count(), 1, "it was filled in the end");
+    }
+
+    #[test]
+    fn what_was_placed_before_is_counted_where_nothing_else_was() {
+        let placed = |pid, address| Notice { skipped: SKIP_PLACED, ..notice(pid, address, 0x1000) };
+        let mut former = Notices::default();
+        former.add(placed(7, 0x1000), Some(1));
+        assert_eq!((former.since(), former.total(), former.list().len()), (1, 1, 0));
+        assert_eq!(former.placed_before(), [placed(7, 0x1000)]);
+        let mut own = Notices::default();
+        own.add(notice(7, 0x1000, 0x1000), Some(1));
+        own.add(placed(8, 0x5000), Some(1));
+        assert_eq!((own.since(), own.seen().count()), (1, 2), "a second mapping of it");
+        own.add(notice(8, 0x5000, 0x1000), Some(1));
+        assert!(own.placed_before().is_empty(), "something else lies there now");
+        own.forget(7);
+        former.forget(7);
+        assert_eq!((own.list().len(), former.seen().count()), (1, 0));
     }
 
     #[test]

@@ -50,21 +50,29 @@ pub(crate) fn put(folder: &Path) -> Result<PathBuf, PlacementError> {
 #[must_use]
 pub fn others(folder: &Path, what: &str) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
-    let (who, path) = who_may_replace(folder, &[0, own])?;
+    let own_group = rustix::process::getegid().as_raw();
+    let (who, path) = who_may_replace(folder, &[0, own], &[0, own_group])?;
     Some(format!(
         "{who} may replace {what} that this program executes, by {}: name a --state folder that is yours",
         path.display()
     ))
 }
 
-/// Who besides these users may change what lies at a path, and by which file or folder.
-pub(crate) fn who_may_replace<'a>(path: &'a Path, trusted: &[u32]) -> Option<(String, &'a Path)> {
+/// Who besides these users and groups may change what lies at a path, and by which file or folder.
+pub(crate) fn who_may_replace<'a>(
+    path: &'a Path,
+    trusted: &[u32],
+    groups: &[u32],
+) -> Option<(String, &'a Path)> {
     path.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
         let facts = path.metadata().ok()?;
-        let (is_sticky, is_open) = (facts.mode() & 0o1000 != 0, facts.mode() & 0o002 != 0);
-        match facts.uid() {
-            _ if is_open && !is_sticky => Some(("everybody".to_owned(), path)),
-            owner if !trusted.contains(&owner) => Some((format!("user {owner}"), path)),
+        let may_write = |right: u32| facts.mode() & 0o1000 == 0 && facts.mode() & right != 0;
+        match (facts.uid(), facts.gid()) {
+            _ if may_write(0o002) => Some(("everybody".to_owned(), path)),
+            (owner, _) if !trusted.contains(&owner) => Some((format!("user {owner}"), path)),
+            (_, group) if may_write(0o020) && !groups.contains(&group) => {
+                Some((format!("group {group}"), path))
+            }
             _ => None,
         }
     })
@@ -111,6 +119,11 @@ mod tests {
             let told = others(&below, "the preload");
             assert_eq!(told.is_some(), is_told, "{mode:o} {told:?}");
             assert!(told.is_none_or(|told| told.starts_with("everybody may replace")));
+        }
+        if std::os::unix::fs::chown(folder.path(), None, Some(65534)).is_ok() {
+            assert!(others(&below, "the preload").is_some_and(|told| told.starts_with("group 65534 may")));
+            set(0o755);
+            assert_eq!(others(&below, "the preload"), None, "they may not write to it");
         }
         if std::os::unix::fs::chown(&below, Some(65534), None).is_ok() {
             assert!(others(&below, "the preload").is_some_and(|told| told.starts_with("user 65534 may")));

@@ -217,6 +217,38 @@ fn a_memfd_that_was_to_be_on_a_pool_has_the_reason_beside_it() {
     assert!(short.contains("pages from the pool: it is a memfd, or a file on tmpfs"), "{report}");
 }
 
+/// It lies as a former start has placed it, which is no reason to say that nobody saw it.
+#[test]
+fn a_segment_that_a_former_start_has_placed_has_its_row() {
+    const TEST: &str = "a_segment_that_a_former_start_has_placed_has_its_row";
+    if !python_or_skip(TEST) {
+        return;
+    }
+    if let Err(error) = planish_sys::policy::allowed_nodes() {
+        return planish_skip::skip(TEST, error);
+    }
+    let lines = [
+        "import ctypes, mmap, sys, time",
+        "libc = ctypes.CDLL(None, use_errno=True)",
+        "libc.shmat.restype = ctypes.c_void_p",
+        "id = int(sys.argv[1]) if len(sys.argv) > 1 else libc.shmget(0, 24 << 20, 0o1600)",
+        "assert libc.shmat(id, None, 0) != ctypes.c_void_p(-1).value",
+        "print(id, flush=True)",
+        "time.sleep(3)",
+        "len(sys.argv) > 1 and libc.shmctl(id, 0, None)",
+    ];
+    let program = lines.join("\n");
+    let options = ["--numa", "shm=bind:0", "--prefault-threads", "1"];
+    let (first, _) = reported(&options, &["python3", "-c", &program]);
+    let id = first.stdout.trim();
+    let (ended, report) = reported(&options, &["python3", "-c", &program, id]);
+    assert_eq!((first.exit, ended.exit), (0, 0), "{} {}", first.stderr, ended.stderr);
+    assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
+    let segments = report["result"]["instances"][0]["segments"].as_array().expect("a list");
+    assert_eq!(segments.len(), 1, "{report}");
+    assert_eq!((&segments[0]["kind"], &segments[0]["threads"]), (&"sysv".into(), &0.into()), "{report}");
+}
+
 #[test]
 fn a_process_that_left_the_program_is_named() {
     // Placed by a process whose parent has ended; it lives on for a moment, and so does the program.

@@ -5,12 +5,15 @@
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test: it ends where anything is odd")]
 
+mod child;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use planish_placement::{
-    Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_ROOM, SKIP_SPARSE, SKIP_YET,
+    Listener, Notice, PRELOAD, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_PLACED, SKIP_ROOM, SKIP_SPARSE,
+    SKIP_YET,
 };
 
 const MIB: usize = 1 << 20;
@@ -208,6 +211,63 @@ fn huge_pages_need_no_change_of_the_host() {
         let huge = placed.number("huge") + notice.small_chunks as usize * thp;
         assert!(huge >= 8 * MIB, "{role}: {notice:?} {}", placed.said);
     }
+    // Of what begins and ends within a huge page, all between.
+    let within = placed("offset", &format!("huge={thp}:threads=2:spare=0"));
+    let notice = within.notices[0];
+    assert_eq!((notice.address as usize % thp, notice.prefault_errno), (MIB % thp, 0), "{notice:?}");
+    assert!(within.number("resident") >= 8 * MIB - 64 * 4096, "{}", within.said);
+    let huge = within.number("huge") + notice.small_chunks as usize * thp;
+    assert!(huge >= 8 * MIB - thp, "{notice:?} {}", within.said);
+}
+
+/// Who maps it again, or starts again, finds it placed, and the launcher hears of it.
+#[test]
+fn a_segment_that_has_its_policy_is_told_and_left_alone() {
+    if !policies_or_skip("a_segment_that_has_its_policy_is_told_and_left_alone") {
+        return;
+    }
+    let skips = |role: &str, policy: &str| -> Vec<u32> {
+        let placed = placed(role, &format!("{policy}threads=1:spare=0"));
+        placed.notices.iter().map(|notice| notice.skipped).collect()
+    };
+    assert_eq!(skips("twice", "mode=3:nodes=0:"), [SKIP_NOT, SKIP_PLACED]);
+    assert_eq!(skips("bound", "mode=2:nodes=0:"), [SKIP_PLACED], "as it was bound");
+    assert_eq!(skips("bound", "mode=3:nodes=0:"), [SKIP_YET, SKIP_NOT], "as another policy would have it");
+}
+
+/// Pages that were never there are not there for the whole segment because the kernel says so of the first.
+#[test]
+fn no_look_at_one_page_switches_the_guards_off() {
+    const TEST: &str = "no_look_at_one_page_switches_the_guards_off";
+    if !policies_or_skip(TEST) {
+        return;
+    }
+    for role in ["tmpfs-9", "tmpfs-9-stranger", "tmpfs-9-begun"] {
+        let placed = placed(role, "mode=3:nodes=0:threads=1:spare=0");
+        if !placed.text("unmounted").is_empty() {
+            return planish_skip::skip(TEST, placed.text("unmounted"));
+        }
+        let [notice] = placed.notices[..] else { panic!("{role}: {:?}", placed.notices) };
+        assert_eq!((notice.skipped, notice.policy_errno), (SKIP_ROOM, 0), "{role}: {}", placed.said);
+        assert!(placed.number("resident") <= 4 * 4096, "{role}: {}", placed.said);
+    }
+}
+
+/// What is locked keeps its pages as memory from a pool does, whose pages are larger.
+#[test]
+fn what_lies_behind_a_locked_segment_is_left_alone() {
+    const TEST: &str = "what_lies_behind_a_locked_segment_is_left_alone";
+    if !policies_or_skip(TEST) {
+        return;
+    }
+    let placed = placed("locked-sysv", "mode=3:nodes=0:pool=21:threads=1:spare=0");
+    let unlocked = placed.text("unlocked");
+    if !unlocked.is_empty() {
+        return planish_skip::skip(TEST, unlocked);
+    }
+    assert_eq!(placed.text("behind"), "default", "{}", placed.said);
+    let notice = placed.notices.last().unwrap();
+    assert_eq!((notice.skipped, notice.policy_errno, notice.prefault_errno), (SKIP_NOT, 0, 0), "{notice:?}");
 }
 
 /// A program that keeps pointers of 32 bits has them from the kernel, and huge pages where that puts them.
@@ -331,22 +391,23 @@ fn errors_are_those_of_the_libc() {
 
 #[test]
 fn the_preload_is_small_and_needs_no_libc() {
-    // Instructions of aarch64 are longer.
-    let most = if cfg!(target_arch = "aarch64") { 9 << 10 } else { 8 << 10 };
-    assert!(!PRELOAD.is_empty() && PRELOAD.len() <= most, "{} bytes", PRELOAD.len());
+    assert!(!PRELOAD.is_empty() && PRELOAD.len() <= 10 << 10, "{} bytes", PRELOAD.len());
     let names: Vec<&[u8]> = PRELOAD.split(|byte| *byte == 0).collect();
     for wanted in ["environ", "__errno_location", "mmap", "mmap64", "munmap", "shmat", "shmget"] {
         assert!(names.contains(&wanted.as_bytes()), "{wanted}");
     }
-    for libc in ["libc.so.6", "libc.so", "memset", "memcpy", "strlen", "getauxval", "rust_eh_personality"] {
+    for libc in ["libc.so.6", "libc.so", "strlen", "getauxval", "rust_eh_personality"] {
         assert!(!names.contains(&libc.as_bytes()), "it needs {libc}");
+    }
+    for inserted in ["memset", "memcpy", "memmove", "memcmp", "bcmp"] {
+        assert!(!names.contains(&inserted.as_bytes()), "the compiler calls {inserted}");
     }
 }
 
 /// Whoever writes a filter for a program asks which calls the preload makes.
 #[test]
 fn every_call_of_the_preload_is_in_its_page() {
-    let (raw, page) = (include_str!("../preload/raw.rs"), include_str!("../../../../docs/run.md"));
+    let (raw, page) = (include_str!("../../preload/raw.rs"), include_str!("../../../../../docs/run.md"));
     let names = raw.lines().filter_map(|line| line.trim().strip_prefix("pub const ")?.split_once(": usize"));
     let names: Vec<String> = names.map(|(name, _)| name.to_lowercase()).collect();
     assert!(names.len() > 40, "those of two architectures: {names:?}");
@@ -621,209 +682,9 @@ fn programs_under_filters_and_with_locks_see_what_the_kernel_would_answer() {
 /// What the child does; as a test of its own, nothing.
 #[test]
 fn the_child() {
-    let Ok(role) = std::env::var(ROLE) else { return };
-    // The harness has begun the line with the name of the test.
-    println!();
-    if role == "errors" {
-        return errors();
-    }
-    if let Some(size) = role.strip_prefix("tmpfs-") {
-        // Of ten MiB an eighth is not a quarter, and eight fit; of nine they do not.
-        if let Err(error) = own_tmpfs(size) {
-            return println!("unmounted {error}");
-        }
-    }
-    if let Err(error) = elsewhere(&role) {
-        return println!("unshared {error}");
-    }
-    if role == "again" {
-        for _ in 0..5 {
-            let address = mapped(&role, 8 * MIB);
-            // SAFETY: just mapped and never used.
-            assert_eq!(unsafe { libc::munmap(address as *mut libc::c_void, 8 * MIB) }, 0);
-        }
-    }
-    let bytes = match role.as_str() {
-        "small" => 4096,
-        "large" => 64 * MIB,
-        odd if odd.starts_with("odd-") => 8 * MIB + 1,
-        _ => 8 * MIB,
-    };
-    let address = mapped(&role, bytes);
-    if role == "two" {
-        mapped(&role, 8 * MIB);
-    }
-    println!("address {address}");
-    if role.starts_with("odd-") {
-        println!("behind {}", behind(address));
-    }
-    if role != "root" {
-        tell(address);
-    }
-    // SAFETY: mapped above and used no more.
-    let unmapped = unsafe {
-        if role.ends_with("sysv") {
-            libc::shmdt(address as *const libc::c_void)
-        } else {
-            libc::munmap(address as *mut libc::c_void, bytes)
-        }
-    };
-    assert_eq!(unmapped, 0);
-}
-
-fn mapped(role: &str, bytes: usize) -> usize {
-    let role = role.strip_prefix("odd-").unwrap_or(role);
-    const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
-    const ANONYMOUS: i32 = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    let map = |bytes: usize, rights: i32, flags: i32, file: i32| {
-        // SAFETY: a new mapping where the kernel likes.
-        unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, file, 0) }
-    };
-    // SAFETY: a name that ends with a zero byte, and files of our own.
-    let memfd = |allocated: bool| unsafe {
-        let file = libc::memfd_create(c"segment".as_ptr(), 0);
-        let set = if allocated {
-            libc::posix_fallocate(file, 0, bytes as i64)
-        } else {
-            libc::ftruncate(file, bytes as i64)
-        };
-        assert_eq!(set, 0);
-        file
-    };
-    let address = match role {
-        "small" => map(4096, READ_WRITE, ANONYMOUS, -1),
-        "private" => map(bytes, READ_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
-        #[cfg(target_arch = "x86_64")]
-        "low" => map(bytes, READ_WRITE, ANONYMOUS | libc::MAP_32BIT, -1),
-        "sparse" => map(bytes, READ_WRITE, ANONYMOUS | libc::MAP_NORESERVE, -1),
-        "read" => map(bytes, libc::PROT_READ, libc::MAP_SHARED, memfd(false)),
-        "memfd" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(false)),
-        "allocated" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(true)),
-        // SAFETY: a page of a file of our own, and a `stat` that is all zeroes before.
-        "holes" => unsafe {
-            let file = memfd(false);
-            assert_eq!(libc::pwrite(file, [1u8; 4096].as_ptr().cast(), 4096, 1 << 20), 4096);
-            let address = map(bytes, READ_WRITE, libc::MAP_SHARED, file);
-            let mut stat: libc::stat = std::mem::zeroed();
-            assert_eq!(libc::fstat(file, &raw mut stat), 0);
-            println!("blocks {}", stat.st_blocks);
-            address
-        },
-        role if role.starts_with("tmpfs-") => {
-            let file =
-                fs::File::options().read(true).write(true).create_new(true).open("/tmp/segment").unwrap();
-            file.set_len(bytes as u64).unwrap();
-            map(bytes, READ_WRITE, libc::MAP_SHARED, std::os::fd::AsRawFd::as_raw_fd(&file))
-        }
-        "file" => {
-            let file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-            file.set_len(bytes as u64).unwrap();
-            map(bytes, READ_WRITE, libc::MAP_SHARED, std::os::fd::AsRawFd::as_raw_fd(&file))
-        }
-        // SAFETY: a segment of our own, gone with its last attachment.
-        "sysv" => unsafe {
-            let id = libc::shmget(libc::IPC_PRIVATE, bytes, libc::IPC_CREAT | 0o600);
-            let address = libc::shmat(id, std::ptr::null(), 0);
-            libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut());
-            address
-        },
-        _ => map(bytes, READ_WRITE, ANONYMOUS, -1),
-    };
-    assert_ne!(address, libc::MAP_FAILED, "{role}: {}", std::io::Error::last_os_error());
-    address.addr()
-}
-
-/// Puts this process where the launcher is not.
-fn elsewhere(role: &str) -> std::io::Result<()> {
-    let done = |returned: i32| if returned == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) };
-    // SAFETY: of this process alone, and its strings end with a zero byte.
-    unsafe {
-        if role.starts_with("net") {
-            done(libc::unshare(libc::CLONE_NEWNET))?;
-        }
-        if role.ends_with("user") {
-            done(libc::setuid(65534))?;
-        }
-        if role == "root" {
-            done(libc::chroot(c"/proc/self".as_ptr()))?;
-        }
-        if role == "closed" {
-            // Above those that the test writes to.
-            libc::close_range(3, u32::MAX, 0);
-        }
-    }
-    Ok(())
-}
-
-/// A tmpfs of so many MiB on /tmp, in mounts of this process alone.
-fn own_tmpfs(mib: &str) -> std::io::Result<()> {
-    let options = std::ffi::CString::new(format!("size={mib}m")).unwrap();
-    // SAFETY: strings that end with a zero byte; the first two calls keep the mounts of others out of it.
-    let failed = unsafe {
-        libc::unshare(libc::CLONE_NEWNS) != 0
-            || libc::mount(
-                c"none".as_ptr(),
-                c"/".as_ptr(),
-                std::ptr::null(),
-                libc::MS_REC | libc::MS_PRIVATE,
-                std::ptr::null(),
-            ) != 0
-            || libc::mount(c"none".as_ptr(), c"/tmp".as_ptr(), c"tmpfs".as_ptr(), 0, options.as_ptr().cast())
-                != 0
-    };
-    if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Tells what the kernel says of the mapping, and of a private one.
-fn tell(address: usize) {
-    let smaps = fs::read_to_string("/proc/self/smaps").unwrap();
-    let begin = format!("{address:x}-");
-    let block = smaps.lines().skip_while(|line| !line.starts_with(&begin)).skip(1);
-    let block: Vec<&str> = block.take_while(|line| !line.contains('-')).collect();
-    let of = |name: &str| -> usize {
-        let line = block.iter().find_map(|line| line.strip_prefix(name));
-        line.map_or(0, |line| line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10)
-    };
-    println!("resident {}", of("Rss:"));
-    println!("huge {}", of("ShmemPmdMapped:"));
-    let maps = fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
-    let policy = maps.lines().find_map(|line| line.strip_prefix(&format!("{address:x} ")));
-    println!("policy {}", policy.unwrap_or_default().split(' ').next().unwrap_or_default());
-    let heap = maps.lines().find(|line| line.contains(" heap"));
-    println!("private {}", heap.and_then(|line| line.split(' ').nth(1)).unwrap_or("default"));
-}
-
-/// What begins where the mapping ends, as the kernel tells it.
-fn behind(address: usize) -> String {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let end = maps.lines().find_map(|line| line.strip_prefix(&format!("{address:x}-"))?.split(' ').next());
-    let next = format!("{}-", end.unwrap());
-    let next = maps.lines().find(|line| line.starts_with(&next));
-    next.unwrap_or("nothing").to_owned()
-}
-
-/// Calls that must fail, and with what.
-fn errors() {
-    const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
-    let shared = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    let code = || std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
-    // SAFETY: none of these calls succeeds; nothing is used.
-    unsafe {
-        let map = |bytes: usize, flags: i32, file: i32, offset: i64| {
-            let at = libc::mmap(std::ptr::null_mut(), bytes, READ_WRITE, flags, file, offset);
-            assert_eq!(at, libc::MAP_FAILED);
-        };
-        map(1 << 60, shared, -1, 0);
-        println!("huge-mapping {}", code());
-        let file = libc::memfd_create(c"segment".as_ptr(), 0);
-        libc::ftruncate(file, 8 << 20);
-        map(4 << 20, libc::MAP_SHARED, file, 5);
-        println!("odd-offset {}", code());
-        map(4 << 20, libc::MAP_SHARED, 9999, 0);
-        println!("bad-file {}", code());
-        assert_eq!(libc::munmap(std::ptr::without_provenance_mut(1), 4096), -1);
-        println!("bad-unmap {}", code());
-        assert_eq!(libc::shmat(-1, std::ptr::null(), 0), libc::MAP_FAILED);
-        println!("bad-segment {}", code());
+    if let Ok(role) = std::env::var(ROLE) {
+        // The harness has begun the line with the name of the test.
+        println!();
+        child::act(&role);
     }
 }
