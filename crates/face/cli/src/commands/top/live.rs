@@ -66,7 +66,7 @@ pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) 
 
 /// Plays a recording.
 pub(super) fn replay(args: &Args, context: &Context, mut recording: Recording) -> Result<Answer, Failure> {
-    let (_, sample) = recording.at_or_after(0).expect("the first one was read");
+    let (_, sample) = recording.nearest(0, false)?;
     let player = Player::new(recording.len());
     let feed = run(args, context, Feed::File { recording, player }, sample)?;
     let answer = Answer::printed("top");
@@ -141,14 +141,8 @@ impl Feed {
                 Ok(sample)
             }
             Self::File { recording, player } => {
-                // What is damaged is stepped over, the way that it goes.
-                let found = match back {
-                    true => recording.at_or_before(player.index),
-                    false => {
-                        recording.at_or_after(player.index).or_else(|| recording.at_or_before(player.index))
-                    }
-                };
-                let (index, sample) = found.expect("the first one was read");
+                // What is damaged is stepped over.
+                let (index, sample) = recording.nearest(player.index, back)?;
                 player.index = index;
                 Ok(sample)
             }

@@ -156,7 +156,7 @@ fn tables(args: &Args, context: &Context, mut recorder: Option<Recorder>) -> Res
 
 /// The last sample of a recording.
 fn last(args: &Args, context: &Context, mut recording: Recording) -> Result<Answer, Failure> {
-    let (end, sample) = recording.at_or_before(recording.len() - 1).expect("the first one was read");
+    let (end, sample) = recording.nearest(recording.len() - 1, true)?;
     let before = end.checked_sub(1).and_then(|index| recording.at_or_before(index));
     let answer = ended(args, context, &sample, before.as_ref().map(|(_, before)| before));
     recording.look_at_all();

@@ -111,6 +111,23 @@ impl Recording {
         Some(format!("{count} of {of} samples cannot be read; the first: {}", first.message("", "").text))
     }
 
+    /// The sample at this place, or else the nearest one, and where that is: first the way that it goes, which is `back`
+    /// or on.
+    ///
+    /// # Errors
+    /// None can be read any more: somebody has cut the file or written it anew since it was opened.
+    pub fn nearest(&mut self, index: usize, back: bool) -> Result<(usize, Sample), Failure> {
+        let found = match back {
+            true => self.at_or_before(index).or_else(|| self.at_or_after(index)),
+            false => self.at_or_after(index).or_else(|| self.at_or_before(index)),
+        };
+        found.ok_or_else(|| {
+            let told = format!("{} has changed since it was opened", self.path.display());
+            let why = self.stepped_over().map_or_else(String::new, |why| format!(": {why}"));
+            Failure::usage(told + &why).hint("replay a copy of a recording that is still written or rotated")
+        })
+    }
+
     /// The sample at this place, or else the nearest one behind it, and where that is; `None` where none is left.
     pub fn at_or_after(&mut self, index: usize) -> Option<(usize, Sample)> {
         (index..self.len()).find_map(|index| Some((index, self.noted(index)?)))
@@ -267,7 +284,10 @@ mod tests {
         let places = [recording.at_or_after(2), recording.at_or_before(3), recording.at_or_after(5)];
         assert_eq!(places.map(|found| found.map(|(index, _)| index)), [Some(4), Some(1), None]);
         assert_eq!(recording.odd_count(), 2);
+        assert_eq!(recording.nearest(3, true).expect("one before it").0, 1);
         File::create(&path).expect("ours").write_all(b"{").expect("there is room");
+        let error = recording.nearest(4, false).expect_err("it was cut").message("", "").text;
+        assert!(error.contains("f has changed since it was opened: 5 of 5 samples"), "{error}");
         assert!(Recording::open(&path).is_err(), "no whole sample");
     }
 }
