@@ -305,8 +305,11 @@ fn refuse_machine(host: &Host, request: &MoveRequest) -> Result<(), PipelineErro
         }
     }
     if let Some(cpus) = &request.cpus {
-        let online = list("/sys/devices/system/cpu/online").and_then(|text| CpuSet::parse_list(&text).ok());
-        let online = online.unwrap_or_default();
+        const ONLINE: &str = "/sys/devices/system/cpu/online";
+        let Some(online) = list(ONLINE).and_then(|text| CpuSet::parse_list(&text).ok()) else {
+            let why = format!("which CPUs are online is not told here: {ONLINE} cannot be read");
+            return Err(refusal(why, "mount sysfs: mount -t sysfs none /sys"));
+        };
         let absent = cpus.difference(&online);
         if !absent.is_empty() || cpus.is_empty() {
             let why = format!("CPU {absent} is not online here: online are {online}");
