@@ -27,7 +27,7 @@ int mlockall(int);
 int fflush(void *);
 unsigned sleep(unsigned);
 
-enum { READ_WRITE = 3, SHARED = 1, PRIVATE = 2, FIXED = 0x10, ANONYMOUS = 0x20, CREATE = 01000, REMOVE = 0 };
+enum { READ_WRITE = 3, SHARED = 1, PRIVATE = 2, FIXED = 0x10, ANONYMOUS = 0x20, CREATE = 01000, REMOVE = 0, KEY = 4711 };
 enum { NOREPLACE = 0x100000, ODD = 3 << 20, EVEN = 4 << 20 };
 enum { HEAP = 16 << 20, SMALL = 4096, SMALL_COUNT = 1024 };
 /* Fewer than a pipe holds, each of them one that is wanted on the other node. */
@@ -80,6 +80,14 @@ static void *segment(const char *kind, size_t bytes)
         id = shmget(0, bytes, CREATE | 0600);
         at = shmat(id, 0, 0);
         shmctl(id, REMOVE, 0);
+        return at;
+    }
+    /* One that outlives its program, until the last start of it. */
+    if (!strcmp(kind, "kept") || !strcmp(kind, "last")) {
+        id = shmget(KEY, bytes, CREATE | 0600);
+        at = shmat(id, 0, 0);
+        if (!strcmp(kind, "last"))
+            shmctl(id, REMOVE, 0);
         return at;
     }
     file = memfd_create("segment", 0);

@@ -71,6 +71,7 @@ pub fn run_slow(report: &mut Report) {
     };
     report.check("run.glibc.locked.4k", || packed(|program| spread(program, "locked", &[], "base")));
     report.check("run.glibc.pool-replaced", || packed(replaced));
+    report.check("run.glibc.again", || packed(again));
 }
 
 /// What the kernel said of the program's memory.
@@ -251,6 +252,21 @@ fn replaced(program: &str) -> Result<Outcome> {
         ensure!((Seen::share(&seen.segment, 0) - 0.5).abs() <= TOLERANCE / 2.0, "{}", seen.told());
         Ok(Outcome::Ok(seen.told()))
     })
+}
+
+/// A segment that outlives its program: the next start has other nodes for it, and the one after that the same.
+fn again(program: &str) -> Result<Outcome> {
+    let mut told = Vec::new();
+    for (kind, node, is_placed) in [("kept", 1, false), ("kept", 0, false), ("last", 0, true)] {
+        let seen = seen(program, kind, &["--numa", &format!("shm=bind:{node}")])?;
+        ensure!(Seen::share(&seen.segment, node) > 0.999, "{}", seen.told());
+        let segments = &seen.report["result"]["instances"][0]["segments"];
+        ensure!(segments.as_array().is_some_and(|all| all.len() == 1), "{segments}");
+        let short = segments[0]["short"].as_array().context("a list")?;
+        ensure!(!is_placed || short.is_empty(), "{segments}");
+        told.push(format!("bind:{node} {:.1} %", Seen::share(&seen.segment, node) * 100.0));
+    }
+    Ok(Outcome::Ok(told.join(", then ")))
 }
 
 /// Three quarters on the node of weight three.
