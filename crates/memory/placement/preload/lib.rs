@@ -1,6 +1,6 @@
 //! The one preload of the product: places shared memory of an unmodified program before its first use.
 //!
-//! It stands in front of `mmap`, `shmat` and their companions in programs of glibc and musl alike, so it links
+//! It stands in front of `mmap`, `shmat` and their companions (`mlockall` to know of it) in programs of glibc and musl alike, so it links
 //! neither: it speaks to the kernel itself, and takes two names of whichever libc is there, `environ` and
 //! `__errno_location`. Private mappings, and with them every heap, go straight on to the kernel.
 //!
@@ -74,6 +74,10 @@ static POOL_ERRNO: AtomicI32 = AtomicI32::new(0);
 const ENOMEM: i32 = 12;
 /// Of a segment whose true length there is no room to remember.
 const ENOSPC: i32 = 28;
+
+/// Whether the program has asked for what it maps from then on to be locked: the kernel fills it, and what it has
+/// filled is asked for then. It may have taken that back.
+static LOCKS_FUTURE: AtomicBool = AtomicBool::new(false);
 
 /// Seccomp filters that the program was started with; 0 also where nobody tells.
 static FILTERS: AtomicUsize = AtomicUsize::new(0);
@@ -245,6 +249,7 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, signals: &Cell<u64>, settings: 
         is_pool,
         is_sparse: flags & MAP_NORESERVE != 0,
         is_wanted_now,
+        may_be_locked: LOCKS_FUTURE.load(Ordering::Relaxed),
         signals,
         huge_errno: 0,
         begun: raw::now(is_wanted_now || settings.threads > 0),
@@ -396,10 +401,15 @@ pub unsafe extern "C" fn shmget(key: i32, bytes: usize, flags: i32) -> i32 {
 /// That of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_void {
-    let signals = Cell::new(0);
-    if flags & SHM_RDONLY == 0 && enter(&signals) {
+    let (settings, signals) = (settings(), Cell::new(0));
+    if flags & SHM_RDONLY == 0
+        && is_open()
+        && let Some((bytes, is_filled)) = place::of_sysv(id)
+        && settings.takes(bytes)
+        && block(FROM_OTHERS, &signals)
+    {
         // SAFETY: the caller's.
-        let attached = unsafe { attached(id, address, flags, &signals, settings()) };
+        let attached = unsafe { attached([id as usize, address, flags as usize], bytes, is_filled, &signals, settings) };
         let_through_but(signals.get());
         if let Some(attached) = attached {
             return told(attached);
@@ -409,29 +419,28 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
     told(unsafe { call(nr::SHMAT, id as usize, address, flags as usize) })
 }
 
-/// The same as the kernel answers it; `None` of a segment that is none of ours. See [`shared`].
+/// The same of a segment of so many bytes, as the kernel answers it; `None` where it is left alone. See [`shared`].
 ///
 /// # Safety
 /// That of shmat(2).
 unsafe fn attached(
-    id: i32,
-    address: usize,
-    flags: i32,
+    [id, address, flags]: [usize; 3],
+    bytes: usize,
+    is_filled: bool,
     signals: &Cell<u64>,
     settings: &Settings,
 ) -> Option<isize> {
-    let (bytes, is_filled) = place::of_sysv(id)?;
-    if !settings.takes(bytes) || !is_still_open() {
+    if !is_still_open() {
         return None;
     }
     let begun = raw::now(settings.threads > 0);
     let mut attached = -1;
     if address == 0 && settings.thp_bytes > 0 {
-        attached = aligned([id as usize, bytes, 0, flags as usize, 0, 0], settings.thp_bytes, attach_at);
+        attached = aligned([id, bytes, 0, flags, 0, 0], settings.thp_bytes, attach_at);
     }
     if errno(attached) != 0 {
         // SAFETY: the caller's.
-        attached = unsafe { call(nr::SHMAT, id as usize, address, flags as usize) };
+        attached = unsafe { call(nr::SHMAT, id, address, flags) };
     }
     if errno(attached) == 0 {
         let page = place::sysv_page(attached as usize, settings);
@@ -448,6 +457,7 @@ unsafe fn attached(
             is_pool,
             is_sparse: false,
             is_wanted_now: false,
+            may_be_locked: LOCKS_FUTURE.load(Ordering::Relaxed),
             signals,
             huge_errno: match settings.pool_shift > 0 && !is_pool {
                 true => POOL_ERRNO.load(Ordering::Relaxed) ^ ENOMEM,
@@ -458,6 +468,20 @@ unsafe fn attached(
         place(&segment, settings);
     }
     Some(attached)
+}
+
+/// mlockall(2).
+///
+/// # Safety
+/// That of the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mlockall(flags: i32) -> i32 {
+    const MCL_FUTURE: i32 = 2;
+    if flags & MCL_FUTURE != 0 {
+        LOCKS_FUTURE.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the caller's.
+    told(unsafe { call(nr::MLOCKALL, flags as usize, 0, 0) }) as usize as i32
 }
 
 /// Mappings that are longer than their program knows.

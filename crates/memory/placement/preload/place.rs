@@ -53,6 +53,8 @@ pub struct Segment<'a> {
     pub is_sparse: bool,
     /// The program asks for its pages itself.
     pub is_wanted_now: bool,
+    /// The kernel may have filled it when it was mapped.
+    pub may_be_locked: bool,
     /// Signals that the program has blocked.
     pub signals: &'a Cell<u64>,
     pub huge_errno: i32,
@@ -145,7 +147,8 @@ pub fn place(segment: &Segment<'_>, settings: &Settings) {
     // After mlockall(MCL_FUTURE) the kernel fills what it maps, before there was a policy. It says the same of a page
     // that somebody has written, and of all pages of what this process may not write by its name: a segment of which it
     // is true may be as good as empty, and to fill it takes memory.
-    let is_filled = segment.is_filled || settings.has_policy && is_there(segment.address);
+    let is_filled = segment.is_filled
+        || settings.has_policy && segment.may_be_locked && is_there(segment.address);
     if is_filled && settings.has_policy && is_placed(segment.address, settings) {
         // Another process of this service was here first, or a former start of it: the policy is of the segment, not of
         // the mapping.

@@ -27,6 +27,7 @@ pub mod nr {
     pub const SIGPENDING: usize = 127;
     pub const FSTATFS: usize = 138;
     pub const MLOCK: usize = 149;
+    pub const MLOCKALL: usize = 151;
     pub const MLOCK2: usize = 325;
     pub const PRCTL: usize = 157;
     pub const FUTEX: usize = 202;
@@ -60,6 +61,7 @@ pub mod nr {
     pub const CLONE: usize = 220;
     pub const MMAP: usize = 222;
     pub const MLOCK: usize = 228;
+    pub const MLOCKALL: usize = 230;
     pub const MLOCK2: usize = 284;
     pub const MINCORE: usize = 232;
     pub const MADVISE: usize = 233;
