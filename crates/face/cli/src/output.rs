@@ -114,10 +114,14 @@ pub(crate) fn print(text: &str, exit: Exit) -> Exit {
     ended(printed(text), exit)
 }
 
-/// Prints text on stdout, and tells whether it took it. A reader that has seen enough (`| head`) is no error; a full
-/// disk is one, of the place that stdout was pointed to.
+/// Prints text on stdout, and tells whether it took it.
 fn printed(text: &str) -> bool {
-    let mut stdout = AutoStream::auto(io::stdout());
+    written(AutoStream::auto(io::stdout()), text)
+}
+
+/// Writes text to stdout, and tells whether it took it. A reader that has seen enough (`| head`) is no error; a full
+/// disk is one, of the place that stdout was pointed to.
+fn written(mut stdout: impl Write, text: &str) -> bool {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             talk(&Message::new(Level::Error, format!("cannot write to stdout: {error}")));
@@ -131,7 +135,8 @@ fn envelope(command: &str, exit: Exit, result: Option<Value>, messages: Vec<Mess
     let envelope = Envelope::new(command, exit, result, messages);
     let mut json = serde_json::to_string_pretty(&envelope).expect("an envelope is plain data");
     json.push('\n');
-    print(&json, exit)
+    // It has no colours to look for: its control characters are escaped.
+    ended(written(io::stdout(), &json), exit)
 }
 
 /// Characters in a line of stdout.
