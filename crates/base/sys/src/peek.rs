@@ -32,8 +32,9 @@
 //! Devices are never opened: a mapping of a GPU may have a side effect on open.
 
 use std::fs::File;
+use std::io::{PipeReader, PipeWriter};
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::{NonNull, null_mut};
 
 use linux_raw_sys::general as raw;
@@ -42,7 +43,7 @@ use rustix::fs::{
     Access, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, SealFlags, accessat, fcntl_get_seals, fstat,
     fstatfs, memfd_create, openat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::process::Pid;
 
@@ -303,12 +304,58 @@ pub struct Looked {
     pub poisoned_bytes: u64,
 }
 
+/// Where the kernel copies a byte of each page to: a pipe that is emptied when it is full. Of a file it would ask for
+/// the limit of file sizes first, and end us where that is 0 (SIGXFSZ).
+#[derive(Debug)]
+struct Sink {
+    out: PipeReader,
+    into: PipeWriter,
+}
+
+impl Sink {
+    fn new() -> Result<Self> {
+        let failed = |error| Error::of("pipe2", Errno::from_io_error(&error).unwrap_or(Errno::IO));
+        let (out, into) = std::io::pipe().map_err(failed)?;
+        for end in [out.as_fd(), into.as_fd()] {
+            ioctl_fionbio(end, true).map_err(|errno| Error::of("FIONBIO", errno))?;
+        }
+        Ok(Self { out, into })
+    }
+
+    /// Has the kernel read what `pieces` point to, at most [`PIECES_MAX`] of a byte each; EFAULT where one of them
+    /// cannot be read: then those before it were, but a pipe does not tell how many.
+    fn take(&self, pieces: &[raw::iovec]) -> std::result::Result<usize, Errno> {
+        loop {
+            // SAFETY: the kernel reads `pieces` and what they point to, which is a fault and no error of ours where it
+            // is not there, and changes neither.
+            let taken =
+                unsafe { syscall!(raw::__NR_writev, self.into.as_raw_fd(), pieces.as_ptr(), pieces.len()) };
+            match taken {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.empty()?,
+                taken => return taken,
+            }
+        }
+    }
+
+    fn empty(&self) -> std::result::Result<(), Errno> {
+        let mut bytes = [0u8; 4096];
+        loop {
+            match rustix::io::read(&self.out, &mut bytes) {
+                Ok(count) if count == bytes.len() => {}
+                Ok(_) | Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
 /// A userfaultfd whose faults are errors.
 #[derive(Debug)]
 pub struct Peek {
     fd: OwnedFd,
-    /// Takes a byte of each page.
-    sink: OwnedFd,
+    sink: Sink,
 }
 
 impl Peek {
@@ -333,8 +380,7 @@ impl Peek {
             Errno::INVAL => Error::Missing { call: "userfaultfd for minor faults", source: errno },
             errno => Error::of("UFFDIO_API", errno),
         })?;
-        let sink = memfd_create("planish-look", MemfdFlags::CLOEXEC);
-        Ok(Self { fd, sink: sink.map_err(|errno| Error::of("memfd_create", errno))? })
+        Ok(Self { fd, sink: Sink::new()? })
     }
 
     /// Shows the pages of `range` (bytes of the object, whole pages) that are there, window by window.
@@ -437,12 +483,15 @@ impl<'a> Window<'a> {
         let outcome = unsafe { syscall!(raw::__NR_ioctl, fd, ioctl::UFFDIO_REGISTER, &raw mut register) };
         outcome.map_err(|errno| Error::of("UFFDIO_REGISTER", errno))?;
         let (mut present, mut poisoned): (Vec<Present>, u64) = (Vec::new(), 0);
+        let mut most = PIECES_MAX;
         for part in parts {
             let mut at = part.start;
             while at < part.end {
                 let some = at..part.end;
-                let mapped =
-                    if hugetlb { self.resume_some(fd, some) } else { self.read_some(&peek.sink, some) };
+                let mapped = match hugetlb {
+                    true => self.resume_some(fd, some),
+                    false => self.read_some(&peek.sink, some, &mut most),
+                };
                 let mapped = match mapped {
                     // Both say so of a page that the kernel has found broken (hwpoison).
                     Err(error) if matches!(error.errno(), Some(Errno::IO | Errno::HWPOISON)) => {
@@ -466,31 +515,30 @@ impl<'a> Window<'a> {
         Ok((present, poisoned))
     }
 
-    /// Has pages mapped from the start of `part` on, up to the first that is a hole or broken; the bytes that it
-    /// mapped. An error is of the first page.
+    /// Has pages mapped from the start of `part` on, `most` of them at most, and as many as that is made next time; the
+    /// bytes that it mapped. An error is of the first page.
     ///
     /// The kernel copies a byte of each: a fault of its own, which ends with an error where one of ours would end us,
     /// and which does not mark pages as used, as those of MADV_POPULATE_READ do (FOLL_TOUCH in mm/gup.c).
-    fn read_some(&self, sink: &OwnedFd, part: Range<u64>) -> Result<u64> {
+    fn read_some(&self, sink: &Sink, part: Range<u64>, most: &mut u64) -> Result<u64> {
         let page = self.object.page_bytes;
         let start = self.start.as_ptr().wrapping_add((part.start - self.range.start) as usize);
-        let count = ((part.end - part.start) / page).min(PIECES_MAX);
+        let mut count = ((part.end - part.start) / page).min(*most);
         let of_page = |number: u64| {
             let iov_base = start.wrapping_add((number * page) as usize).cast();
             raw::iovec { iov_base, iov_len: 1 }
         };
         let pieces: Vec<raw::iovec> = (0..count).map(of_page).collect();
         loop {
-            // SAFETY: the kernel reads a byte of each of `count` pages of our own window, which stays mapped meanwhile,
-            // and writes them to a file of ours.
-            let copied = unsafe {
-                syscall!(raw::__NR_pwritev, sink.as_raw_fd(), pieces.as_ptr(), pieces.len(), 0usize, 0usize)
-            };
-            match copied {
-                Ok(copied) => return Ok(copied as u64 * page),
-                Err(Errno::INTR) => {}
+            match sink.take(&pieces[..count as usize]) {
+                Ok(taken) => {
+                    *most = (count * 2).clamp(*most, PIECES_MAX);
+                    return Ok(taken as u64 * page);
+                }
+                // One of them has gone meanwhile, or is broken: those before it are found by halves.
+                Err(Errno::FAULT) if count > 1 => (count, *most) = (count / 2, count / 2),
                 Err(Errno::FAULT) => break,
-                Err(errno) => return Err(Error::of("pwritev of shared memory", errno)),
+                Err(errno) => return Err(Error::of("writev of shared memory", errno)),
             }
         }
         // SAFETY: a page of the object is mapped into our own window, and none is changed.
@@ -542,6 +590,7 @@ impl Drop for Window<'_> {
 mod tests {
     use rustix::fs::{FallocateFlags, fallocate, fcntl_add_seals, ftruncate};
     use rustix::io::pwrite;
+    use rustix::process::{Resource, Rlimit, setrlimit};
 
     use super::*;
     use crate::mapping::{Advice, MapOptions, PageRequest, map_anonymous};
@@ -727,6 +776,26 @@ mod tests {
             );
             assert_eq!(object.allocated_bytes_now(), 32 * base);
         }
+    }
+
+    /// Where files may have no bytes at all, a look writes to none. In a process of its own, which has that limit.
+    #[test]
+    fn a_look_needs_no_room_in_files() {
+        let test = "a_look_needs_no_room_in_files";
+        let base = pages::base_bytes() as u64;
+        let (memfd, range) = mapped_memfd(3000);
+        (0..3000).for_each(|page| assert_eq!(pwrite(&memfd, &[1], page * base), Ok(1)));
+        let Some((peek, object)) = object_or_skip(test, &range) else { return };
+        if std::env::var_os(test).is_none() {
+            let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+            again.args(["--exact", &format!("peek::tests::{test}")]).env(test, "");
+            let output = again.output().unwrap();
+            assert!(output.status.success(), "{}", output.status);
+            return;
+        }
+        setrlimit(Resource::Fsize, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+        let looked = peek.look(&object, 0..object.bytes, |_| Ok(())).unwrap();
+        assert_eq!(looked.present_bytes, 3000 * base);
     }
 
     #[test]
