@@ -26,6 +26,9 @@ use crate::row::{Limit, Rows};
 const SERVER_BYTES: usize = 2 << 30;
 /// Mappings of a splintered or scattered process, below the kernel's usual limit of 65,530.
 const MAPPINGS: usize = 60_000;
+/// From one page to the next of an object whose mappings lie far apart: no call of a look has two of them, but for those
+/// that take many.
+const FAR_PAGES: usize = 64;
 /// Rounds of each measurement.
 const RUNS: usize = 11;
 
@@ -48,6 +51,9 @@ pub fn measure(planish: &Path, rows: &mut Rows) {
     // Twice as long as a read of smaps: each part is looked at in the object, too.
     let server = Server::start("scattered");
     compare(planish, rows, "60,000 mappings of one object", at_most(150.0), 2.0, &server);
+    drop(server);
+    let server = Server::start("far");
+    compare(planish, rows, "60,000 mappings of one object, far apart", at_most(150.0), 2.0, &server);
 }
 
 /// Rows of one process: its map by the clock, and its CPU time over that of a plain read of smaps, and of numastat.
@@ -141,8 +147,10 @@ impl Drop for Server {
 
 /// The server's side: takes its memory, says so, and waits until its input ends.
 pub fn serve(role: &str) -> Result<()> {
-    if role == "scattered" {
-        return serve_scattered();
+    match role {
+        "scattered" => return serve_scattered(2),
+        "far" => return serve_scattered(FAR_PAGES),
+        _ => {}
     }
     let page = match role {
         "base" | "splintered" => PageRequest::Base,
@@ -161,13 +169,13 @@ pub fn serve(role: &str) -> Result<()> {
     stand()
 }
 
-/// Every other page of a file in memory, mapped by itself.
-fn serve_scattered() -> Result<()> {
+/// Pages of a file in memory, each mapped by itself; from one to the next are as many as `apart`.
+fn serve_scattered(apart: usize) -> Result<()> {
     let base = pages::base_bytes();
     let file = memfd_create("scattered", MemfdFlags::CLOEXEC)?;
-    ftruncate(&file, (2 * MAPPINGS * base) as u64)?;
+    ftruncate(&file, (apart * MAPPINGS * base) as u64)?;
     for number in 0..MAPPINGS {
-        let (access, offset) = (ProtFlags::READ | ProtFlags::WRITE, (2 * number * base) as u64);
+        let (access, offset) = (ProtFlags::READ | ProtFlags::WRITE, (apart * number * base) as u64);
         // SAFETY: a fresh mapping at an address of the kernel's choice; its one page is written.
         unsafe {
             let page = mmap(null_mut(), base, access, MapFlags::SHARED, &file, offset)?;

@@ -15,10 +15,6 @@ use crate::smaps::Backing;
 /// Pages that are asked about in one call.
 const PAGES_PER_CALL: usize = 16 << 10;
 
-/// Mapped parts of an object that lie no farther apart are looked at in one window: to make another one takes as long
-/// as to pass over so many pages.
-const NEAR_BYTES: u64 = 128 << 10;
-
 /// Where the pages of one shared object lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectPages {
@@ -61,23 +57,11 @@ impl ObjectPages {
         let own = Pagemap::open(None)?;
         let fresh = ranges::without(&ranges::union(in_units(mapped, self.unit_bytes)), &self.seen);
         let within = ranges::within(&fresh, end_of(object));
-        let mut swapped = Vec::new();
-        for near in within.chunk_by(|a, b| b.start - a.end <= NEAR_BYTES) {
-            let around = near[0].start..near[near.len() - 1].end;
-            let looked = peek.look(object, around, |present| {
-                let present = cut(present, near, object.page_bytes());
-                self.add_all(&present, object.is_hugetlb(), &own, eyes)
-            })?;
-            self.poisoned_bytes += looked.poisoned_bytes;
-            swapped.push((near, looked.swapped_bytes));
-        }
+        let looked =
+            peek.look(object, &within, |present| self.add_all(present, object.is_hugetlb(), &own, eyes))?;
         self.join_up();
-        for (near, swapped_bytes) in swapped.into_iter().filter(|(_, bytes)| *bytes > 0) {
-            // Of parts that were looked at with what lies between them: what has data and is not there.
-            let missing = |part: &Range<u64>| object.data_bytes(part).saturating_sub(self.placed_bytes(part));
-            let of_parts = if near.len() == 1 { swapped_bytes } else { near.iter().map(missing).sum() };
-            self.swapped_bytes += swapped_bytes.min(of_parts);
-        }
+        self.poisoned_bytes += looked.poisoned_bytes;
+        self.swapped_bytes += looked.swapped_bytes;
         self.seen = ranges::union(std::mem::take(&mut self.seen).into_iter().chain(fresh).collect());
         (self.unwritten_bytes, self.unwritten_estimated) = self.unwritten(object);
         eyes.blind_poisoned(self.poisoned_bytes);
@@ -342,25 +326,6 @@ fn end_of(object: &SharedObject) -> u64 {
     object.bytes.next_multiple_of(object.page_bytes())
 }
 
-/// The pages of `present` that lie in `parts`; both in rising order.
-fn cut(present: &[Present], parts: &[Range<u64>], unit_bytes: u64) -> Vec<Present> {
-    let mut within = Vec::with_capacity(present.len());
-    for run in present {
-        let end = run.offset + run.count as u64 * unit_bytes;
-        let first = parts.partition_point(|part| part.end <= run.offset);
-        for part in parts[first..].iter().take_while(|part| part.start < end) {
-            let (from, to) = (part.start.max(run.offset), part.end.min(end));
-            let bytes = |bytes: u64| usize::try_from(bytes).expect("it is mapped in an address space");
-            within.push(Present {
-                offset: from,
-                address: run.address + bytes(from - run.offset),
-                count: bytes((to - from) / unit_bytes),
-            });
-        }
-    }
-    within
-}
-
 /// How much of `bytes`, which lie in the holes of the mapped parts and of the others, is in the mapped ones: as much as
 /// may be, and whether it may be less.
 fn share_of_holes(bytes: u64, holes: u64, holes_of_others: u64) -> (u64, bool) {
@@ -401,14 +366,6 @@ mod tests {
 
     fn part(node: u32, bytes: u64) -> Part {
         Part { backing: Backing::Base, node: Some(node), page_bytes: 4, bytes, estimated: false }
-    }
-
-    #[test]
-    fn pages_between_mapped_parts_are_left_out() {
-        let run = |offset, count| Present { offset, address: 1000 + offset as usize, count };
-        let parts = [4..12, 16..20, 40..44];
-        assert_eq!(cut(&[run(0, 10)], &parts, 4), [run(4, 2), run(16, 1)]);
-        assert_eq!(cut(&[run(8, 1), run(12, 1), run(40, 9)], &parts, 4), [run(8, 1), run(40, 1)]);
     }
 
     /// Of a table of cases: bytes that lie in holes, holes of the mapped parts and of the others; what is told of the

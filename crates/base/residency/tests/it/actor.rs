@@ -126,7 +126,7 @@ fn plays_a_role() {
         "ring" => ring(number()),
         "secret" => secret(number()),
         "namespaces" => namespaces(number(), number()),
-        "scattered" => scattered(number()),
+        "scattered" => scattered(number(), number()),
         "corners" => corners(number()),
         "sparse" => sparse(number()),
         "headless" => headless(number()),
@@ -161,19 +161,19 @@ fn lease(file: &impl AsRawFd) {
     assert_eq!(taken, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Maps every other page of a file in memory by itself, as often as it is told, and writes it; says where the last one
-/// is.
-fn scattered(count: usize) -> String {
+/// Maps pages of a file in memory, each by itself and as many as `apart` from one to the next, and writes them; says
+/// where the last one is.
+fn scattered(count: usize, apart: usize) -> String {
     let base = pages::base_bytes();
     let file =
         rustix::fs::memfd_create("scattered", rustix::fs::MemfdFlags::CLOEXEC).expect("this kernel has it");
-    rustix::fs::ftruncate(&file, (2 * count * base) as u64).expect("it may grow");
+    rustix::fs::ftruncate(&file, (apart * count * base) as u64).expect("it may grow");
     let mut last = null_mut();
     for number in 0..count {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choice; its one page is written.
         unsafe {
-            let offset = (2 * number * base) as u64;
+            let offset = (apart * number * base) as u64;
             last = rustix::mm::mmap(null_mut(), base, access, MapFlags::SHARED, &file, offset).expect("room");
             last.cast::<u8>().write_volatile(1);
         }

@@ -31,11 +31,11 @@
 //!
 //! Devices are never opened: a mapping of a GPU may have a side effect on open.
 
+mod window;
+
 use std::fs::File;
-use std::io::{PipeReader, PipeWriter};
-use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::ptr::{NonNull, null_mut};
+use std::ops::{ControlFlow, Range};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use linux_raw_sys::general as raw;
 use linux_raw_sys::ioctl;
@@ -43,28 +43,26 @@ use rustix::fs::{
     Access, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, SealFlags, accessat, fcntl_get_seals, fstat,
     fstatfs, memfd_create, openat,
 };
-use rustix::io::{Errno, ioctl_fionbio};
-use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::io::Errno;
 use rustix::process::Pid;
 
+use self::window::{Sink, Window, cut, windows};
 use crate::error::{Error, Result};
 use crate::pages;
 use crate::raw::syscall;
 
-/// Bytes that are mapped at a time: page tables of ours for 1 GiB of base pages are 2 MiB.
-const WINDOW_BYTES: u64 = 1 << 30;
+/// Pieces of 512 pages that one window has at most, of however many parts of the object: a page table of ours each,
+/// which are 2 MiB for 1 GiB of base pages, or for 512 pages that lie as far apart.
+const WINDOW_TABLES: u64 = 512;
 /// Pages from a pool that are mapped at a time at most.
 const WINDOW_PAGES: u64 = 4096;
+/// Pages that mincore(2) passes over rather than be called again, or told by lseek(2) that there is nothing: a call
+/// takes as long as some thirty.
+const NEAR_PAGES: u64 = 32;
 
 /// Bytes that are taken for data where there is some: mincore(2) knows the holes in them, and tells those of 512 pages
 /// in the time of a few calls. A file whose every other page is a hole has as many extents as pages.
 const STRIDE: u64 = 2 << 20;
-
-/// Pages that one call has mapped at most: UIO_MAXIOV in include/uapi/linux/uio.h.
-const PIECES_MAX: u64 = 1024;
-
-/// UFFDIO_CONTINUE_MODE_DONTWAKE in include/uapi/linux/userfaultfd.h: nobody waits for these pages.
-const CONTINUE_MODE_DONTWAKE: u64 = 1;
 
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const HUGETLBFS_MAGIC: u64 = 0x9584_58f6;
@@ -233,35 +231,68 @@ impl SharedObject {
         fstat(&self.file).map_or(self.allocated_bytes, |stat| allocated_bytes(&stat))
     }
 
-    /// The parts of `range` (bytes of the object) that may have memory: where the file has data, small holes in it
-    /// among it, or all of it on hugetlbfs, which reports the whole file as data.
-    fn extents(&self, range: &Range<u64>) -> Vec<Range<u64>> {
-        let end = range.end.min(self.bytes.next_multiple_of(self.page_bytes));
-        let range = range.start..end;
-        if range.is_empty() || self.allocated_bytes == 0 {
-            return Vec::new();
+    /// What of `parts` (bytes of the object) may have memory: where the file has data, small holes in it among it, or
+    /// all of it on hugetlbfs, which reports the whole file as data.
+    fn extents(&self, parts: &[Range<u64>]) -> Vec<Range<u64>> {
+        let mut extents = Vec::with_capacity(parts.len());
+        let end = if self.allocated_bytes == 0 { 0 } else { self.bytes.next_multiple_of(self.page_bytes) };
+        for part in parts.iter().map(|part| part.start..part.end.min(end)).filter(|part| !part.is_empty()) {
+            match self.hugetlb || part.end - part.start <= NEAR_PAGES * self.page_bytes {
+                true => extents.push(part),
+                false => self.add_data_of(part, &mut extents),
+            }
         }
-        if self.hugetlb {
-            return vec![range];
-        }
-        let (mut extents, mut at): (Vec<Range<u64>>, u64) = (Vec::new(), range.start);
-        while at < range.end {
+        extents
+    }
+
+    fn add_data_of(&self, part: Range<u64>, extents: &mut Vec<Range<u64>>) {
+        let (first, mut at) = (extents.len(), part.start);
+        while at < part.end {
             // An error other than ENXIO (no more data) leaves the rest to be looked at whole.
             let data = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(at)) {
-                Ok(data) if data < range.end => data / self.page_bytes * self.page_bytes,
+                Ok(data) if data < part.end => data / self.page_bytes * self.page_bytes,
                 Ok(_) | Err(Errno::NXIO) => break,
                 Err(_) => {
-                    extents.push(at..range.end);
+                    extents.push(at..part.end);
                     break;
                 }
             };
-            at = (data / STRIDE + 1).saturating_mul(STRIDE).min(range.end);
-            match extents.last_mut() {
+            at = (data / STRIDE + 1).saturating_mul(STRIDE).min(part.end);
+            match extents[first..].last_mut() {
                 Some(Range { end, .. }) if data - *end < STRIDE / 8 => *end = at,
                 _ => extents.push(data..at),
             }
         }
-        extents
+    }
+
+    /// Opens windows on what of `parts` may have memory, one after the other, until `show` breaks.
+    fn each_window(
+        &self,
+        parts: &[Range<u64>],
+        mut show: impl FnMut(&Window<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let (unit, most) = match self.hugetlb {
+            true => (self.page_bytes, WINDOW_PAGES),
+            false => (512 * self.page_bytes, WINDOW_TABLES),
+        };
+        let pieces = cut(self.extents(parts), unit.saturating_mul(most));
+        let mut waiting = windows(&pieces, unit, most);
+        waiting.reverse();
+        while let Some(pieces) = waiting.pop() {
+            match Window::map(self, pieces) {
+                // Where addresses are short (RLIMIT_AS), parts that lie near each other still find room.
+                Err(error) if error.errno() == Some(Errno::NOMEM) && pieces.len() > 1 => {
+                    let (first, second) = pieces.split_at(pieces.len() / 2);
+                    waiting.extend([second, first]);
+                }
+                window => {
+                    if show(&window?)?.is_break() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -304,53 +335,6 @@ pub struct Looked {
     pub poisoned_bytes: u64,
 }
 
-/// Where the kernel copies a byte of each page to: a pipe that is emptied when it is full. Of a file it would ask for
-/// the limit of file sizes first, and end us where that is 0 (SIGXFSZ).
-#[derive(Debug)]
-struct Sink {
-    out: PipeReader,
-    into: PipeWriter,
-}
-
-impl Sink {
-    fn new() -> Result<Self> {
-        let failed = |error| Error::of("pipe2", Errno::from_io_error(&error).unwrap_or(Errno::IO));
-        let (out, into) = std::io::pipe().map_err(failed)?;
-        for end in [out.as_fd(), into.as_fd()] {
-            ioctl_fionbio(end, true).map_err(|errno| Error::of("FIONBIO", errno))?;
-        }
-        Ok(Self { out, into })
-    }
-
-    /// Has the kernel read what `pieces` point to, at most [`PIECES_MAX`] of a byte each; EFAULT where one of them
-    /// cannot be read: then those before it were, but a pipe does not tell how many.
-    fn take(&self, pieces: &[raw::iovec]) -> std::result::Result<usize, Errno> {
-        loop {
-            // SAFETY: the kernel reads `pieces` and what they point to, which is a fault and no error of ours where it
-            // is not there, and changes neither.
-            let taken =
-                unsafe { syscall!(raw::__NR_writev, self.into.as_raw_fd(), pieces.as_ptr(), pieces.len()) };
-            match taken {
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => self.empty()?,
-                taken => return taken,
-            }
-        }
-    }
-
-    fn empty(&self) -> std::result::Result<(), Errno> {
-        let mut bytes = [0u8; 4096];
-        loop {
-            match rustix::io::read(&self.out, &mut bytes) {
-                Ok(count) if count == bytes.len() => {}
-                Ok(_) | Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-    }
-}
-
 /// A userfaultfd whose faults are errors.
 #[derive(Debug)]
 pub struct Peek {
@@ -383,213 +367,46 @@ impl Peek {
         Ok(Self { fd, sink: Sink::new()? })
     }
 
-    /// Shows the pages of `range` (bytes of the object, whole pages) that are there, window by window.
+    /// Shows the pages of `parts` (bytes of the object, whole pages, in rising order and apart) that are there, window
+    /// by window. What lies between the parts is left alone.
     pub fn look(
         &self,
         object: &SharedObject,
-        range: Range<u64>,
+        parts: &[Range<u64>],
         mut show: impl FnMut(&[Present]) -> Result<()>,
     ) -> Result<Looked> {
         let (mut looked, mut in_core_bytes) = (Looked::default(), 0);
-        let window_bytes = if object.hugetlb { object.page_bytes * WINDOW_PAGES } else { WINDOW_BYTES };
-        for extent in object.extents(&range) {
-            for start in
-                (extent.start..extent.end).step_by(usize::try_from(window_bytes).unwrap_or(usize::MAX))
-            {
-                let end = extent.end.min(start + window_bytes);
-                let window = Window::map(object, start..end)?;
-                let in_core = window.in_core()?;
-                in_core_bytes += in_core.iter().map(|run| run.end - run.start).sum::<u64>();
-                let (present, poisoned) = window.resume(self, &in_core)?;
-                looked.poisoned_bytes += poisoned * object.page_bytes;
-                let pages: usize = present.iter().map(|run| run.count).sum();
-                looked.present_bytes += pages as u64 * object.page_bytes;
-                show(&present)?;
-                // All that the kernel has given a pool's file has been seen: the rest is holes.
-                if object.hugetlb && looked.present_bytes >= object.allocated_bytes {
-                    return Ok(looked);
-                }
+        object.each_window(parts, |window| {
+            let in_core = window.in_core()?;
+            in_core_bytes += in_core.iter().map(|run| run.end - run.start).sum::<u64>();
+            let found = window.resume(self, &in_core)?;
+            looked.poisoned_bytes += found.poisoned * object.page_bytes;
+            let pages: usize = found.present.iter().map(|run| run.count).sum();
+            looked.present_bytes += pages as u64 * object.page_bytes;
+            show(&found.present)?;
+            // All that the kernel has given a pool's file has been seen: the rest is holes.
+            match object.hugetlb && looked.present_bytes >= object.allocated_bytes {
+                true => Ok(ControlFlow::Break(())),
+                false => Ok(ControlFlow::Continue(())),
             }
-        }
+        })?;
         // The lesser of before and after: what came or went meanwhile is no difference.
         let given = object.allocated_bytes.min(object.allocated_bytes_now());
         if !object.hugetlb && given > looked.present_bytes {
-            looked.swapped_bytes = object.data_bytes(&range).saturating_sub(in_core_bytes);
+            let data_bytes: u64 = parts.iter().map(|part| object.data_bytes(part)).sum();
+            looked.swapped_bytes = data_bytes.saturating_sub(in_core_bytes);
         }
         Ok(looked)
-    }
-}
-
-/// A part of a shared object, mapped here; unmapped on drop.
-struct Window<'a> {
-    object: &'a SharedObject,
-    start: NonNull<u8>,
-    range: Range<u64>,
-}
-
-impl<'a> Window<'a> {
-    fn map(object: &'a SharedObject, range: Range<u64>) -> Result<Self> {
-        let bytes = usize::try_from(range.end - range.start).expect("a window fits an address space");
-        let kind = if object.privately { MapFlags::PRIVATE } else { MapFlags::SHARED };
-        let flags = kind | MapFlags::NORESERVE;
-        // SAFETY: without MAP_FIXED and with a null hint no memory that anything refers to is replaced.
-        let start = unsafe { mmap(null_mut(), bytes, ProtFlags::READ, flags, &object.file, range.start) };
-        let start = start.map_err(|errno| Error::of("mmap", errno))?;
-        let start: NonNull<u8> =
-            NonNull::new(start.cast()).expect("the kernel never maps at null without MAP_FIXED");
-        // SAFETY: the whole range was mapped above. MADV_RANDOM changes no contents; where it is refused, pages
-        // look used afterwards, which is no error.
-        let _ = unsafe { madvise(start.as_ptr().cast(), bytes, MmAdvice::Random) };
-        Ok(Self { object, start, range })
-    }
-
-    fn bytes(&self) -> usize {
-        usize::try_from(self.range.end - self.range.start).expect("checked when it was mapped")
-    }
-
-    /// The parts whose pages are in memory and not in swap. Pages from a pool are never in swap, and mincore does
-    /// not know the unmapped ones.
-    fn in_core(&self) -> Result<Vec<Range<u64>>> {
-        if self.object.hugetlb {
-            return Ok(vec![self.range.clone()]);
-        }
-        let base = self.object.page_bytes;
-        let mut told = vec![0u8; self.bytes().div_ceil(pages::base_bytes())];
-        // SAFETY: mincore writes one byte for each base page of our own mapping to `told`, which holds as many.
-        let outcome =
-            unsafe { syscall!(raw::__NR_mincore, self.start.as_ptr(), self.bytes(), told.as_mut_ptr()) };
-        outcome.map_err(|errno| Error::of("mincore", errno))?;
-        let mut runs = Vec::new();
-        let mut at = 0;
-        for same in told.chunk_by(|a, b| a & 1 == b & 1) {
-            let end = at + same.len() as u64;
-            if same[0] & 1 == 1 {
-                runs.push(self.range.start + at * base..self.range.start + end * base);
-            }
-            at = end;
-        }
-        Ok(runs)
-    }
-
-    /// Maps the pages of `parts` that are there, and counts those that are broken; a hole stays one.
-    fn resume(&self, peek: &Peek, parts: &[Range<u64>]) -> Result<(Vec<Present>, u64)> {
-        let range = raw::uffdio_range { start: self.start.addr().get() as u64, len: self.bytes() as u64 };
-        let hugetlb = self.object.hugetlb;
-        let mode = if hugetlb { raw::UFFDIO_REGISTER_MODE_MINOR } else { raw::UFFDIO_REGISTER_MODE_MISSING };
-        let mut register = raw::uffdio_register { range, mode: mode.into(), ioctls: 0 };
-        let fd = peek.fd.as_raw_fd();
-        // SAFETY: the kernel reads and writes one `uffdio_register`; the range is our own fresh mapping, which
-        // nobody reads or writes, so that no thread of ours can ever wait for a fault in it.
-        let outcome = unsafe { syscall!(raw::__NR_ioctl, fd, ioctl::UFFDIO_REGISTER, &raw mut register) };
-        outcome.map_err(|errno| Error::of("UFFDIO_REGISTER", errno))?;
-        let (mut present, mut poisoned): (Vec<Present>, u64) = (Vec::new(), 0);
-        let mut most = PIECES_MAX;
-        for part in parts {
-            let mut at = part.start;
-            while at < part.end {
-                let some = at..part.end;
-                let mapped = match hugetlb {
-                    true => self.resume_some(fd, some),
-                    false => self.read_some(&peek.sink, some, &mut most),
-                };
-                let mapped = match mapped {
-                    // Both say so of a page that the kernel has found broken (hwpoison).
-                    Err(error) if matches!(error.errno(), Some(Errno::IO | Errno::HWPOISON)) => {
-                        poisoned += 1;
-                        0
-                    }
-                    mapped => mapped?,
-                };
-                let count = (mapped / self.object.page_bytes) as usize;
-                let page_bytes = self.object.page_bytes;
-                let address = self.start.addr().get() + (at - self.range.start) as usize;
-                match present.last_mut() {
-                    _ if count == 0 => {}
-                    Some(run) if run.offset + run.count as u64 * page_bytes == at => run.count += count,
-                    _ => present.push(Present { offset: at, address, count }),
-                }
-                // Where nothing was mapped, on to the page after it.
-                at += mapped.max(self.object.page_bytes);
-            }
-        }
-        Ok((present, poisoned))
-    }
-
-    /// Has pages mapped from the start of `part` on, `most` of them at most, and as many as that is made next time; the
-    /// bytes that it mapped. An error is of the first page.
-    ///
-    /// The kernel copies a byte of each: a fault of its own, which ends with an error where one of ours would end us,
-    /// and which does not mark pages as used, as those of MADV_POPULATE_READ do (FOLL_TOUCH in mm/gup.c).
-    fn read_some(&self, sink: &Sink, part: Range<u64>, most: &mut u64) -> Result<u64> {
-        let page = self.object.page_bytes;
-        let start = self.start.as_ptr().wrapping_add((part.start - self.range.start) as usize);
-        let mut count = ((part.end - part.start) / page).min(*most);
-        let of_page = |number: u64| {
-            let iov_base = start.wrapping_add((number * page) as usize).cast();
-            raw::iovec { iov_base, iov_len: 1 }
-        };
-        let pieces: Vec<raw::iovec> = (0..count).map(of_page).collect();
-        loop {
-            match sink.take(&pieces[..count as usize]) {
-                Ok(taken) => {
-                    *most = (count * 2).clamp(*most, PIECES_MAX);
-                    return Ok(taken as u64 * page);
-                }
-                // One of them has gone meanwhile, or is broken: those before it are found by halves.
-                Err(Errno::FAULT) if count > 1 => (count, *most) = (count / 2, count / 2),
-                Err(Errno::FAULT) => break,
-                Err(errno) => return Err(Error::of("writev of shared memory", errno)),
-            }
-        }
-        // SAFETY: a page of the object is mapped into our own window, and none is changed.
-        match unsafe { madvise(start.cast(), page as usize, MmAdvice::LinuxPopulateRead) } {
-            // It has come since.
-            Ok(()) => Ok(page),
-            Err(Errno::FAULT) => Ok(0),
-            Err(errno) => Err(Error::of("MADV_POPULATE_READ", errno)),
-        }
-    }
-
-    /// Maps pages from the start of `part` to the first hole; the bytes that it mapped.
-    fn resume_some(&self, fd: i32, part: Range<u64>) -> Result<u64> {
-        let start = self.start.addr().get() as u64 + (part.start - self.range.start);
-        let mut order = raw::uffdio_continue {
-            range: raw::uffdio_range { start, len: part.end - part.start },
-            mode: CONTINUE_MODE_DONTWAKE,
-            mapped: 0,
-        };
-        loop {
-            // SAFETY: the kernel reads and writes one `uffdio_continue`, which outlives the call; it maps pages of
-            // the object into our own window and changes none.
-            let outcome = unsafe { syscall!(raw::__NR_ioctl, fd, ioctl::UFFDIO_CONTINUE, &raw mut order) };
-            match outcome {
-                Ok(_) => return Ok(part.end - part.start),
-                // Stopped on the way: `mapped` says how far it came.
-                Err(Errno::AGAIN) if order.mapped > 0 => return Ok(order.mapped.unsigned_abs()),
-                // The address space was being changed; nothing was done.
-                Err(Errno::AGAIN) => order.mapped = 0,
-                Err(Errno::FAULT | Errno::NOENT) => return Ok(0),
-                // Mapped by fault-around or by an earlier try.
-                Err(Errno::EXIST) => return Ok(self.object.page_bytes),
-                Err(errno) => return Err(Error::of("UFFDIO_CONTINUE", errno)),
-            }
-        }
-    }
-}
-
-impl Drop for Window<'_> {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `Window::map`, is owned by `self` alone and ends its life here; its ends
-        // lie on pages of the object.
-        let outcome = unsafe { munmap(self.start.as_ptr().cast(), self.bytes()) };
-        debug_assert!(outcome.is_ok(), "munmap of an owned window: {outcome:?}");
     }
 }
 
 #[cfg(test)]
 mod tests {
     use rustix::fs::{FallocateFlags, fallocate, fcntl_add_seals, ftruncate};
+    use std::ptr::null_mut;
+
     use rustix::io::pwrite;
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     use rustix::process::{Resource, Rlimit, setrlimit};
 
     use super::*;
@@ -627,7 +444,7 @@ mod tests {
         assert!(!object.is_hugetlb());
         let mut found: Vec<(u64, usize)> = Vec::new();
         let mut on_a_node = 0;
-        let looked = peek.look(&object, 0..object.bytes, |pages| {
+        let looked = peek.look(&object, &whole(&object), |pages| {
             for run in pages {
                 found.push((run.offset / base as u64, run.count));
                 let addresses: Vec<usize> = (0..run.count).map(|page| run.address + page * base).collect();
@@ -643,6 +460,10 @@ mod tests {
         let again =
             SharedObject::of_mapping(rustix::process::getpid(), &range_of(&mapping)).unwrap().unwrap();
         assert_eq!(again.allocated_bytes, object.allocated_bytes, "looking allocated something");
+    }
+
+    fn whole(object: &SharedObject) -> Vec<Range<u64>> {
+        std::iter::once(0..object.bytes).collect()
     }
 
     /// A memfd of `count` base pages, mapped shared at the second.
@@ -674,7 +495,7 @@ mod tests {
         let Some((peek, object)) = found else { return };
         for sealed in [SealFlags::WRITE, SealFlags::SEAL] {
             let mut found = Vec::new();
-            let looked = peek.look(&object, 0..object.bytes, |pages| {
+            let looked = peek.look(&object, &whole(&object), |pages| {
                 found.extend(pages.iter().map(|run| (run.offset, run.count)));
                 fcntl_add_seals(&memfd, sealed).map_err(|errno| Error::of("F_ADD_SEALS", errno))
             });
@@ -718,7 +539,7 @@ mod tests {
         let before = clean_and_dirty(&range);
         let found = object_or_skip(test, &range);
         if let Some((peek, object)) = found {
-            let looked = peek.look(&object, 0..object.bytes, |_| Ok(())).unwrap();
+            let looked = peek.look(&object, &whole(&object), |_| Ok(())).unwrap();
             assert_eq!(looked.present_bytes, 48 * base);
             assert_eq!(clean_and_dirty(&range), before);
             assert_eq!(before, [47 * base, base]);
@@ -741,12 +562,12 @@ mod tests {
         unmap(&range);
         let Some((peek, object)) = found else { return };
         let pages = (0..count).filter(written).count() as u64;
-        let extents = object.extents(&(0..object.bytes));
+        let extents = object.extents(&whole(&object));
         assert_eq!((extents.len(), extents[0].start, extents[0].end), (1, base, object.bytes));
         assert_eq!(object.data_bytes(&(0..object.bytes)), pages * base);
         assert_eq!(object.data_bytes(&(base..4 * base)), 2 * base);
         let (mut windows, mut found) = (0, Vec::new());
-        let looked = peek.look(&object, 0..object.bytes, |runs| {
+        let looked = peek.look(&object, &whole(&object), |runs| {
             windows += 1;
             found.extend(runs.iter().map(|run| (run.offset / base, run.count)));
             Ok(())
@@ -755,6 +576,62 @@ mod tests {
         assert_eq!(windows, 1);
         let expected: Vec<(u64, usize)> = (0..count).filter(written).map(|page| (page, 1)).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn parts_that_lie_far_apart_share_a_window_and_nothing_between_them_is_looked_at() {
+        let test = "parts_that_lie_far_apart_share_a_window_and_nothing_between_them_is_looked_at";
+        let base = pages::base_bytes() as u64;
+        // In each fourth part of a page table's reach: one page that is wanted and there, one that is wanted and a
+        // hole, one that is there and not wanted.
+        let (count, apart) = (4 * 1500, 128 * base);
+        let (memfd, range) = mapped_memfd((count * 128) as usize);
+        for offset in (0..count).map(|number| number * apart) {
+            pwrite(&memfd, &[1], offset).unwrap();
+            pwrite(&memfd, &[1], offset + 2 * base).unwrap();
+        }
+        let found = object_or_skip(test, &range);
+        unmap(&range);
+        let Some((peek, object)) = found else { return };
+        let parts: Vec<Range<u64>> =
+            (0..count).map(|number| number * apart..number * apart + 2 * base).collect();
+        let (mut windows, mut offsets) = (0, Vec::new());
+        let looked = peek.look(&object, &parts, |runs| {
+            windows += 1;
+            offsets.extend(runs.iter().map(|run| (run.offset, run.count)));
+            Ok(())
+        });
+        assert_eq!(looked.unwrap(), Looked { present_bytes: count * base, ..Looked::default() });
+        let expected: Vec<(u64, usize)> = parts.iter().map(|part| (part.start, 1)).collect();
+        assert_eq!((windows, offsets), (3, expected), "of 1500 page tables, of which a window has 512");
+        assert_eq!(object.allocated_bytes_now(), 2 * count * base, "holes stay holes");
+    }
+
+    #[test]
+    fn pages_that_go_while_they_are_looked_at_are_not_there_and_do_not_come_back() {
+        let test = "pages_that_go_while_they_are_looked_at_are_not_there_and_do_not_come_back";
+        let base = pages::base_bytes() as u64;
+        let count = 3000;
+        let (memfd, range) = mapped_memfd(count as usize);
+        (0..count).for_each(|page| assert_eq!(pwrite(&memfd, &[1], page * base), Ok(1)));
+        let found = object_or_skip(test, &range);
+        unmap(&range);
+        let Some((peek, object)) = found else { return };
+        let pieces = whole(&object);
+        let window = Window::map(&object, &pieces).unwrap();
+        let in_core = window.in_core().unwrap();
+        assert_eq!(in_core, pieces);
+        // The first and the last, some by themselves, more than one call asks for.
+        let gone = [0..1, 5..6, 7..8, 900..901, 1300..2500, 2999..3000];
+        for pages in &gone {
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            fallocate(&memfd, flags, pages.start * base, (pages.end - pages.start) * base).unwrap();
+        }
+        let found = window.resume(&peek, &in_core).unwrap();
+        let runs: Vec<_> = found.present.iter().map(|run| (run.offset / base, run.count as u64)).collect();
+        assert_eq!(runs, [(1, 4), (6, 1), (8, 892), (901, 399), (2500, 499)]);
+        assert_eq!(found.poisoned, 0);
+        assert_eq!(object.allocated_bytes_now(), (4 + 1 + 892 + 399 + 499) * base);
     }
 
     #[test]
@@ -768,7 +645,7 @@ mod tests {
         unmap(&range);
         let Some((peek, object)) = found else { return };
         for _ in 0..2 {
-            let looked = peek.look(&object, 0..object.bytes, |_| Ok(())).unwrap();
+            let looked = peek.look(&object, &whole(&object), |_| Ok(())).unwrap();
             assert_eq!(
                 looked,
                 Looked { present_bytes: base, ..Looked::default() },
@@ -794,7 +671,7 @@ mod tests {
             return;
         }
         setrlimit(Resource::Fsize, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
-        let looked = peek.look(&object, 0..object.bytes, |_| Ok(())).unwrap();
+        let looked = peek.look(&object, &whole(&object), |_| Ok(())).unwrap();
         assert_eq!(looked.present_bytes, 3000 * base);
     }
 
@@ -818,7 +695,7 @@ mod tests {
         assert!(object.is_hugetlb());
         let before = object.allocated_bytes;
         let mut found = Vec::new();
-        let looked = peek.look(&object, 0..object.bytes, |pages| {
+        let looked = peek.look(&object, &whole(&object), |pages| {
             found.extend(pages.iter().map(|run| (run.offset, run.count)));
             Ok(())
         });
