@@ -236,13 +236,18 @@ impl Pagemap {
     /// The first read that fails.
     pub fn frames_at(&self, addresses: &[usize]) -> Result<Vec<u64>> {
         let base = pages::base_bytes();
-        let follows = |before: &usize, address: &usize| (*before..=*before + GAP * base).contains(address);
         let mut frames = Vec::with_capacity(addresses.len());
-        let mut all = Vec::new();
-        for near in addresses.chunk_by(follows) {
-            let (first, last) = (near[0], near[near.len() - 1]);
+        let (mut all, mut rest) = (Vec::new(), addresses);
+        while let Some(first) = rest.first().copied() {
+            let follows = |pair: &&[usize]| {
+                (pair[0]..=pair[0] + GAP * base).contains(&pair[1])
+                    && pair[1] - first < FRAMES_PER_READ * base
+            };
+            let count = 1 + rest.windows(2).take_while(follows).count();
+            let (near, further) = rest.split_at(count);
+            rest = further;
             all.clear();
-            all.resize((last - first) / base + 1, 0);
+            all.resize((near[count - 1] - first) / base + 1, 0);
             self.frames(first as u64, &mut all)?;
             frames.extend(near.iter().map(|address| all[(address - first) / base]));
         }
@@ -250,8 +255,11 @@ impl Pagemap {
     }
 }
 
-/// Pages between two wanted ones that are read along rather than by another call, which takes as long as some thirty.
-const GAP: usize = 32;
+/// Pages between two wanted ones that are read along rather than by another call, which takes as long as some 200: an
+/// entry of a page that is not there is 5 ns of 1.1 us (measured on Linux 6.18).
+const GAP: usize = 128;
+/// Entries that a call reads at most, with what lies between.
+const FRAMES_PER_READ: usize = 64 << 10;
 
 /// What /proc/kpageflags says of consecutive page frames; `None` where we may not read it (it is root's).
 #[derive(Debug)]
