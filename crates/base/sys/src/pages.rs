@@ -28,6 +28,16 @@ pub fn thp_bytes() -> Option<usize> {
     text.trim().parse().ok().filter(|bytes: &usize| bytes.is_power_of_two())
 }
 
+/// Bytes of memory that this machine keeps in swap, of all processes and files: what SwapTotal less SwapFree is in
+/// /proc/meminfo; 0 where it has no swap.
+pub fn swapped_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    // As wide as a word of the machine.
+    #[expect(clippy::useless_conversion, reason = "they are u32 on machines of 32 bits")]
+    let [total, free, unit] = [info.totalswap.into(), info.freeswap.into(), u64::from(info.mem_unit)];
+    u64::saturating_sub(total, free).saturating_mul(unit)
+}
+
 /// Sizes in bytes of the explicit huge pages that this kernel offers, smallest first; empty without hugetlb.
 ///
 /// Source: `/sys/kernel/mm/hugepages/hugepages-<size>kB`, Documentation/admin-guide/mm/hugetlbpage.rst.

@@ -61,7 +61,7 @@ impl ObjectPages {
             peek.look(object, &within, |present| self.add_all(present, object.is_hugetlb(), &own, eyes))?;
         self.join_up();
         self.poisoned_bytes += looked.poisoned_bytes;
-        self.swapped_bytes += looked.swapped_bytes;
+        self.swapped_bytes += self.swapped(object, &within)?;
         self.seen = ranges::union(std::mem::take(&mut self.seen).into_iter().chain(fresh).collect());
         (self.unwritten_bytes, self.unwritten_estimated) = self.unwritten(object);
         eyes.blind_poisoned(self.poisoned_bytes);
@@ -73,23 +73,44 @@ impl ObjectPages {
         ranges::has(&self.seen, range)
     }
 
+    /// Bytes of `parts`, which were looked at, that are in swap: no more than the machine has there, of which others
+    /// have their share as well.
+    fn swapped(&self, object: &SharedObject, parts: &[Range<u64>]) -> planish_sys::Result<u64> {
+        let before = planish_sys::pages::swapped_bytes();
+        if before == 0 || object.is_hugetlb() {
+            return Ok(0);
+        }
+        let missing = self.missing(object, parts)?;
+        Ok(missing.min(planish_sys::pages::swapped_bytes().max(before)))
+    }
+
+    /// Bytes of `parts` that have data and were not in memory when they were looked at, nor are now. One question is
+    /// not enough: what is written between it and the next one has data as well, and what is freed had it.
+    fn missing(&self, object: &SharedObject, parts: &[Range<u64>]) -> planish_sys::Result<u64> {
+        let placed: Vec<Range<u64>> = self.placed().collect();
+        let data = object.data_in(&ranges::without(parts, &placed));
+        let absent = ranges::without(&data, &object.in_core(&data)?);
+        Ok(ranges::length(&object.data_in(&absent)))
+    }
+
     /// Bytes of the mapped parts that have memory which nobody wrote, and whether they may be fewer. What the kernel
-    /// has given a file and no data is in is told of all of it: the mapped parts have no more of it than they have
-    /// holes, and what is not mapped no more than it has holes.
+    /// has given a file and no data is in is told of all of it, at one moment: the mapped parts have no more of it than
+    /// they have holes, and what is not mapped no more than it has holes.
     fn unwritten(&self, object: &SharedObject) -> (u64, bool) {
         let end = end_of(object);
-        let mapped_bytes = ranges::length(&ranges::within(&self.seen, end));
-        let placed = self.placed_bytes(&(0..end));
-        let data = placed.saturating_add(self.swapped_bytes).saturating_add(self.poisoned_bytes);
-        let holes = mapped_bytes.saturating_sub(data);
-        // The lesser of before and after: what came or went meanwhile is no difference.
-        let given = object.allocated_bytes.min(object.allocated_bytes_now()).saturating_sub(data);
-        if object.is_hugetlb() || holes == 0 || given == 0 {
+        let found = self.placed_bytes(&(0..end)).saturating_add(self.swapped_bytes);
+        let given = object.allocated_bytes_now();
+        if object.is_hugetlb() || given <= found.saturating_add(self.poisoned_bytes) {
             return (0, false);
         }
+        let data = object.data_in(&[Range { start: 0, end }]);
+        // The lesser of before and after: what came or went meanwhile is no difference.
+        let given = given.min(object.allocated_bytes_now()).saturating_sub(ranges::length(&data));
+        let mapped_bytes = ranges::length(&ranges::within(&self.seen, end));
+        let data_of_others = ranges::length(&ranges::without(&data, &self.seen));
+        let holes = mapped_bytes.saturating_sub(ranges::length(&data) - data_of_others);
         let others = end.saturating_sub(mapped_bytes);
-        let data_of_others = if others > 0 { object.data_bytes(&(0..end)).saturating_sub(data) } else { 0 };
-        share_of_holes(given.saturating_sub(data_of_others), holes, others.saturating_sub(data_of_others))
+        share_of_holes(given, holes, others.saturating_sub(data_of_others))
     }
 
     /// Adds pages that are mapped in our window at this moment: as many in a call as it takes, however they lie.
@@ -306,6 +327,12 @@ impl ObjectPages {
         parts
     }
 
+    /// Where in the object its pages lie, as far as that is known; in rising order.
+    fn placed(&self) -> impl Iterator<Item = Range<u64>> {
+        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
+        self.extents.iter().map(move |extent| extent.0..end_of(extent))
+    }
+
     /// Bytes of `range` whose places are known.
     fn placed_bytes(&self, range: &Range<u64>) -> u64 {
         let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
@@ -360,12 +387,118 @@ pub(crate) fn node_of(at: PageAt) -> NodeOf {
 mod tests {
     use std::collections::BTreeSet;
 
+    use std::os::fd::OwnedFd;
+
+    use planish_sys::{MapOptions, PageRequest, map_anonymous};
     use proptest::prelude::*;
+    use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
 
     use super::*;
 
     fn part(node: u32, bytes: u64) -> Part {
         Part { backing: Backing::Base, node: Some(node), page_bytes: 4, bytes, estimated: false }
+    }
+
+    /// Shared memory of our own, which can be looked at, and its file.
+    struct Segment {
+        mapping: planish_sys::Mapping,
+        object: SharedObject,
+        file: OwnedFd,
+        peek: Peek,
+        eyes: Eyes,
+    }
+
+    impl Segment {
+        /// `None` where it may not be looked at, with a word.
+        fn new(test: &str, pages: u64) -> Option<Self> {
+            let options = MapOptions { shared: true, ..MapOptions::new(PageRequest::Base) };
+            let mapping = map_anonymous(usize::try_from(bytes(pages)).unwrap(), options).unwrap();
+            let range = range_of(&mapping);
+            let mut eyes = Eyes::open(&planish_host::Host::live(), false);
+            let object = SharedObject::of_mapping(rustix::process::getpid(), &range);
+            let (Some(peek), Ok(Some(object))) = (eyes.peek.take(), object) else {
+                planish_skip::skip(test, "shared memory may not be looked at");
+                return None;
+            };
+            let path = format!("/proc/self/map_files/{:x}-{:x}", range.start, range.end);
+            let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).unwrap();
+            Some(Self { mapping, object, file, peek, eyes })
+        }
+
+        fn write(&self, pages: Range<u64>) {
+            pages.for_each(|page| assert_eq!(rustix::io::pwrite(&self.file, &[1], bytes(page)), Ok(1)));
+        }
+
+        fn allocate(&self, flags: FallocateFlags, pages: Range<u64>) {
+            fallocate(&self.file, flags, bytes(pages.start), bytes(pages.end - pages.start)).unwrap();
+        }
+
+        /// What a look at `pages` finds, which opens it anew.
+        fn look(&mut self, pages: Range<u64>) -> ObjectPages {
+            let opened = SharedObject::of_mapping(rustix::process::getpid(), &range_of(&self.mapping));
+            self.object = opened.unwrap().expect("it is on tmpfs");
+            let mut found = ObjectPages::default();
+            let mapped = std::iter::once(bytes(pages.start)..bytes(pages.end)).collect();
+            found.look(&self.peek, &self.object, mapped, &mut self.eyes).unwrap();
+            found
+        }
+    }
+
+    fn range_of(mapping: &planish_sys::Mapping) -> Range<u64> {
+        let start = mapping.as_ptr().addr() as u64;
+        start..start + mapping.len() as u64
+    }
+
+    fn bytes(pages: u64) -> u64 {
+        pages * planish_sys::pages::base_bytes() as u64
+    }
+
+    #[test]
+    fn what_is_written_while_it_is_looked_at_is_not_in_swap() {
+        let Some(mut segment) = Segment::new("what_is_written_while_it_is_looked_at_is_not_in_swap", 256)
+        else {
+            return;
+        };
+        segment.allocate(FallocateFlags::empty(), 0..64);
+        segment.write(0..16);
+        // Of nobody's: an object of which a part is mapped has always been given more than is found of it.
+        segment.write(128..256);
+        let mapped = || std::iter::once(0..bytes(128));
+        let found = segment.look(0..128);
+        let told = |found: &ObjectPages| found.unwritten(&segment.object);
+        let missing = || found.missing(&segment.object, &mapped().collect::<Vec<_>>()).unwrap();
+        assert_eq!(
+            (total(&found.parts(&(0..bytes(256)))), missing(), told(&found)),
+            (bytes(16), 0, (bytes(48), false))
+        );
+        // Allocated before and written now; written now in a hole.
+        segment.write(32..64);
+        segment.write(100..110);
+        assert_eq!((missing(), told(&found)), (0, (bytes(16), false)));
+        // Freed, and as much written elsewhere.
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        segment.allocate(punch, 0..8);
+        segment.write(110..118);
+        assert_eq!((missing(), told(&found)), (0, (bytes(16), false)));
+    }
+
+    /// The same by somebody who writes all the time.
+    #[test]
+    fn a_segment_that_is_being_filled_is_not_in_swap() {
+        let Some(mut segment) = Segment::new("a_segment_that_is_being_filled_is_not_in_swap", 64 << 10)
+        else {
+            return;
+        };
+        segment.write(0..256);
+        let file = segment.file.try_clone().unwrap();
+        let writer = std::thread::spawn(move || {
+            (256..64 << 10).for_each(|page| assert_eq!(rustix::io::pwrite(&file, &[1], bytes(page)), Ok(1)));
+        });
+        while !writer.is_finished() {
+            let found = segment.look(256..64 << 10);
+            assert_eq!((found.swapped_bytes, found.unwritten_bytes), (0, 0));
+        }
+        writer.join().unwrap();
     }
 
     /// Of a table of cases: bytes that lie in holes, holes of the mapped parts and of the others; what is told of the

@@ -235,7 +235,9 @@ impl SharedObject {
     /// all of it on hugetlbfs, which reports the whole file as data.
     fn extents(&self, parts: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut extents = Vec::with_capacity(parts.len());
-        let end = if self.allocated_bytes == 0 { 0 } else { self.bytes.next_multiple_of(self.page_bytes) };
+        // By now: it may have been filled since it was opened.
+        let is_empty = self.allocated_bytes_now() == 0;
+        let end = if is_empty { 0 } else { self.bytes.next_multiple_of(self.page_bytes) };
         for part in parts.iter().map(|part| part.start..part.end.min(end)).filter(|part| !part.is_empty()) {
             match self.hugetlb || part.end - part.start <= NEAR_PAGES * self.page_bytes {
                 true => extents.push(part),
@@ -297,19 +299,37 @@ impl SharedObject {
 }
 
 impl SharedObject {
-    /// Bytes of `range` that have data, in memory or in swap: two calls for each extent, however small.
-    pub fn data_bytes(&self, range: &Range<u64>) -> u64 {
-        let (mut bytes, mut at) = (0, range.start);
-        while at < range.end {
-            let data = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(at)) {
-                Ok(data) if data < range.end => data,
-                _ => break,
-            };
-            let hole = rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Hole(data));
-            at = hole.unwrap_or(range.end).clamp(data + 1, range.end);
-            bytes += at.next_multiple_of(self.page_bytes) - data / self.page_bytes * self.page_bytes;
+    /// Whole pages of `parts` that have data, in memory or in swap: two calls for each run of them, however small, and
+    /// one for a part without.
+    pub fn data_in(&self, parts: &[Range<u64>]) -> Vec<Range<u64>> {
+        let mut found = Vec::new();
+        for part in parts {
+            let mut at = part.start;
+            while at < part.end {
+                let data = match rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Data(at)) {
+                    Ok(data) if data < part.end => data / self.page_bytes * self.page_bytes,
+                    _ => break,
+                };
+                let hole = rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Hole(data));
+                let hole = hole.unwrap_or(part.end).clamp(data + 1, part.end);
+                at = hole.next_multiple_of(self.page_bytes);
+                found.push(data..at);
+            }
         }
-        bytes
+        found
+    }
+
+    /// What of `parts` (whole pages) is in memory, and not in swap; of a pool all of them.
+    ///
+    /// # Errors
+    /// They cannot be mapped here.
+    pub fn in_core(&self, parts: &[Range<u64>]) -> Result<Vec<Range<u64>>> {
+        let mut in_core = Vec::new();
+        self.each_window(parts, |window| {
+            in_core.append(&mut window.in_core()?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(in_core)
     }
 }
 
@@ -329,8 +349,6 @@ pub struct Present {
 pub struct Looked {
     /// Bytes on pages that are there.
     pub present_bytes: u64,
-    /// Bytes that have memory, but in swap.
-    pub swapped_bytes: u64,
     /// Bytes on pages whose memory is broken, which the kernel maps for nobody any more.
     pub poisoned_bytes: u64,
 }
@@ -375,10 +393,9 @@ impl Peek {
         parts: &[Range<u64>],
         mut show: impl FnMut(&[Present]) -> Result<()>,
     ) -> Result<Looked> {
-        let (mut looked, mut in_core_bytes) = (Looked::default(), 0);
+        let mut looked = Looked::default();
         object.each_window(parts, |window| {
             let in_core = window.in_core()?;
-            in_core_bytes += in_core.iter().map(|run| run.end - run.start).sum::<u64>();
             let found = window.resume(self, &in_core)?;
             looked.poisoned_bytes += found.poisoned * object.page_bytes;
             let pages: usize = found.present.iter().map(|run| run.count).sum();
@@ -390,12 +407,6 @@ impl Peek {
                 false => Ok(ControlFlow::Continue(())),
             }
         })?;
-        // The lesser of before and after: what came or went meanwhile is no difference.
-        let given = object.allocated_bytes.min(object.allocated_bytes_now());
-        if !object.hugetlb && given > looked.present_bytes {
-            let data_bytes: u64 = parts.iter().map(|part| object.data_bytes(part)).sum();
-            looked.swapped_bytes = data_bytes.saturating_sub(in_core_bytes);
-        }
         Ok(looked)
     }
 }
@@ -564,8 +575,15 @@ mod tests {
         let pages = (0..count).filter(written).count() as u64;
         let extents = object.extents(&whole(&object));
         assert_eq!((extents.len(), extents[0].start, extents[0].end), (1, base, object.bytes));
-        assert_eq!(object.data_bytes(&(0..object.bytes)), pages * base);
-        assert_eq!(object.data_bytes(&(base..4 * base)), 2 * base);
+        let data_bytes = |parts: &[Range<u64>]| -> u64 {
+            object.data_in(parts).iter().map(|run| run.end - run.start).sum()
+        };
+        assert_eq!(data_bytes(&whole(&object)), pages * base);
+        assert_eq!(
+            object.data_in(&[base..4 * base, 9 * base..10 * base]),
+            [base..2 * base, 3 * base..4 * base, 9 * base..10 * base]
+        );
+        assert_eq!(object.in_core(&whole(&object)).unwrap(), object.data_in(&whole(&object)));
         let (mut windows, mut found) = (0, Vec::new());
         let looked = peek.look(&object, &whole(&object), |runs| {
             windows += 1;
