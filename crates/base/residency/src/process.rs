@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use planish_host::{Host, ReadError};
+use planish_sys::Errno;
 
 use crate::numa_maps::{Placement, parse_numa_maps};
 use crate::rows::{self, Backings, Part, Row, Segment};
@@ -115,8 +116,20 @@ impl ResidencyError {
                 Some("name a program that runs, or a process id: ps -e lists them".to_owned())
             }
             Self::NoProc => Some("mount it: mount -t proc proc /proc".to_owned()),
+            Self::Read { source: ReadError::Io { source, .. }, .. } => {
+                Errno::from_io_error(source).and_then(more_files).map(str::to_owned)
+            }
             Self::Restless { .. } | Self::Read { .. } | Self::Odd { .. } => None,
         }
+    }
+}
+
+/// What helps where no file can be opened any more.
+pub(crate) fn more_files(errno: Errno) -> Option<&'static str> {
+    match errno {
+        Errno::MFILE => Some("allow this command more open files (ulimit -n)"),
+        Errno::NFILE => Some("allow this machine more open files: planish knobs fs.file-max"),
+        _ => None,
     }
 }
 
@@ -349,6 +362,18 @@ mod tests {
     use super::*;
     use crate::maps::Kind;
     use crate::smaps::Backing;
+
+    #[test]
+    fn where_no_file_can_be_opened_any_more_the_limit_is_named() {
+        let cure = |errno: Errno| {
+            let source = std::io::Error::from_raw_os_error(errno.raw_os_error());
+            let source = ReadError::Io { path: "/proc/7/maps".to_owned(), source };
+            ResidencyError::Read { process: "7".to_owned(), source }.cure()
+        };
+        assert!(cure(Errno::MFILE).is_some_and(|cure| cure.contains("ulimit -n")));
+        assert!(cure(Errno::NFILE).is_some_and(|cure| cure.contains("fs.file-max")));
+        assert_eq!(cure(Errno::IO), None);
+    }
 
     #[test]
     fn our_own_memory_adds_up() {

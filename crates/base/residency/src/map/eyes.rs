@@ -18,7 +18,7 @@ use super::memory::MemoryDevices;
 use super::object::{NodeOf, node_of};
 use crate::folio::Folios;
 use crate::maps::FileId;
-use crate::process::ResidencyError;
+use crate::process::{ResidencyError, more_files};
 use crate::smaps::Backing;
 use crate::status::Status;
 
@@ -138,13 +138,10 @@ impl Eyes {
             _ if error.errno() == Some(Errno::NOMEM) => {
                 "allow this command more memory or address space (ulimit -v), by which a segment is looked at"
             }
-            _ if matches!(error.errno(), Some(Errno::MFILE | Errno::NFILE)) => {
-                "allow this command more open files (ulimit -n)"
-            }
-            _ => {
+            _ => error.errno().and_then(more_files).unwrap_or(
                 "run as root (CAP_SYS_ADMIN, or CAP_CHECKPOINT_RESTORE); in a container from outside, where no filter \
-                 forbids userfaultfd"
-            }
+                 forbids userfaultfd",
+            ),
         };
         self.blind(
             "pages of shared memory that these processes have not mapped themselves",
@@ -419,6 +416,7 @@ mod tests {
             eyes.unseen().remove(0).cure
         };
         assert!(cure(Errno::NOMEM).contains("ulimit -v") && cure(Errno::MFILE).contains("ulimit -n"));
+        assert!(cure(Errno::NFILE).contains("fs.file-max"));
         assert!(cure(Errno::PERM).contains("CAP_SYS_ADMIN") && cure(Errno::NOSYS).contains("5.14"));
     }
 
