@@ -673,7 +673,43 @@ mod tests {
         }
     }
 
-    /// Where files may have no bytes at all, a look writes to none. In a process of its own, which has that limit.
+    /// Whether this is a process for this test alone, which may limit itself; else it has run in one that was.
+    fn is_alone(test: &str) -> bool {
+        if std::env::var_os(test).is_some() {
+            return true;
+        }
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = again.args(["--exact", &format!("peek::tests::{test}")]).env(test, "").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{}: {told}", output.status);
+        false
+    }
+
+    #[test]
+    fn where_addresses_are_short_a_window_has_fewer_parts() {
+        let test = "where_addresses_are_short_a_window_has_fewer_parts";
+        let base = pages::base_bytes() as u64;
+        let (count, apart) = (64, 4096 * base);
+        let (memfd, range) = mapped_memfd((count * 4096) as usize);
+        (0..count).for_each(|part| assert_eq!(pwrite(&memfd, &[1], part * apart), Ok(1)));
+        let Some((peek, object)) = object_or_skip(test, &range) else { return };
+        if !is_alone(test) {
+            return;
+        }
+        // With what this test has mapped itself, room for a quarter of it.
+        let most = Some(count * apart * 5 / 4 + (256 << 20));
+        setrlimit(Resource::As, Rlimit { current: most, maximum: most }).unwrap();
+        let parts: Vec<Range<u64>> = (0..count).map(|part| part * apart..part * apart + base).collect();
+        let (mut windows, mut found) = (0, 0);
+        let looked = peek.look(&object, &parts, |runs| {
+            (windows, found) = (windows + 1, found + runs.len());
+            Ok(())
+        });
+        assert_eq!((looked.unwrap().present_bytes, found), (count * base, count as usize));
+        assert!(windows > 1, "there was room for all of it");
+    }
+
+    /// Where files may have no bytes at all, a look writes to none.
     #[test]
     fn a_look_needs_no_room_in_files() {
         let test = "a_look_needs_no_room_in_files";
@@ -681,11 +717,7 @@ mod tests {
         let (memfd, range) = mapped_memfd(3000);
         (0..3000).for_each(|page| assert_eq!(pwrite(&memfd, &[1], page * base), Ok(1)));
         let Some((peek, object)) = object_or_skip(test, &range) else { return };
-        if std::env::var_os(test).is_none() {
-            let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-            again.args(["--exact", &format!("peek::tests::{test}")]).env(test, "");
-            let output = again.output().unwrap();
-            assert!(output.status.success(), "{}", output.status);
+        if !is_alone(test) {
             return;
         }
         setrlimit(Resource::Fsize, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
