@@ -26,8 +26,8 @@ use crate::row::{Limit, Rows};
 const SERVER_BYTES: usize = 2 << 30;
 /// Mappings of a splintered or scattered process, below the kernel's usual limit of 65,530.
 const MAPPINGS: usize = 60_000;
-/// From one page to the next of an object whose mappings lie far apart: farther than a look passes over rather than call
-/// again.
+/// From one page to the next of an object whose mappings lie far apart: farther than a look passes over rather than
+/// call again.
 const FAR_PAGES: usize = 64;
 /// Rounds of each measurement.
 const RUNS: usize = 11;

@@ -1,8 +1,8 @@
 //! The one preload of the product: places shared memory of an unmodified program before its first use.
 //!
-//! It stands in front of `mmap`, `shmat` and their companions (`mlockall` to know of it) in programs of glibc and musl alike, so it links
-//! neither: it speaks to the kernel itself, and takes two names of whichever libc is there, `environ` and
-//! `__errno_location`. Private mappings, and with them every heap, go straight on to the kernel.
+//! It stands in front of `mmap`, `shmat` and their companions (of `mlockall` to know of it) in programs of glibc and
+//! musl alike, so it links neither: it speaks to the kernel itself, and takes two names of whichever libc is there,
+//! `environ` and `__errno_location`. Private mappings, and with them every heap, go straight on to the kernel.
 //!
 //! ```text
 //! mmap(MAP_SHARED, large) -> mapped without pages -> policy -> prefault by threads -> a datagram to the launcher
@@ -408,8 +408,9 @@ pub unsafe extern "C" fn shmat(id: i32, address: usize, flags: i32) -> *mut c_vo
         && settings.takes(bytes)
         && block(FROM_OTHERS, &signals)
     {
+        let wanted = [id as usize, address, flags as usize];
         // SAFETY: the caller's.
-        let attached = unsafe { attached([id as usize, address, flags as usize], bytes, is_filled, &signals, settings) };
+        let attached = unsafe { attached(wanted, bytes, is_filled, &signals, settings) };
         let_through_but(signals.get());
         if let Some(attached) = attached {
             return told(attached);

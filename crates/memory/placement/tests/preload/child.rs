@@ -2,6 +2,8 @@
 //! and tells what the kernel says of the mapping, a line `name value` each.
 
 use std::fs;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 
 use crate::MIB;
 
@@ -58,88 +60,34 @@ pub fn act(role: &str) {
     assert_eq!(unmapped, 0);
 }
 
+const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+/// Makes the mapping of a role; its address.
 fn mapped(role: &str, bytes: usize) -> usize {
-    let role = role.strip_prefix("odd-").unwrap_or(role);
-    const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
     const ANONYMOUS: i32 = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    let map = |bytes: usize, rights: i32, flags: i32, file: i32| {
-        // SAFETY: a new mapping where the kernel likes.
-        unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, file, 0) }
-    };
-    let map_at = |bytes: usize, file: i32, offset: usize| {
-        // SAFETY: the same of a part of a file.
-        unsafe {
-            let address = std::ptr::null_mut();
-            libc::mmap(address, bytes, READ_WRITE, libc::MAP_SHARED, file, offset as i64)
-        }
-    };
-    // SAFETY: a name that ends with a zero byte, and files of our own.
-    let memfd = |allocated: bool| unsafe {
-        let file = libc::memfd_create(c"segment".as_ptr(), 0);
-        let set = if allocated {
-            libc::posix_fallocate(file, 0, bytes as i64)
-        } else {
-            libc::ftruncate(file, (bytes + MIB) as i64)
-        };
-        assert_eq!(set, 0);
-        file
-    };
+    let role = role.strip_prefix("odd-").unwrap_or(role);
+    let anonymous = |flags: i32| map(bytes, READ_WRITE, flags | libc::MAP_ANONYMOUS, -1);
     let address = match role {
-        "small" => map(4096, READ_WRITE, ANONYMOUS, -1),
-        "private" => map(bytes, READ_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        "private" => anonymous(libc::MAP_PRIVATE),
         #[cfg(target_arch = "x86_64")]
-        "low" => map(bytes, READ_WRITE, ANONYMOUS | libc::MAP_32BIT, -1),
-        "sparse" => map(bytes, READ_WRITE, ANONYMOUS | libc::MAP_NORESERVE, -1),
-        "read" => map(bytes, libc::PROT_READ, libc::MAP_SHARED, memfd(false)),
-        "memfd" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(false)),
-        "allocated" => map(bytes, READ_WRITE, libc::MAP_SHARED, memfd(true)),
-        "offset" => map_at(bytes, memfd(false), MIB),
+        "low" => anonymous(libc::MAP_SHARED | libc::MAP_32BIT),
+        "sparse" => anonymous(libc::MAP_SHARED | libc::MAP_NORESERVE),
+        "read" => map(bytes, libc::PROT_READ, libc::MAP_SHARED, memfd(bytes, false)),
+        "memfd" => map_at(bytes, memfd(bytes, false), 0),
+        "allocated" => map_at(bytes, memfd(bytes, true), 0),
+        "offset" => map_at(bytes, memfd(bytes, false), MIB),
         "twice" => {
-            let file = memfd(false);
+            let file = memfd(bytes, false);
             map_at(bytes, file, 0);
             map_at(bytes, file, 0)
         }
-        // As a start without the preload, by numactl, would leave it.
-        // SAFETY: a segment of our own, of which a mapping that the preload does not see is bound.
-        "bound" => unsafe {
-            let file = memfd(true);
-            let rights = READ_WRITE as usize;
-            let shared = libc::MAP_SHARED as usize;
-            let at = libc::syscall(libc::SYS_mmap, 0, bytes, rights, shared, file, 0);
-            let mask = 1u64;
-            assert_eq!(libc::syscall(libc::SYS_mbind, at, bytes, libc::MPOL_BIND, &raw const mask, 65, 0), 0);
-            map_at(bytes, file, 0)
-        },
-        // SAFETY: a page of a file of our own, and a `stat` that is all zeroes before.
-        "holes" => unsafe {
-            let file = memfd(false);
-            assert_eq!(libc::pwrite(file, [1u8; 4096].as_ptr().cast(), 4096, 1 << 20), 4096);
-            let address = map(bytes, READ_WRITE, libc::MAP_SHARED, file);
-            let mut stat: libc::stat = std::mem::zeroed();
-            assert_eq!(libc::fstat(file, &raw mut stat), 0);
-            println!("blocks {}", stat.st_blocks);
-            address
-        },
-        role if role.starts_with("tmpfs-") => {
-            let file =
-                fs::File::options().read(true).write(true).create_new(true).open("/tmp/segment").unwrap();
-            let begin = if role.ends_with("-begun") { bytes } else { 0 };
-            file.set_len((begin + bytes) as u64).unwrap();
-            if begin > 0 {
-                std::os::unix::fs::FileExt::write_all_at(&file, b"header", begin as u64).unwrap();
-            }
-            if role.ends_with("-stranger") {
-                fs::set_permissions("/tmp/segment", std::os::unix::fs::PermissionsExt::from_mode(0o600))
-                    .unwrap();
-                // SAFETY: of this process, which has the file open.
-                assert_eq!(unsafe { libc::setuid(65534) }, 0);
-            }
-            map_at(bytes, std::os::fd::AsRawFd::as_raw_fd(&file), begin)
-        }
+        "bound" => bound(bytes),
+        "holes" => holes(bytes),
+        role if role.starts_with("tmpfs-") => on_tmpfs(role, bytes),
         "file" => {
             let file = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
             file.set_len(bytes as u64).unwrap();
-            map(bytes, READ_WRITE, libc::MAP_SHARED, std::os::fd::AsRawFd::as_raw_fd(&file))
+            map_at(bytes, file.as_raw_fd(), 0)
         }
         // SAFETY: a segment of our own, gone with its last attachment.
         "sysv" => unsafe {
@@ -152,6 +100,74 @@ fn mapped(role: &str, bytes: usize) -> usize {
     };
     assert_ne!(address, libc::MAP_FAILED, "{role}: {}", std::io::Error::last_os_error());
     address.addr()
+}
+
+fn map(bytes: usize, rights: i32, flags: i32, file: i32) -> *mut libc::c_void {
+    // SAFETY: a new mapping where the kernel likes.
+    unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, file, 0) }
+}
+
+fn map_at(bytes: usize, file: i32, offset: usize) -> *mut libc::c_void {
+    // SAFETY: the same of a part of a file.
+    unsafe { libc::mmap(std::ptr::null_mut(), bytes, READ_WRITE, libc::MAP_SHARED, file, offset as i64) }
+}
+
+/// A memfd with so many allocated bytes, or with some more that are not.
+fn memfd(bytes: usize, allocated: bool) -> i32 {
+    // SAFETY: a name that ends with a zero byte, and a file of our own.
+    unsafe {
+        let file = libc::memfd_create(c"segment".as_ptr(), 0);
+        let set = match allocated {
+            true => libc::posix_fallocate(file, 0, bytes as i64),
+            false => libc::ftruncate(file, (bytes + MIB) as i64),
+        };
+        assert_eq!(set, 0);
+        file
+    }
+}
+
+/// A segment that has a policy, as a start without the preload, by numactl, would leave it.
+fn bound(bytes: usize) -> *mut libc::c_void {
+    let (file, mask) = (memfd(bytes, true), 1u64);
+    let (rights, shared) = (READ_WRITE as usize, libc::MAP_SHARED as usize);
+    // SAFETY: a mapping of our own that the preload does not see; the mask has the bits that are told, less one.
+    unsafe {
+        let at = libc::syscall(libc::SYS_mmap, 0, bytes, rights, shared, file, 0);
+        assert_eq!(libc::syscall(libc::SYS_mbind, at, bytes, libc::MPOL_BIND, &raw const mask, 65, 0), 0);
+    }
+    map_at(bytes, file, 0)
+}
+
+/// A segment of which its maker has written one page.
+fn holes(bytes: usize) -> *mut libc::c_void {
+    let file = memfd(bytes, false);
+    // SAFETY: a page of a file of our own, and a `stat` that is all zeroes before.
+    unsafe {
+        assert_eq!(libc::pwrite(file, [1u8; 4096].as_ptr().cast(), 4096, 1 << 20), 4096);
+        let address = map_at(bytes, file, 0);
+        let mut stat: libc::stat = std::mem::zeroed();
+        assert_eq!(libc::fstat(file, &raw mut stat), 0);
+        println!("blocks {}", stat.st_blocks);
+        address
+    }
+}
+
+/// A file on the tmpfs of this process: from its begin on, or from where it has a header on; of a user that may not
+/// write it by its name.
+fn on_tmpfs(role: &str, bytes: usize) -> *mut libc::c_void {
+    const PATH: &str = "/tmp/segment";
+    let file = fs::File::options().read(true).write(true).create_new(true).open(PATH).unwrap();
+    let begin = if role.ends_with("-begun") { bytes } else { 0 };
+    file.set_len((begin + bytes) as u64).unwrap();
+    if begin > 0 {
+        file.write_all_at(b"header", begin as u64).unwrap();
+    }
+    if role.ends_with("-stranger") {
+        fs::set_permissions(PATH, fs::Permissions::from_mode(0o600)).unwrap();
+        // SAFETY: of this process, which has the file open.
+        assert_eq!(unsafe { libc::setuid(65534) }, 0);
+    }
+    map_at(bytes, file.as_raw_fd(), begin)
 }
 
 /// Attaches a segment of an odd length over the begin of a private mapping, and tells the policy of what is left of it.

@@ -111,8 +111,8 @@ impl Recording {
         Some(format!("{count} of {of} samples cannot be read; the first: {}", first.message("", "").text))
     }
 
-    /// The sample at this place, or else the nearest one, and where that is: first the way that it goes, which is `back`
-    /// or on.
+    /// The sample at this place, or else the nearest one, and where that is: first the way that it goes, which is
+    /// `back` or on.
     ///
     /// # Errors
     /// None can be read any more: somebody has cut the file or written it anew since it was opened.
