@@ -26,6 +26,7 @@ const SEGMENT: u64 = 24 * MIB;
 const PAGED_OUT: u64 = 16 * MIB;
 const SWAPPED_LEAST: u64 = 8 * MIB;
 const CONFIGS: &str = "/sys/kernel/config";
+const NAME: &str = "planish-swap";
 const DISK_MIB: u64 = 64;
 
 /// Writes a segment, has the first part of it paged out, says so, and waits to be ended.
@@ -95,7 +96,7 @@ impl Disk {
         if !Path::new(&configs).exists() {
             return Ok(None);
         }
-        let config = format!("{configs}/planish-swap");
+        let config = format!("{configs}/{NAME}");
         fs::create_dir(&config).with_context(|| format!("make {config}"))?;
         let set = |name: &str, value: &str| {
             fs::write(format!("{config}/{name}"), value).with_context(|| format!("write {name} of {config}"))
@@ -104,7 +105,10 @@ impl Disk {
         set("size", &DISK_MIB.to_string())?;
         set("blocksize", "4096")?;
         set("power", "1")?;
-        let node = format!("/dev/nullb{}", settings::read(&format!("{config}/index"))?);
+        // Named as its configuration since Linux 6.0, and before that by its number.
+        let names = [NAME.to_owned(), format!("nullb{}", settings::read(&format!("{config}/index"))?)];
+        let is_there = |name: &&String| Path::new("/sys/block").join(name).exists();
+        let node = format!("/dev/{}", names.iter().find(is_there).context("no disk was made")?);
         // The head of a swap area: union swap_header in include/linux/swap.h, of machines that are little-endian.
         let mut head = [0u8; 4096];
         head[1024..1028].copy_from_slice(&1u32.to_le_bytes());
