@@ -21,6 +21,7 @@ pub fn page() -> usize {
     page
 }
 
+const AT_FDCWD: usize = -100isize as usize;
 const TMPFS: usize = 0x0102_1994;
 const HUGETLBFS: usize = 0x9584_58f6;
 const MADV_HUGEPAGE: usize = 14;
@@ -98,6 +99,31 @@ pub fn of_memory(file: usize) -> Option<Content> {
     };
     let is_pool = kind == HUGETLBFS;
     (!failed && (kind == TMPFS || is_pool)).then_some(Content { length, had_bytes, room_bytes, is_pool })
+}
+
+/// Whether a file is the heap of a JVM: what manages its own memory has it where it uses it.
+#[inline(never)]
+pub fn is_heap(file: usize) -> bool {
+    const FOLDER: &[u8] = b"/proc/self/fd/";
+    let (mut path, mut name) = ([0u8; FOLDER.len() + 11], [0u8; wire::HEAP_OF_JAVA.len()]);
+    // By its last digit first, and put where it belongs at the end: no number has more than ten.
+    let (mut digits, mut left) = ([0u8; 10], file as usize);
+    let mut count = 0;
+    for digit in &mut digits {
+        *digit = b'0' + (left % 10) as u8;
+        (left, count) = (left / 10, count + 1);
+        if left == 0 {
+            break;
+        }
+    }
+    let number = digits.iter().take(count).rev();
+    for (place, byte) in path.iter_mut().zip(FOLDER.iter().chain(number)) {
+        *place = *byte;
+    }
+    let (to, bytes) = (name.as_mut_ptr() as usize, name.len());
+    // SAFETY: a path that ends with a zero byte; the kernel writes as many bytes as there is room for.
+    unsafe { call6(nr::READLINKAT, AT_FDCWD, path.as_ptr() as usize, to, bytes, 0, 0) };
+    name.iter().eq(wire::HEAP_OF_JAVA)
 }
 
 /// The length of a System V segment, and whether somebody has had it attached.
@@ -286,7 +312,6 @@ pub fn filters() -> usize {
 /// Reads the begin of the file at `path`, which ends with a zero byte; false where there is none. The last byte of
 /// `text` is left as it is.
 fn read(path: *const u8, text: &mut [u8]) -> bool {
-    const AT_FDCWD: usize = -100isize as usize;
     const CLOEXEC: usize = 0o2000000;
     // SAFETY: a path that ends with a zero byte, and a buffer of the length that is told.
     let length = unsafe {

@@ -36,6 +36,7 @@ pub mod nr {
     pub const SET_MEMPOLICY: usize = 238;
     pub const GET_MEMPOLICY: usize = 239;
     pub const OPENAT: usize = 257;
+    pub const READLINKAT: usize = 267;
     pub const MOVE_PAGES: usize = 279;
 }
 
@@ -43,6 +44,7 @@ pub mod nr {
 pub mod nr {
     pub const FSTATFS: usize = 44;
     pub const OPENAT: usize = 56;
+    pub const READLINKAT: usize = 78;
     pub const CLOSE: usize = 57;
     pub const READ: usize = 63;
     pub const FSTAT: usize = 80;

@@ -40,6 +40,10 @@ pub struct Notice {
     pub small_chunks: u32,
 }
 
+/// How the kernel names the memfd that ZGC, a collector of the JVM, has its heap in: mapped as shared memory, since
+/// more than one address is of each page. It is no segment.
+pub const HEAP_OF_JAVA: &[u8] = b"/memfd:java_heap";
+
 /// `mmap` of MAP_SHARED|MAP_ANONYMOUS.
 pub const KIND_ANONYMOUS: u32 = 1;
 /// `mmap` of a memfd or of a file on tmpfs or hugetlbfs.

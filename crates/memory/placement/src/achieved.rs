@@ -13,7 +13,6 @@ use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::notices::{Notices, range};
 use crate::preload::is_preload;
-use crate::runtime::{ZGC_CURE, ZGC_HEAP};
 use crate::wire::{self, Notice};
 use crate::wish::{HeapPages, SharedPages, Spread, Wish};
 
@@ -149,7 +148,8 @@ fn wants(member: &Member, wish: &Wish, is_it: impl Fn(&Area) -> bool) -> bool {
 /// Whether a mapping is of a segment that the preload would place.
 pub(crate) fn is_wanted(area: &Area, wish: &Wish) -> bool {
     let is_writable = area.permissions[1] == b'w';
-    area.may_be_pooled() && area.is_shared() && is_writable && area.bytes() >= wish.bytes_min
+    let is_heap = area.name.as_bytes().starts_with(wire::HEAP_OF_JAVA);
+    area.may_be_pooled() && area.is_shared() && is_writable && !is_heap && area.bytes() >= wish.bytes_min
 }
 
 /// Whether a process has loaded the preload.
@@ -211,7 +211,6 @@ fn segment(map: &Map, member: &Member, notice: &Notice, wish: &Wish, machine: &M
         Some(why) => format!("{what}: {why}"),
         None => what,
     }));
-    short.extend(own_heap(&name));
     segment_of(notice, name, shares, short)
 }
 
@@ -244,12 +243,6 @@ fn segment_of(notice: &Notice, name: String, shares: Vec<Share>, short: Vec<Stri
         threads: notice.threads,
         short,
     }
-}
-
-/// What is told of a segment that is the heap of its process, which the preload cannot know of a memfd.
-fn own_heap(name: &str) -> Option<String> {
-    let told = || format!("it is the heap of a JVM (ZGC), and was placed as a shared segment: {ZGC_CURE}");
-    name.contains(ZGC_HEAP).then(told)
 }
 
 /// Adds parts up by node and pages.
@@ -571,13 +564,6 @@ mod tests {
         assert!(told(&notice, Some(0x1000)).starts_with("not all of it"), "as far into it as its place");
         assert!(told(&aligned, Some(0x1000)).contains("byte 0x1000 of it"), "not where its place is");
         assert!(told(&notice, None).starts_with("not all of it"), "nobody knows");
-    }
-
-    #[test]
-    fn a_heap_of_zgc_that_was_placed_as_a_segment_is_told() {
-        let told = own_heap("/memfd:java_heap (deleted)").unwrap();
-        assert!(told.contains("UseG1GC"), "{told}");
-        assert_eq!(own_heap("/memfd:java (deleted)"), None);
     }
 
     #[test]

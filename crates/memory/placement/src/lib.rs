@@ -43,7 +43,7 @@ pub use notices::Notices;
 pub use preload::{PRELOAD, fingerprint, others};
 pub use program::{Libc, Program};
 pub use running::{Event, Running, next_event};
-pub use runtime::{Runtimes, ZGC_CURE, shared_heap};
+pub use runtime::Runtimes;
 pub use wire::{
     Notice, SKIP_FILLED, SKIP_GROUP, SKIP_NOT, SKIP_PLACED, SKIP_ROOM, SKIP_SPARSE, SKIP_THREADS, SKIP_YET,
 };

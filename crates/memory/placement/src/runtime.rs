@@ -1,6 +1,5 @@
 //! Runtimes that map their heaps themselves, where no variable of a malloc reaches them.
 
-use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use planish_host::Host;
@@ -52,39 +51,6 @@ impl Runtimes {
         }
         found
     }
-}
-
-/// How the memfd is named that ZGC has its heap in, mapped as shared memory: more than one address is of each page.
-pub(crate) const ZGC_HEAP: &str = "memfd:java_heap";
-
-/// What helps where the heap of a JVM is to lie otherwise than its shared segments.
-pub const ZGC_CURE: &str = "-XX:+UseG1GC or -XX:+UseParallelGC maps the heap privately; for ZGC itself, --numa \
-                            heap=... and --node without --numa shm= and --huge shm, and \
-                            -XX:+UseTransparentHugePages or -XX:+UseLargePages";
-
-/// A warning for a command that starts a JVM with ZGC, where something is wanted of shared segments: its heap is one.
-/// `variable` looks up what else a JVM takes options from.
-#[must_use]
-pub fn shared_heap(
-    launch: &Launch,
-    arguments: &[OsString],
-    variable: impl Fn(&str) -> Option<OsString>,
-) -> Option<String> {
-    const OPTION: &str = "-XX:+UseZGC";
-    const VARIABLES: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
-    if !launch.wish.wants_shared() || Runtime::of(&launch.program.path) != Some(Runtime::Jvm) {
-        return None;
-    }
-    let is_in = |name: &&str| {
-        let options = variable(name).unwrap_or_default();
-        options.to_string_lossy().split_ascii_whitespace().any(|word| word == OPTION)
-    };
-    let is_said = arguments.iter().any(|word| word == OsStr::new(OPTION)) || VARIABLES.iter().any(is_in);
-    is_said.then(|| {
-        "ZGC has the heap of a JVM in a memfd, which the preload takes for a shared segment: it is placed and filled \
-         as --numa shm= and --huge shm say, and not left where it is used"
-            .to_owned()
-    })
 }
 
 /// The huge pages that a start wants for its heap, and whether it wants its memory in places.
@@ -223,27 +189,6 @@ mod tests {
             pool[2],
             thp[2]
         );
-    }
-
-    #[test]
-    fn a_jvm_whose_heap_counts_as_a_shared_segment_is_known_by_its_options() {
-        let told = |path: &str, numa: &str, words: &[&str], variable: Option<&str>| {
-            let mut wish = Wish::default();
-            crate::wish::parse_numa(numa, &mut wish).unwrap();
-            let program = crate::program::Program { path: path.into(), ..crate::program::tests::plain() };
-            let (variables, setup, notes) =
-                (Vec::new(), planish_sys::child::ChildSetup::default(), Vec::new());
-            let launch = Launch { program, variables, setup, notes, wish };
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            let look = |name: &str| variable.filter(|_| name == "JAVA_TOOL_OPTIONS").map(OsString::from);
-            shared_heap(&launch, &words, look).is_some()
-        };
-        let zgc = &["-Xmx1g", "-XX:+UseZGC", "x.jar"][..];
-        assert!(told("/usr/bin/java", "interleave", zgc, None));
-        assert!(told("/usr/bin/java", "interleave", &["x.jar"], Some("-Xmx1g -XX:+UseZGC")));
-        assert!(!told("/usr/bin/java", "interleave", &["-XX:+UseG1GC"], None));
-        assert!(!told("/usr/bin/java", "heap=local", zgc, None), "nothing is wanted of shared segments");
-        assert!(!told("/usr/bin/engine", "interleave", zgc, None));
     }
 
     /// A process that has executed a runtime behind a shell has the shell's PID, and its own file.

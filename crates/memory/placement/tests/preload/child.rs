@@ -1,6 +1,7 @@
 //! What the test program does when it is started as a program with the preload: it maps through its libc in one role,
 //! and tells what the kernel says of the mapping, a line `name value` each.
 
+use std::ffi::CStr;
 use std::fs;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -74,6 +75,7 @@ fn mapped(role: &str, bytes: usize) -> usize {
         "sparse" => anonymous(libc::MAP_SHARED | libc::MAP_NORESERVE),
         "read" => map(bytes, libc::PROT_READ, libc::MAP_SHARED, memfd(bytes, false)),
         "memfd" => map_at(bytes, memfd(bytes, false), 0),
+        "heap" => map_at(bytes, memfd_of(c"java_heap", bytes, false), 0),
         "allocated" => map_at(bytes, memfd(bytes, true), 0),
         "offset" => map_at(bytes, memfd(bytes, false), MIB),
         "twice" => {
@@ -112,11 +114,15 @@ fn map_at(bytes: usize, file: i32, offset: usize) -> *mut libc::c_void {
     unsafe { libc::mmap(std::ptr::null_mut(), bytes, READ_WRITE, libc::MAP_SHARED, file, offset as i64) }
 }
 
-/// A memfd with so many allocated bytes, or with some more that are not.
 fn memfd(bytes: usize, allocated: bool) -> i32 {
+    memfd_of(c"segment", bytes, allocated)
+}
+
+/// A memfd with so many allocated bytes, or with some more that are not.
+fn memfd_of(name: &CStr, bytes: usize, allocated: bool) -> i32 {
     // SAFETY: a name that ends with a zero byte, and a file of our own.
     unsafe {
-        let file = libc::memfd_create(c"segment".as_ptr(), 0);
+        let file = libc::memfd_create(name.as_ptr(), 0);
         let set = match allocated {
             true => libc::posix_fallocate(file, 0, bytes as i64),
             false => libc::ftruncate(file, (bytes + MIB) as i64),

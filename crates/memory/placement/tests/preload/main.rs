@@ -298,6 +298,7 @@ fn what_is_small_private_sparse_or_too_large_is_left_alone() {
     assert!(placed("private", fill).notices.is_empty());
     assert!(placed("file", fill).notices.is_empty(), "a file on a disk");
     assert!(placed("read", fill).notices.is_empty());
+    assert!(placed("heap", fill).notices.is_empty(), "the heap of a JVM");
     let skipped = |role: &str, settings: &str| {
         let placed = placed(role, settings);
         assert_eq!(placed.number("resident"), 0, "{role}: {}", placed.said);

@@ -9,7 +9,7 @@ use planish_host::Host;
 use planish_model::Catalogue;
 use planish_placement::{
     Achieved, Event, Launch, Left, Listener, Machine, Notice, Notices, Running, Runtimes, SegmentAt,
-    ZGC_CURE, filled_bytes, left, may_hold, next_event, shared_heap,
+    filled_bytes, left, may_hold, next_event,
 };
 use planish_report::{Message, RunReport, RunText};
 use planish_residency::{Map, Who, members, stat_of};
@@ -104,9 +104,6 @@ pub(super) fn run(args: &Args, context: &Context, started: Vec<Started>, around:
     for Started { launch, running, .. } in started {
         for note in &launch.notes {
             watch.tell(Message::new(planish_report::Level::Note, note));
-        }
-        if let Some(text) = shared_heap(&launch, &args.command, |name| std::env::var_os(name)) {
-            watch.tell(warning(text).hint(ZGC_CURE));
         }
         watch.launches.push(launch);
         watch.running.push(running);
