@@ -233,7 +233,6 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, signals: &Cell<u64>, settings: 
     let is_locked = flags & MAP_LOCKED != 0;
     // Where more is locked than may be, what lay at a fixed address stays: the kernel alone can see to that.
     let content = content.filter(|_| !(is_locked && flags & MAP_FIXED != 0) && is_still_open());
-    let content = content.filter(|_| is_anonymous || !place::is_heap(file));
     let Content { length, had_bytes, room_bytes, is_pool } = content?;
     // Pages come after the policy, also where the program wants them at once.
     let is_wanted_now = is_locked || flags & (MAP_POPULATE | MAP_NONBLOCK) == MAP_POPULATE;

@@ -79,7 +79,7 @@ impl Content {
     }
 }
 
-/// What the file `file` is; `None` for one that some disk keeps.
+/// What the file `file` is; `None` for one that some disk keeps, and for the heap of a JVM.
 pub fn of_memory(file: usize) -> Option<Content> {
     let mut system = [0usize; 32];
     let mut stat = [0usize; 32];
@@ -98,12 +98,13 @@ pub fn of_memory(file: usize) -> Option<Content> {
         _ => free.saturating_sub(blocks / 8).wrapping_mul(block).wrapping_add(had_bytes),
     };
     let is_pool = kind == HUGETLBFS;
-    (!failed && (kind == TMPFS || is_pool)).then_some(Content { length, had_bytes, room_bytes, is_pool })
+    let is_memory = !failed && (kind == TMPFS || is_pool) && !is_heap(file);
+    is_memory.then_some(Content { length, had_bytes, room_bytes, is_pool })
 }
 
 /// Whether a file is the heap of a JVM: what manages its own memory has it where it uses it.
 #[inline(never)]
-pub fn is_heap(file: usize) -> bool {
+fn is_heap(file: usize) -> bool {
     const FOLDER: &[u8] = b"/proc/self/fd/";
     let (mut path, mut name) = ([0u8; FOLDER.len() + 11], [0u8; wire::HEAP_OF_JAVA.len()]);
     // By its last digit first, and put where it belongs at the end: no number has more than ten.
