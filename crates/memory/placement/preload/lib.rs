@@ -75,10 +75,6 @@ const ENOMEM: i32 = 12;
 /// Of a segment whose true length there is no room to remember.
 const ENOSPC: i32 = 28;
 
-/// Whether the program has asked for what it maps from then on to be locked: the kernel fills it, and what it has
-/// filled is asked for then. It may have taken that back.
-static LOCKS_FUTURE: AtomicBool = AtomicBool::new(false);
-
 /// Seccomp filters that the program was started with; 0 also where nobody tells.
 static FILTERS: AtomicUsize = AtomicUsize::new(0);
 
@@ -249,7 +245,6 @@ unsafe fn shared(wanted: [usize; 6], flags: i32, signals: &Cell<u64>, settings: 
         is_pool,
         is_sparse: flags & MAP_NORESERVE != 0,
         is_wanted_now,
-        may_be_locked: LOCKS_FUTURE.load(Ordering::Relaxed),
         signals,
         huge_errno: 0,
         begun: raw::now(is_wanted_now || settings.threads > 0),
@@ -458,8 +453,7 @@ unsafe fn attached(
             is_pool,
             is_sparse: false,
             is_wanted_now: false,
-            may_be_locked: LOCKS_FUTURE.load(Ordering::Relaxed),
-            signals,
+                signals,
             huge_errno: match settings.pool_shift > 0 && !is_pool {
                 true => POOL_ERRNO.load(Ordering::Relaxed) ^ ENOMEM,
                 false => 0,
@@ -479,7 +473,7 @@ unsafe fn attached(
 pub unsafe extern "C" fn mlockall(flags: i32) -> i32 {
     const MCL_FUTURE: i32 = 2;
     if flags & MCL_FUTURE != 0 {
-        LOCKS_FUTURE.store(true, Ordering::Relaxed);
+        place::LOCKS_FUTURE.store(true, Ordering::Relaxed);
     }
     // SAFETY: the caller's.
     told(unsafe { call(nr::MLOCKALL, flags as usize, 0, 0) }) as usize as i32

@@ -5,7 +5,7 @@ use crate::raw::{call, call6, errno, now, nr, pause};
 use crate::settings::{NODES_MAX, Settings, Text};
 use crate::wire::{self, MAGIC, Notice};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The size of a base page. Kernels of aarch64 come with three: advice on no bytes is refused where none begins.
 #[cfg_attr(target_arch = "aarch64", inline(never))]
@@ -34,6 +34,10 @@ pub const MASK_BITS: usize = NODES_MAX + 1;
 /// second.
 const LONG: usize = 64 << 20;
 
+/// Whether the program has asked for what it maps from then on to be locked: the kernel fills it, and what it has
+/// filled is asked for then. It may have taken that back.
+pub static LOCKS_FUTURE: AtomicBool = AtomicBool::new(false);
+
 /// What was mapped.
 pub struct Segment<'a> {
     pub address: usize,
@@ -54,8 +58,6 @@ pub struct Segment<'a> {
     pub is_sparse: bool,
     /// The program asks for its pages itself.
     pub is_wanted_now: bool,
-    /// The kernel may have filled it when it was mapped.
-    pub may_be_locked: bool,
     /// Signals that the program has blocked.
     pub signals: &'a Cell<u64>,
     pub huge_errno: i32,
@@ -149,15 +151,16 @@ pub fn sysv_page(address: usize, settings: &Settings) -> usize {
     const MADV_DONTNEED: usize = 4;
     const MADV_DONTNEED_LOCKED: usize = 24;
     let page = page();
+    if settings.pool_shift == 0 {
+        return page;
+    }
     let advise = |address: usize, bytes: usize, advice: usize| {
         // SAFETY: see above.
         errno(unsafe { call(nr::MADVISE, address, bytes, advice) })
     };
     let is_old = advise(page, 0, MADV_DONTNEED_LOCKED) != 0;
     let advice = if is_old { MADV_DONTNEED } else { MADV_DONTNEED_LOCKED };
-    let is_pool = settings.pool_shift > 0
-        && advise(address + page, page, advice) == 22
-        && !(is_old && is_there(address));
+    let is_pool = advise(address + page, page, advice) == 22 && !(is_old && is_there(address));
     if is_pool { 1 << settings.pool_shift } else { page }
 }
 
@@ -175,7 +178,7 @@ pub fn place(segment: &Segment<'_>, settings: &Settings) {
     // that somebody has written, and of all pages of what this process may not write by its name: a segment of which it
     // is true may be as good as empty, and to fill it takes memory.
     let is_filled = segment.is_filled
-        || settings.has_policy && segment.may_be_locked && is_there(segment.address);
+        || settings.has_policy && LOCKS_FUTURE.load(Ordering::Relaxed) && is_there(segment.address);
     if is_filled && settings.has_policy && is_placed(segment.address, settings) {
         // Another process of this service was here first, or a former start of it: the policy is of the segment, not of
         // the mapping.
