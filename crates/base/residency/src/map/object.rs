@@ -200,16 +200,15 @@ impl ObjectPages {
     pub(crate) fn settle(&mut self) {
         let mut met = std::mem::take(&mut self.met);
         met.sort_unstable_by_key(|(range, _)| range.start);
-        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
         let (mut fresh, mut reached) = (Vec::new(), 0);
         for (range, code) in met {
             let mut at = range.start.max(reached);
             reached = reached.max(range.end);
             while at < range.end {
-                let next = self.extents.partition_point(|extent| end_of(extent) <= at);
+                let next = self.extents.partition_point(|extent| self.place_of(extent).end <= at);
                 let next = self.extents.get(next);
                 if let Some(known) = next.filter(|(start, _)| *start <= at) {
-                    at = end_of(known);
+                    at = self.place_of(known).end;
                     continue;
                 }
                 let end = next.map_or(range.end, |(start, _)| range.end.min(*start));
@@ -290,8 +289,7 @@ impl ObjectPages {
     /// What of `range` (bytes of the object) is in memory; a page that reaches over an end counts in part.
     pub fn parts(&self, range: &Range<u64>) -> Vec<Part> {
         let mut bytes = vec![0u64; self.codes.len()];
-        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
-        let from = self.extents.partition_point(|extent| end_of(extent) <= range.start);
+        let from = self.extents.partition_point(|extent| self.place_of(extent).end <= range.start);
         for (start, codes) in self.extents[from..].iter().take_while(|(start, _)| *start < range.end) {
             let end = start + codes.len() as u64 * self.unit_bytes;
             let first = range.start.saturating_sub(*start) / self.unit_bytes;
@@ -329,16 +327,19 @@ impl ObjectPages {
 
     /// Where in the object its pages lie, as far as that is known; in rising order.
     fn placed(&self) -> impl Iterator<Item = Range<u64>> {
-        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
-        self.extents.iter().map(move |extent| extent.0..end_of(extent))
+        self.extents.iter().map(|extent| self.place_of(extent))
     }
 
     /// Bytes of `range` whose places are known.
     fn placed_bytes(&self, range: &Range<u64>) -> u64 {
-        let end_of = |(start, codes): &(u64, Vec<u8>)| start + codes.len() as u64 * self.unit_bytes;
-        let from = self.extents.partition_point(|extent| end_of(extent) <= range.start);
-        let within = self.extents[from..].iter().take_while(|(start, _)| *start < range.end);
-        within.map(|extent| end_of(extent).min(range.end).saturating_sub(range.start.max(extent.0))).sum()
+        let from = self.extents.partition_point(|extent| self.place_of(extent).end <= range.start);
+        let places = self.extents[from..].iter().map(|extent| self.place_of(extent));
+        let within = places.take_while(|place| place.start < range.end);
+        within.map(|place| place.end.min(range.end).saturating_sub(range.start.max(place.start))).sum()
+    }
+
+    fn place_of(&self, (start, codes): &(u64, Vec<u8>)) -> Range<u64> {
+        *start..start + codes.len() as u64 * self.unit_bytes
     }
 }
 
