@@ -4,7 +4,7 @@ use crate::check::{Outcome, Report};
 use crate::machine::Shape;
 use crate::{
     cards, control, held, mapped, moved, partition, placed, planish, record, refused, scanned, servers,
-    settings, threads, tree, zeroes,
+    settings, swapped, threads, tree, zeroes,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -34,6 +34,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         if planish::knows("map") {
             report.check("map.zeroes", zeroes::map);
             report.check("map.kernel", || mapped::equals(shape));
+            report.check("map.swap", swapped::stays);
             report.check("map.tree", tree::counts_once);
             report.check("map.tree.tables", tree::counts_once_by_tables);
             report.check("map.tree.frames", tree::counts_without_frames);

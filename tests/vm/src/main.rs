@@ -40,6 +40,7 @@ mod refused;
 mod scanned;
 mod servers;
 mod settings;
+mod swapped;
 mod threads;
 mod tree;
 mod zeroes;
@@ -57,6 +58,9 @@ fn main() {
     }
     if std::env::args().nth(1).as_deref() == Some(mapped::WORD) {
         return mapped::stand();
+    }
+    if std::env::args().nth(1).as_deref() == Some(swapped::WORD) {
+        return swapped::stand();
     }
     if std::env::args().nth(1).as_deref() == Some(tree::WORD) {
         return tree::stand();

@@ -134,8 +134,13 @@ pub fn equals(shape: &Shape) -> Result<Outcome> {
 
 /// Looks at the writer once it stands still, and ends it.
 pub fn beside_writer<T>(look: impl FnOnce(u32) -> Result<T>) -> Result<T> {
+    beside(WORD, look)
+}
+
+/// The same of this program by another word.
+pub fn beside<T>(word: &str, look: impl FnOnce(u32) -> Result<T>) -> Result<T> {
     let mut child = Command::new("/proc/self/exe");
-    let mut child = child.arg(WORD).stdout(Stdio::piped()).spawn().context("start the writer")?;
+    let mut child = child.arg(word).stdout(Stdio::piped()).spawn().context("start the writer")?;
     let mut ready = String::new();
     let read = BufReader::new(child.stdout.take().context("its output")?).read_line(&mut ready);
     let looked = read.context("wait for the writer").and_then(|_| {

@@ -17,8 +17,7 @@
 //! - Nothing looks written: a read fault maps a page clean. UFFDIO_CONTINUE maps it dirty, which unmapping hands on to
 //!   the page (`mfill_atomic_install_pte` in mm/userfaultfd.c); pages of a pool are dirty from the first
 //!   (`hugetlb_add_to_page_cache`).
-//! - What is in swap stays there, as far as mincore(2), which is asked first, calls it absent: it counts what is in the
-//!   swap cache as there (`mincore_page` in mm/mincore.c), and that is taken out of swap by a look.
+//! - What is in swap stays there: mincore(2) is asked first, and smaps of what it calls there (swap.rs).
 //! - Pages do not look used afterwards: the mapping is advised as read at random, for which unmapping leaves the
 //!   accessed bits out (`vma_has_recency` in include/linux/mm_inline.h).
 //!
@@ -32,6 +31,7 @@
 //!
 //! Devices are never opened: a mapping of a GPU may have a side effect on open.
 
+mod swap;
 mod window;
 
 use std::fs::File;

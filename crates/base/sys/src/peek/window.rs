@@ -3,7 +3,8 @@
 //! ```text
 //! object   ....##......#.............###......      the parts that are wanted, whatever lies between them
 //! window       |------------------------|           one mapping, one registration with userfaultfd
-//! mincore      --      -             ---            of those that lie near each other in one call
+//! mincore      --      -             ---            of those that lie near each other in one call, less what smaps has
+//!                                                   in swap (swap.rs)
 //! writev       **      *             ***            a byte of each page that is there, of 1024 in one call
 //! ```
 
@@ -17,7 +18,7 @@ use linux_raw_sys::ioctl;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-use super::{NEAR_PAGES, Peek, Present, SharedObject};
+use super::{NEAR_PAGES, Peek, Present, SharedObject, swap};
 use crate::error::{Error, Result};
 use crate::pages;
 use crate::raw::syscall;
@@ -171,6 +172,30 @@ impl<'a> Window<'a> {
         Ok(Self { object, start, range, pieces })
     }
 
+    /// What of the object it reaches over.
+    pub(super) fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Size in bytes of the pages of the object.
+    pub(super) fn page_bytes(&self) -> u64 {
+        self.object.page_bytes
+    }
+
+    /// Where bytes of the object are in our memory.
+    pub(super) fn addresses(&self, part: &Range<u64>) -> Range<u64> {
+        let [start, end] = [part.start, part.end].map(|offset| self.address_of(offset).addr() as u64);
+        start..end
+    }
+
+    /// Advises the kernel of whole pages; `advice`: one that changes no content.
+    pub(super) fn advise(&self, part: &Range<u64>, advice: MmAdvice) -> Result<()> {
+        // SAFETY: a part of our own mapping, which nobody writes.
+        let outcome =
+            unsafe { madvise(self.address_of(part.start).cast(), (part.end - part.start) as usize, advice) };
+        outcome.map_err(|errno| Error::of("madvise of a window", errno))
+    }
+
     fn bytes(&self) -> usize {
         usize::try_from(self.range.end - self.range.start).expect("checked when it was mapped")
     }
@@ -183,9 +208,14 @@ impl<'a> Window<'a> {
     /// What of the pieces is in memory and not in swap. Pages from a pool are never in swap, and mincore does not know
     /// the unmapped ones.
     pub(super) fn in_core(&self) -> Result<Vec<Range<u64>>> {
-        if self.object.hugetlb {
-            return Ok(self.pieces.to_vec());
+        match self.object.hugetlb {
+            true => Ok(self.pieces.to_vec()),
+            false => swap::without_swapped(self, self.in_core_or_cached()?),
         }
+    }
+
+    /// What of the pieces is in memory by mincore(2), be it in the cache of swap.
+    fn in_core_or_cached(&self) -> Result<Vec<Range<u64>>> {
         let base = self.object.page_bytes;
         let (mut told, mut runs) = (Vec::new(), Vec::with_capacity(self.pieces.len()));
         for near in self.pieces.chunk_by(|a, b| b.start - a.end <= NEAR_PAGES * base) {
