@@ -12,7 +12,8 @@
 
 use std::collections::HashMap;
 
-use planish_sys::pagemap::FrameFlags;
+use planish_sys::beside;
+use planish_sys::pagemap::{FrameFlags, HALVED_FROM};
 
 const COMPOUND_HEAD: u64 = 1 << 15;
 const COMPOUND_TAIL: u64 = 1 << 16;
@@ -28,6 +29,7 @@ pub(crate) struct Folios {
     block_frames: u64,
     /// Pages of the folio of each frame of a block; `None` for a block without folios of several pages.
     blocks: HashMap<u64, Option<Box<[u16]>>>,
+    /// Flags of one block.
     buffer: Vec<u64>,
 }
 
@@ -38,8 +40,8 @@ const GAP: u64 = 32;
 
 impl Folios {
     pub(crate) fn new(flags: FrameFlags, block_frames: u64) -> Self {
-        let longest = FRAMES_PER_READ.max(usize::try_from(block_frames).unwrap_or(0));
-        Self { flags, block_frames, blocks: HashMap::new(), buffer: vec![0; longest] }
+        let buffer = vec![0; usize::try_from(block_frames).unwrap_or(0)];
+        Self { flags, block_frames, blocks: HashMap::new(), buffer }
     }
 
     /// Pages of the folio that holds each of `frames`; 1 for frame 0, and where the kernel does not tell.
@@ -47,35 +49,50 @@ impl Folios {
     /// Frames of one process lie near each other in whatever order: sorted, few calls read them all. Most stand
     /// alone and say so themselves; only for the others the whole block is read. One that lies far from all others is
     /// not asked for: whatever it is a part of, this one page is all that is used of it, and each would be a call. But
-    /// the first and the last of `frames` are, since their neighbours may be among those of another call.
+    /// the first and the last of `frames` are, since their neighbours may be among those of another call. Of many, half
+    /// is read on a thread of its own.
     pub(crate) fn pages_of(&mut self, frames: &[u64]) -> Vec<u64> {
-        let mut pages = vec![1; frames.len()];
         let mut order: Vec<usize> = (0..frames.len()).filter(|index| frames[*index] != 0).collect();
         order.sort_unstable_by_key(|index| frames[*index]);
-        let mut rest = order.as_slice();
-        while let Some(first) = rest.first().map(|index| frames[*index]) {
-            let count = near(frames, rest);
-            let (near, further) = rest.split_at(count);
+        let is_at_end = |index: usize| index == 0 || index + 1 == frames.len();
+        let (mut runs, mut rest) = (Vec::new(), order.as_slice());
+        while !rest.is_empty() {
+            let (run, further) = rest.split_at(near(frames, rest));
+            if run.len() > 1 || is_at_end(run[0]) {
+                runs.push(run);
+            }
             rest = further;
-            let is_at_end = |index: usize| index == 0 || index + 1 == frames.len();
-            if let [alone] = near
-                && !is_at_end(*alone)
-            {
-                continue;
+        }
+        let in_folios = match order.len() < HALVED_FROM {
+            true => self.in_folios(frames, &runs),
+            false => {
+                let (some, further) = runs.split_at(runs.len() / 2);
+                let halves = beside(|| self.in_folios(frames, further), || self.in_folios(frames, some));
+                [halves.0, halves.1].concat()
             }
-            let length = frames[near[count - 1]] - first + 1;
-            let length = usize::try_from(length).expect("as many frames as a read takes at most");
-            let read = self.flags.read(first, &mut self.buffer[..length]).unwrap_or(0);
-            let in_folio = |index: &&usize| {
-                let flags = self.buffer[..read].get((frames[**index] - first) as usize);
-                flags.is_some_and(|flags| flags & (COMPOUND_HEAD | COMPOUND_TAIL) != 0)
-            };
-            let in_folio: Vec<usize> = near.iter().filter(in_folio).copied().collect();
-            for index in in_folio {
-                pages[index] = self.folio_of(frames[index]);
-            }
+        };
+        let mut pages = vec![1; frames.len()];
+        for index in in_folios {
+            pages[index] = self.folio_of(frames[index]);
         }
         pages
+    }
+
+    /// Which of `runs`, of which each has `frames` near each other by their indices, are in folios of several pages.
+    fn in_folios(&self, frames: &[u64], runs: &[&[usize]]) -> Vec<usize> {
+        let (mut found, mut flags) = (Vec::new(), Vec::new());
+        for run in runs {
+            let (first, last) = (frames[run[0]], frames[run[run.len() - 1]]);
+            let length = usize::try_from(last - first + 1).expect("as many frames as a read takes at most");
+            flags.resize(length.max(flags.len()), 0);
+            let read = self.flags.read(first, &mut flags[..length]).unwrap_or(0);
+            let is_in_folio = |index: &&usize| {
+                let flags = flags[..read].get((frames[**index] - first) as usize);
+                flags.is_some_and(|flags| flags & (COMPOUND_HEAD | COMPOUND_TAIL) != 0)
+            };
+            found.extend(run.iter().filter(is_in_folio));
+        }
+        found
     }
 
     /// Pages of the folio that holds `frame`, by its block.
@@ -163,12 +180,17 @@ mod tests {
         let base = planish_sys::pages::base_bytes();
         let Some(huge) = planish_sys::pages::thp_bytes() else { return planish_skip::skip(test, "no THP") };
         let mut folios = Folios::new(flags, (huge / base) as u64);
+        // So many that two threads ask.
+        let bytes = (HALVED_FROM * base).next_multiple_of(huge);
         for (page, wanted) in [(PageRequest::Base, 1), (PageRequest::Thp, (huge / base) as u64)] {
             let mapping =
-                map_anonymous(huge, MapOptions { populate: true, ..MapOptions::new(page) }).unwrap();
-            let mut frames = vec![0; huge / base];
+                map_anonymous(bytes, MapOptions { populate: true, ..MapOptions::new(page) }).unwrap();
+            let mut frames = vec![0; bytes / base];
             let pagemap = planish_sys::pagemap::Pagemap::open(None).unwrap();
-            pagemap.frames(mapping.as_ptr().addr() as u64, &mut frames).unwrap();
+            let start = mapping.as_ptr().addr();
+            pagemap.frames(start as u64, &mut frames).unwrap();
+            let addresses: Vec<usize> = (0..frames.len()).map(|page| start + page * base).collect();
+            assert_eq!(pagemap.frames_at(&addresses).unwrap(), frames);
             if frames[0] == 0 {
                 return planish_skip::skip(test, "the kernel hides frames");
             }

@@ -328,9 +328,9 @@ impl Eyes {
         count_fresh(places, first..first.saturating_add(count), |block| (file, block))
     }
 
-    /// Whether the kernel is asked for the nodes of pages.
-    pub(crate) fn asks_for_nodes(&self) -> bool {
-        self.sole_node.is_none()
+    /// The only node with memory: the kernel is not asked for the nodes of pages then.
+    pub(crate) fn sole_node(&self) -> Option<u32> {
+        self.sole_node
     }
 
     /// The nodes of `count` pages, by `ask`; where only one node has memory nobody is asked.

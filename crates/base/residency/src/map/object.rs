@@ -57,10 +57,15 @@ impl ObjectPages {
         let own = Pagemap::open(None)?;
         let fresh = ranges::without(&ranges::union(in_units(mapped, self.unit_bytes)), &self.seen);
         let within = ranges::within(&fresh, end_of(object));
-        let looked =
-            peek.look(object, &within, |present| self.add_all(present, object.is_hugetlb(), &own, eyes))?;
+        match eyes.sole_node() {
+            Some(node) if is_all_there(object) => within.iter().for_each(|part| self.add_full(part, node)),
+            _ => {
+                let add = |present: &[Present]| self.add_all(present, object.is_hugetlb(), &own, eyes);
+                let looked = peek.look(object, &within, add)?;
+                self.poisoned_bytes += looked.poisoned_bytes;
+            }
+        }
         self.join_up();
-        self.poisoned_bytes += looked.poisoned_bytes;
         self.swapped_bytes += self.swapped(object, &within)?;
         self.seen = ranges::union(std::mem::take(&mut self.seen).into_iter().chain(fresh).collect());
         (self.unwritten_bytes, self.unwritten_estimated) = self.unwritten(object);
@@ -111,6 +116,19 @@ impl ObjectPages {
         let holes = mapped_bytes.saturating_sub(ranges::length(&data) - data_of_others);
         let others = end.saturating_sub(mapped_bytes);
         share_of_holes(given, holes, others.saturating_sub(data_of_others))
+    }
+
+    /// Adds a part of a pool's file of which every page is there, on the only node with memory.
+    fn add_full(&mut self, part: &Range<u64>, node: u32) {
+        let unit = self.unit_bytes;
+        let page = Part {
+            backing: Backing::Hugetlb,
+            node: Some(node),
+            page_bytes: unit,
+            bytes: 0,
+            estimated: false,
+        };
+        (part.start / unit..part.end / unit).for_each(|number| self.push(number * unit, page));
     }
 
     /// Adds pages that are mapped in our window at this moment: as many in a call as it takes, however they lie.
@@ -352,6 +370,13 @@ fn in_units(ranges: Vec<Range<u64>>, unit_bytes: u64) -> Vec<Range<u64>> {
 /// Where the last page of `object` ends.
 fn end_of(object: &SharedObject) -> u64 {
     object.bytes.next_multiple_of(object.page_bytes())
+}
+
+/// Whether every page of it is there, which is known of a pool's file without a look: nothing of it is ever in swap,
+/// and what the kernel has given it is as long as it is. None of them may be broken, which a look alone tells.
+fn is_all_there(object: &SharedObject) -> bool {
+    let is_full = || object.allocated_bytes_now() >= end_of(object);
+    object.is_hugetlb() && is_full() && planish_sys::pages::broken_bytes() == Some(0)
 }
 
 /// How much of `bytes`, which lie in the holes of the mapped parts and of the others, is in the mapped ones: as much as

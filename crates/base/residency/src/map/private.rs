@@ -384,7 +384,7 @@ impl Walk {
         let count = chunk.entries.len();
         let nodes = eyes.nodes_of(|| pages_at(Some(self.raw), &chunk.addresses), count);
         let mut nodes = nodes.map_err(|error| self.sort(error))?;
-        if !eyes.asks_for_nodes() {
+        if eyes.sole_node().is_some() {
             self.leave_out_zeroes(chunk, &mut nodes)?;
         }
         let frames = match eyes.wants_frames() {

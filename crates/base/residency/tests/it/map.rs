@@ -495,15 +495,19 @@ fn pages_of_a_pool_are_found_and_none_is_taken() {
     let Some((page_bytes, _)) = pools().into_iter().find(has_room) else {
         return planish_skip::skip(test, "no pool of this machine has three free pages");
     };
-    let actor = Actor::start(&format!("pool {page_bytes} 3 1"));
-    let (before, pools_before) = (counters(&actor), pools());
-    let map = map_of(actor.pid());
-    assert_eq!((counters(&actor), pools()), (before, pools_before));
-    if sees_shared(test, &map) {
-        let rows = map.rows();
-        let huge: Vec<_> = rows.iter().filter(|row| row.backing == Backing::Hugetlb).collect();
-        let told: Vec<_> = huge.iter().map(|row| (row.kind, row.page_bytes, row.resident_bytes)).collect();
-        assert_eq!(told, [(Kind::Shared, page_bytes as u64, page_bytes as u64)]);
+    // The whole of it is known without a look where one node has all memory.
+    for filled in [1, 3] {
+        let actor = Actor::start(&format!("pool {page_bytes} 3 {filled}"));
+        let (before, pools_before) = (counters(&actor), pools());
+        let map = map_of(actor.pid());
+        assert_eq!((counters(&actor), pools()), (before, pools_before));
+        if sees_shared(test, &map) {
+            let (page, rows) = (page_bytes as u64, map.rows());
+            let huge: Vec<_> = rows.iter().filter(|row| row.backing == Backing::Hugetlb).collect();
+            assert!(huge.iter().all(|row| (row.kind, row.page_bytes) == (Kind::Shared, page)), "{huge:?}");
+            assert_eq!(huge.iter().map(|row| row.resident_bytes).sum::<u64>(), filled * page);
+            assert!(huge.iter().all(|row| row.node.is_some()), "{huge:?}");
+        }
     }
 }
 
