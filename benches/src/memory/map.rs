@@ -29,38 +29,41 @@ const MAPPINGS: usize = 60_000;
 /// From one page to the next of an object whose mappings lie far apart: farther than a look passes over rather than
 /// call again.
 const FAR_PAGES: usize = 64;
-/// Rounds of each measurement.
+/// Rounds of each measurement, and of one of a few milliseconds, in which a single interruption is a quarter.
 const RUNS: usize = 11;
+const RUNS_OF_MILLISECONDS: usize = 51;
 
 /// Adds the rows.
 pub fn measure(planish: &Path, rows: &mut Rows) {
     let at_most = |limit| (Limit::AtMost, limit);
     let room = || room(SERVER_BYTES as u64);
     let server = room().and_then(|()| Server::start("base"));
-    compare(planish, rows, "2 GiB shared, base pages", at_most(1000.0), 12.0, &server);
+    compare(planish, rows, ("2 GiB shared, base pages", RUNS), at_most(1000.0), 12.0, &server);
     drop(server);
     let pool = room().and_then(|()| Pool::raise(2 << 20, SERVER_BYTES));
     let server =
         pool.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")).and_then(|_| Server::start("huge"));
-    compare(planish, rows, "2 GiB shared, 2 MiB pages", at_most(5.0), 8.0, &server);
+    let kind = ("2 GiB shared, 2 MiB pages", RUNS_OF_MILLISECONDS);
+    compare(planish, rows, kind, at_most(5.0), 8.0, &server);
     drop(server);
     drop(pool);
     let server = Server::start("splintered");
-    compare(planish, rows, "60,000 mappings", at_most(150.0), 1.0, &server);
+    compare(planish, rows, ("60,000 mappings", RUNS), at_most(150.0), 1.0, &server);
     drop(server);
     // Twice as long as a read of smaps: each part is looked at in the object, too.
     let server = Server::start("scattered");
-    compare(planish, rows, "60,000 mappings of one object", at_most(150.0), 2.0, &server);
+    compare(planish, rows, ("60,000 mappings of one object", RUNS), at_most(150.0), 2.0, &server);
     drop(server);
     let server = Server::start("far");
-    compare(planish, rows, "60,000 mappings of one object, far apart", at_most(150.0), 2.0, &server);
+    compare(planish, rows, ("60,000 mappings of one object, far apart", RUNS), at_most(150.0), 2.0, &server);
 }
 
-/// Rows of one process: its map by the clock, and its CPU time over that of a plain read of smaps, and of numastat.
+/// Rows of one process, of so many rounds: its map by the clock, and its CPU time over that of a plain read of smaps,
+/// and of numastat.
 fn compare(
     planish: &Path,
     rows: &mut Rows,
-    name: &str,
+    (name, runs): (&str, usize),
     limit: (Limit, f64),
     smaps_ratio: f64,
     server: &Result<Server>,
@@ -85,7 +88,7 @@ fn compare(
         if has_numastat {
             arms.push(Box::new(|| timed(&mut numastat)));
         }
-        Rounds::measure(RUNS, &mut arms)
+        Rounds::measure(runs, &mut arms)
     });
     let rounds = || rounds.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"));
     rows.add(&format!("map, {name}"), "ms", limit, || {

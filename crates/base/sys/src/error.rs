@@ -84,6 +84,10 @@ pub enum Error {
         /// Number of threads, the caller's included.
         threads: usize,
     },
+    /// So much of a shared object is in the cache of swap, here and there, that what of it is in memory alone would
+    /// take too long to find.
+    #[error("more of it is on its way from or to swap than can be told apart")]
+    SwapCache,
     /// A length that is zero, or whose rounding up to whole pages overflows.
     #[error("cannot map {bytes} bytes")]
     Length {
@@ -116,6 +120,7 @@ impl Error {
             | Self::PoolShort { source, .. } => Some(*source),
             Self::NoSuchPageSize { .. }
             | Self::NoThp
+            | Self::SwapCache
             | Self::Range { .. }
             | Self::Outside { .. }
             | Self::Threads { .. }

@@ -38,16 +38,6 @@ pub fn swapped_bytes() -> u64 {
     u64::saturating_sub(total, free).saturating_mul(unit)
 }
 
-/// Bytes of memory that the kernel has found broken and uses no more, of all of the machine; 0 where it looks for none
-/// (without CONFIG_MEMORY_FAILURE), and `None` where /proc/meminfo is not there.
-///
-/// Source: `HardwareCorrupted` of /proc/meminfo, Documentation/filesystems/proc.rst.
-pub fn broken_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let count = text.lines().find_map(|line| line.strip_prefix("HardwareCorrupted:"));
-    count.map_or(Some(0), |count| count.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024))
-}
-
 /// Sizes in bytes of the explicit huge pages that this kernel offers, smallest first; empty without hugetlb.
 ///
 /// Source: `/sys/kernel/mm/hugepages/hugepages-<size>kB`, Documentation/admin-guide/mm/hugetlbpage.rst.

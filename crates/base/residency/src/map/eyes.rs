@@ -135,6 +135,7 @@ impl Eyes {
     pub(crate) fn blind_shared(&mut self, error: &planish_sys::Error) {
         let cure = match error {
             planish_sys::Error::Missing { .. } => "Linux 5.14 or newer",
+            planish_sys::Error::SwapCache => "another look once less of it is being swapped out or in",
             _ if error.errno() == Some(Errno::NOMEM) => {
                 "allow this command more memory or address space (ulimit -v), by which a segment is looked at"
             }
@@ -409,15 +410,18 @@ mod tests {
 
     #[test]
     fn what_is_short_is_named_and_not_a_right() {
-        let cure = |errno: Errno| {
+        let told = |error: &planish_sys::Error| {
             let mut eyes = Eyes::open(&Host::live(), false);
             eyes.unseen.clear();
-            eyes.blind_shared(&planish_sys::Error::of_call("mmap", errno));
-            eyes.unseen().remove(0).cure
+            eyes.blind_shared(error);
+            eyes.unseen().remove(0)
         };
+        let cure = |errno: Errno| told(&planish_sys::Error::of_call("mmap", errno)).cure;
         assert!(cure(Errno::NOMEM).contains("ulimit -v") && cure(Errno::MFILE).contains("ulimit -n"));
         assert!(cure(Errno::NFILE).contains("fs.file-max"));
         assert!(cure(Errno::PERM).contains("CAP_SYS_ADMIN") && cure(Errno::NOSYS).contains("5.14"));
+        let swapping = told(&planish_sys::Error::SwapCache);
+        assert!(swapping.why.contains("from or to swap") && swapping.cure.contains("another look"));
     }
 
     #[test]

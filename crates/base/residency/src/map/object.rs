@@ -45,20 +45,29 @@ pub struct ObjectPages {
 
 impl ObjectPages {
     /// Looks at the parts `mapped` of `object` without touching them, but for those that were looked at before. What
-    /// nobody maps is left alone, however much it is.
+    /// nobody maps is left alone, however much it is. `known`: a part whose every page a process has mapped.
     pub(crate) fn look(
         &mut self,
         peek: &Peek,
         object: &SharedObject,
         mapped: Vec<Range<u64>>,
+        known: Option<&Range<u64>>,
         eyes: &mut Eyes,
     ) -> planish_sys::Result<()> {
         self.unit_bytes = object.page_bytes();
         let own = Pagemap::open(None)?;
         let fresh = ranges::without(&ranges::union(in_units(mapped, self.unit_bytes)), &self.seen);
         let within = ranges::within(&fresh, end_of(object));
+        // Pages of a pool that a process has mapped are there, on the only node with memory: nothing is left to see.
+        let is_known = || {
+            known.is_some_and(|known| {
+                within.iter().all(|part| known.start <= part.start && part.end <= known.end)
+            })
+        };
         match eyes.sole_node() {
-            Some(node) if is_all_there(object) => within.iter().for_each(|part| self.add_full(part, node)),
+            Some(node) if object.is_hugetlb() && is_known() => {
+                within.iter().for_each(|part| self.add_full(part, node));
+            }
             _ => {
                 let add = |present: &[Present]| self.add_all(present, object.is_hugetlb(), &own, eyes);
                 let looked = peek.look(object, &within, add)?;
@@ -118,7 +127,7 @@ impl ObjectPages {
         share_of_holes(given, holes, others.saturating_sub(data_of_others))
     }
 
-    /// Adds a part of a pool's file of which every page is there, on the only node with memory.
+    /// Adds a part of a pool's file of which every page is there, on this node.
     fn add_full(&mut self, part: &Range<u64>, node: u32) {
         let unit = self.unit_bytes;
         let page = Part {
@@ -372,13 +381,6 @@ fn end_of(object: &SharedObject) -> u64 {
     object.bytes.next_multiple_of(object.page_bytes())
 }
 
-/// Whether every page of it is there, which is known of a pool's file without a look: nothing of it is ever in swap,
-/// and what the kernel has given it is as long as it is. None of them may be broken, which a look alone tells.
-fn is_all_there(object: &SharedObject) -> bool {
-    let is_full = || object.allocated_bytes_now() >= end_of(object);
-    object.is_hugetlb() && is_full() && planish_sys::pages::broken_bytes() == Some(0)
-}
-
 /// How much of `bytes`, which lie in the holes of the mapped parts and of the others, is in the mapped ones: as much as
 /// may be, and whether it may be less.
 fn share_of_holes(bytes: u64, holes: u64, holes_of_others: u64) -> (u64, bool) {
@@ -465,7 +467,7 @@ mod tests {
             self.object = opened.unwrap().expect("it is on tmpfs");
             let mut found = ObjectPages::default();
             let mapped = std::iter::once(bytes(pages.start)..bytes(pages.end)).collect();
-            found.look(&self.peek, &self.object, mapped, &mut self.eyes).unwrap();
+            found.look(&self.peek, &self.object, mapped, None, &mut self.eyes).unwrap();
             found
         }
     }

@@ -106,8 +106,15 @@ impl Objects {
 
     /// The object behind a mapping, of a private one that which keeps what nobody wrote; `None` where nobody maps its
     /// file shared. It is looked at when it is met first, and once more where more of it is mapped than was known then.
-    /// One that cannot be looked at is made of the pages that processes have mapped of it.
-    pub(crate) fn find(&mut self, host: &Host, pid: u32, area: &Area, eyes: &mut Eyes) -> Option<usize> {
+    /// One that cannot be looked at is made of the pages that processes have mapped of it. `is_full`: the process has
+    /// mapped every page of the mapping.
+    pub(crate) fn find(
+        &mut self,
+        host: &Host,
+        pid: u32,
+        (area, is_full): (&Area, bool),
+        eyes: &mut Eyes,
+    ) -> Option<usize> {
         let id = area.file()?;
         let kind = *self.shared.get(&id)?;
         let known = self.known.get(&id).copied();
@@ -117,7 +124,7 @@ impl Objects {
         if known.is_some() && !looked.is_some_and(is_new) {
             return known.flatten();
         }
-        match (self.try_look(host, pid, area, looked, eyes), looked) {
+        match (self.try_look(host, pid, (area, is_full), looked, eyes), looked) {
             (Tried::Seen(index), _) => {
                 self.known.insert(id, Some(index));
                 Some(index)
@@ -143,7 +150,7 @@ impl Objects {
         &mut self,
         host: &Host,
         pid: u32,
-        area: &Area,
+        (area, is_full): (&Area, bool),
         known: Option<usize>,
         eyes: &mut Eyes,
     ) -> Tried {
@@ -161,7 +168,7 @@ impl Objects {
                 eyes.blind_leased(&area.name, &lease);
                 Tried::Blind
             }
-            Some(None) => match self.look(pid, area, &id, known, eyes) {
+            Some(None) => match self.look(pid, (area, is_full), &id, known, eyes) {
                 Ok(object) => object.map_or(Tried::Blind, Tried::Seen),
                 Err(error) if is_gone(&error) => Tried::Gone,
                 Err(error) => {
@@ -199,7 +206,7 @@ impl Objects {
     fn look(
         &mut self,
         pid: u32,
-        area: &Area,
+        (area, is_full): (&Area, bool),
         id: &FileId,
         known: Option<usize>,
         eyes: &mut Eyes,
@@ -210,7 +217,8 @@ impl Objects {
         let mut mapped = self.mapped.remove(id).unwrap_or_default();
         mapped.extend(area.extent());
         let mut pages = known.map(|index| mem::take(&mut self.list[index].pages)).unwrap_or_default();
-        let looked = pages.look(&peek, &object, mapped, eyes);
+        let full = area.extent().filter(|_| is_full);
+        let looked = pages.look(&peek, &object, mapped, full.as_ref(), eyes);
         eyes.peek = Some(peek);
         if let Some(index) = known {
             // With what was seen of it before, in any case.
@@ -259,7 +267,8 @@ mod tests {
         let mut seen = Vec::new();
         for area in &areas {
             objects.note([area]);
-            let index = objects.find(&host, std::process::id(), area, &mut eyes).expect("it is shared");
+            let index =
+                objects.find(&host, std::process::id(), (area, false), &mut eyes).expect("it is shared");
             if objects.is_of_tables(index) {
                 return planish_skip::skip(test, "shared memory may not be looked at");
             }

@@ -47,6 +47,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+use self::swap::Searches;
 use self::window::{Sink, Window, cut, windows};
 use crate::error::{Error, Result};
 use crate::pages;
@@ -175,6 +176,8 @@ pub struct SharedObject {
     hugetlb: bool,
     /// Whether our windows on it are private mappings.
     privately: bool,
+    /// How often smaps may still be read for what of it is in swap.
+    searches: Searches,
     /// Bytes that the kernel has given it, swapped ones included.
     pub allocated_bytes: u64,
     /// Its length in bytes.
@@ -212,6 +215,7 @@ impl SharedObject {
             page_bytes,
             hugetlb,
             privately,
+            searches: Searches::default(),
             allocated_bytes: allocated_bytes(&stat),
             bytes: u64::try_from(stat.st_size).unwrap_or(0),
         }))

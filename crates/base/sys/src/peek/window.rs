@@ -23,8 +23,10 @@ use crate::error::{Error, Result};
 use crate::pages;
 use crate::raw::syscall;
 
-/// Bytes of the object that a window of several parts reaches over at most. Addresses are free, but not without end.
+/// Bytes of the object that a window of several parts reaches over at most. Addresses are free, but not without end;
+/// and where there is memory in swap, the kernel goes through all that lies between to say what of it is.
 const WINDOW_SPAN_BYTES: u64 = 1 << 40;
+const WINDOW_SPAN_BYTES_BESIDE_SWAP: u64 = 4 << 30;
 
 /// Pages that one call has mapped at most: UIO_MAXIOV in include/uapi/linux/uio.h.
 const PIECES_MAX: usize = 1024;
@@ -48,12 +50,18 @@ pub(super) fn cut(extents: Vec<Range<u64>>, bytes: u64) -> Vec<Range<u64>> {
 
 /// Pieces that make a window together: they lie in `most` blocks of `unit` bytes, however far apart.
 pub(super) fn windows(pieces: &[Range<u64>], unit: u64, most: u64) -> Vec<&[Range<u64>]> {
+    let span = if pages::swapped_bytes() > 0 { WINDOW_SPAN_BYTES_BESIDE_SWAP } else { WINDOW_SPAN_BYTES };
+    windows_of(pieces, unit, most, span)
+}
+
+/// The same, each over at most `span` bytes of the object.
+fn windows_of(pieces: &[Range<u64>], unit: u64, most: u64, span: u64) -> Vec<&[Range<u64>]> {
     let (mut windows, mut first, mut count) = (Vec::new(), 0, 0);
     for (index, piece) in pieces.iter().enumerate() {
         let (from, to) = (piece.start / unit, piece.end.div_ceil(unit));
         let shares_a_block = index > first && pieces[index - 1].end.div_ceil(unit) > from;
         let more = to - from - u64::from(shares_a_block);
-        let is_far = piece.end - pieces[first].start > WINDOW_SPAN_BYTES;
+        let is_far = piece.end - pieces[first].start > span;
         if index > first && (count + more > most || is_far) {
             windows.push(&pieces[first..index]);
             (first, count) = (index, to - from);
@@ -177,6 +185,21 @@ impl<'a> Window<'a> {
         self.range.clone()
     }
 
+    /// What of it is wanted: in rising order and apart.
+    pub(super) fn pieces(&self) -> &[Range<u64>] {
+        self.pieces
+    }
+
+    /// The whole pages of all of the object.
+    pub(super) fn whole_object(&self) -> Range<u64> {
+        0..self.object.bytes.next_multiple_of(self.object.page_bytes)
+    }
+
+    /// What of the pieces has data, in memory or in swap.
+    pub(super) fn data(&self) -> Vec<Range<u64>> {
+        self.object.data_in(self.pieces)
+    }
+
     /// Size in bytes of the pages of the object.
     pub(super) fn page_bytes(&self) -> u64 {
         self.object.page_bytes
@@ -188,12 +211,29 @@ impl<'a> Window<'a> {
         start..end
     }
 
-    /// Advises the kernel of whole pages; `advice`: one that changes no content.
-    pub(super) fn advise(&self, part: &Range<u64>, advice: MmAdvice) -> Result<()> {
+    /// Makes a part (whole pages) a mapping of its own, beside others that are `odd` or are not in turn: by advice that
+    /// changes nothing of memory which is unmapped soon.
+    ///
+    /// # Errors
+    /// `ENOMEM`: we have as many mappings as we may.
+    pub(super) fn cut_out(&self, part: &Range<u64>, odd: bool) -> Result<()> {
+        self.advise(part, if odd { MmAdvice::LinuxDontDump } else { MmAdvice::LinuxDontFork })
+    }
+
+    /// Makes all of it one mapping again.
+    pub(super) fn mend(&self) -> Result<()> {
+        self.advise(&self.range, MmAdvice::LinuxDoFork)?;
+        self.advise(&self.range, MmAdvice::LinuxDoDump)
+    }
+
+    /// `advice`: one that changes no content.
+    fn advise(&self, part: &Range<u64>, advice: MmAdvice) -> Result<()> {
+        let (start, bytes) = (self.address_of(part.start), (part.end - part.start) as usize);
         // SAFETY: a part of our own mapping, which nobody writes.
-        let outcome =
-            unsafe { madvise(self.address_of(part.start).cast(), (part.end - part.start) as usize, advice) };
-        outcome.map_err(|errno| Error::of("madvise of a window", errno))
+        let outcome = unsafe { madvise(start.cast(), bytes, advice) };
+        // What mmap calls ENOMEM madvise calls EAGAIN (mm/madvise.c).
+        let errno = |errno| if errno == Errno::AGAIN { Errno::NOMEM } else { errno };
+        outcome.map_err(|error| Error::of("madvise of a window", errno(error)))
     }
 
     fn bytes(&self) -> usize {
@@ -210,12 +250,12 @@ impl<'a> Window<'a> {
     pub(super) fn in_core(&self) -> Result<Vec<Range<u64>>> {
         match self.object.hugetlb {
             true => Ok(self.pieces.to_vec()),
-            false => swap::without_swapped(self, self.in_core_or_cached()?),
+            false => swap::without_swapped(self, &self.object.searches),
         }
     }
 
-    /// What of the pieces is in memory by mincore(2), be it in the cache of swap.
-    fn in_core_or_cached(&self) -> Result<Vec<Range<u64>>> {
+    /// What of the pieces is in memory by mincore(2), be it in the cache of swap; in rising order and apart.
+    pub(super) fn in_core_or_cached(&self) -> Result<Vec<Range<u64>>> {
         let base = self.object.page_bytes;
         let (mut told, mut runs) = (Vec::new(), Vec::with_capacity(self.pieces.len()));
         for near in self.pieces.chunk_by(|a, b| b.start - a.end <= NEAR_PAGES * base) {
@@ -364,7 +404,7 @@ mod tests {
     #[test]
     fn a_window_has_as_many_parts_as_its_page_tables_reach() {
         let ends = |pieces: &[Range<u64>], unit, most| -> Vec<(u64, u64)> {
-            let windows = windows(pieces, unit, most).into_iter();
+            let windows = windows_of(pieces, unit, most, WINDOW_SPAN_BYTES).into_iter();
             windows.map(|window| (window[0].start, window[window.len() - 1].end)).collect()
         };
         assert_eq!(ends(&[], 8, 2), []);
