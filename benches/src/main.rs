@@ -66,7 +66,7 @@ enum Name {
     /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables, ingest
     Series,
     /// Maps of a large server and of a splintered process; calls under the preload; arenas: bump allocation,
-    /// partitions, prefault, random reads
+    /// partitions, prefault, random access
     Memory,
     /// A process that is measured, or that holds pages for one
     #[value(hide = true)]
