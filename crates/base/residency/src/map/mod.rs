@@ -4,6 +4,7 @@
 //! who     --> the processes that are meant; process 1, kernel threads and those above us are left alone
 //! private --> maps + PAGEMAP_SCAN + move_pages: each page of a process, its size and node
 //! entries --> the same without PAGEMAP_SCAN: smaps + one entry of pagemap for each page
+//! tables  --> shared memory of which the process has every page in its page tables
 //! shared  --> each shared object once, by what is in it and not by what somebody has mapped (peek in sys)
 //! threads --> where the threads run, for the share of memory that is local to them
 //! ```
@@ -20,6 +21,7 @@ mod object;
 mod private;
 mod shared;
 mod spaces;
+mod tables;
 pub(crate) mod threads;
 mod who;
 

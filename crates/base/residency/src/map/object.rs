@@ -6,8 +6,11 @@ use std::ops::Range;
 use planish_sys::pagemap::Pagemap;
 use planish_sys::peek::{Peek, Present, SharedObject};
 use planish_sys::policy::{PageAt, pages_at};
+use rustix::process::Pid;
 
 use super::eyes::Eyes;
+use super::tables::Tables;
+use crate::maps::FileId;
 use crate::ranges;
 use crate::rows::{Part, add_part};
 use crate::smaps::Backing;
@@ -45,35 +48,31 @@ pub struct ObjectPages {
 
 impl ObjectPages {
     /// Looks at the parts `mapped` of `object` without touching them, but for those that were looked at before. What
-    /// nobody maps is left alone, however much it is. `known`: a part whose every page a process has mapped.
+    /// nobody maps is left alone, however much it is. `tables`: what a process has mapped of this file without a hole,
+    /// which need not be looked at.
     pub(crate) fn look(
         &mut self,
         peek: &Peek,
         object: &SharedObject,
         mapped: Vec<Range<u64>>,
-        known: Option<&Range<u64>>,
+        tables: Option<(&Tables<'_>, &FileId)>,
         eyes: &mut Eyes,
     ) -> planish_sys::Result<()> {
         self.unit_bytes = object.page_bytes();
         let own = Pagemap::open(None)?;
         let fresh = ranges::without(&ranges::union(in_units(mapped, self.unit_bytes)), &self.seen);
         let within = ranges::within(&fresh, end_of(object));
-        // Pages of a pool that a process has mapped are there, on the only node with memory: nothing is left to see.
-        let is_known = || {
-            known.is_some_and(|known| {
-                within.iter().all(|part| known.start <= part.start && part.end <= known.end)
-            })
-        };
-        match eyes.sole_node() {
-            Some(node) if object.is_hugetlb() && is_known() => {
-                within.iter().for_each(|part| self.add_full(part, node));
-            }
-            _ => {
-                let add = |present: &[Present]| self.add_all(present, object.is_hugetlb(), &own, eyes);
-                let looked = peek.look(object, &within, add)?;
-                self.poisoned_bytes += looked.poisoned_bytes;
-            }
+        if let Some((tables, file)) = tables {
+            let present = tables.pages(file, &within, self.unit_bytes);
+            // What has gone meanwhile, be it the process, is looked at with all else.
+            let _ = self.add_all(&present, Mapper { pid: Some(tables.pid), pagemap: tables.pagemap }, eyes);
+            self.join_up();
         }
+        let placed: Vec<Range<u64>> = self.placed().collect();
+        let ours = Mapper { pid: None, pagemap: &own };
+        let looked = peek
+            .look(object, &ranges::without(&within, &placed), |present| self.add_all(present, ours, eyes))?;
+        self.poisoned_bytes += looked.poisoned_bytes;
         self.join_up();
         self.swapped_bytes += self.swapped(object, &within)?;
         self.seen = ranges::union(std::mem::take(&mut self.seen).into_iter().chain(fresh).collect());
@@ -127,25 +126,11 @@ impl ObjectPages {
         share_of_holes(given, holes, others.saturating_sub(data_of_others))
     }
 
-    /// Adds a part of a pool's file of which every page is there, on this node.
-    fn add_full(&mut self, part: &Range<u64>, node: u32) {
-        let unit = self.unit_bytes;
-        let page = Part {
-            backing: Backing::Hugetlb,
-            node: Some(node),
-            page_bytes: unit,
-            bytes: 0,
-            estimated: false,
-        };
-        (part.start / unit..part.end / unit).for_each(|number| self.push(number * unit, page));
-    }
-
-    /// Adds pages that are mapped in our window at this moment: as many in a call as it takes, however they lie.
+    /// Adds pages that somebody has mapped at this moment: as many in a call as it takes, however they lie.
     fn add_all(
         &mut self,
         present: &[Present],
-        hugetlb: bool,
-        own: &Pagemap,
+        mapper: Mapper<'_>,
         eyes: &mut Eyes,
     ) -> planish_sys::Result<()> {
         let unit = usize::try_from(self.unit_bytes).expect("a page fits an address space");
@@ -154,7 +139,7 @@ impl ObjectPages {
             for first in (0..run.count).step_by(PAGES_PER_CALL) {
                 let pages = first..run.count.min(first + PAGES_PER_CALL);
                 if addresses.len() + pages.len() > PAGES_PER_CALL {
-                    self.add(&addresses, &offsets, hugetlb, own, eyes)?;
+                    self.add(&addresses, &offsets, mapper, eyes)?;
                     addresses.clear();
                     offsets.clear();
                 }
@@ -162,24 +147,31 @@ impl ObjectPages {
                 offsets.extend(pages.map(|page| run.offset + page as u64 * self.unit_bytes));
             }
         }
-        self.add(&addresses, &offsets, hugetlb, own, eyes)
+        self.add(&addresses, &offsets, mapper, eyes)
     }
 
-    /// Adds the pages at these addresses, which are at these offsets of the object.
+    /// Adds the pages at these addresses, which are at these offsets of the object. Of another process's, those that
+    /// have gone are left out.
     fn add(
         &mut self,
         addresses: &[usize],
         offsets: &[u64],
-        hugetlb: bool,
-        own: &Pagemap,
+        mapper: Mapper<'_>,
         eyes: &mut Eyes,
     ) -> planish_sys::Result<()> {
-        let at = eyes.nodes_of(|| pages_at(None, addresses), addresses.len())?;
-        let frames = if hugetlb || !eyes.sees_folios() { Vec::new() } else { own.frames_at(addresses)? };
+        let is_of_pool = self.unit_bytes > eyes.base_bytes;
+        let at = eyes.nodes_of(|| pages_at(mapper.pid, addresses), addresses.len())?;
+        let frames = match is_of_pool || !eyes.sees_folios() {
+            true => Vec::new(),
+            false => mapper.pagemap.frames_at(addresses)?,
+        };
         let folios = eyes.folio_pages(&frames);
-        for (page, (node, _)) in at.into_iter().enumerate() {
+        for (page, (node, is_there)) in at.into_iter().enumerate() {
+            if mapper.pid.is_some() && (!is_there || frames.get(page) == Some(&0)) {
+                continue;
+            }
             let (backing, page_bytes) = match folios.get(page) {
-                _ if hugetlb => (Backing::Hugetlb, self.unit_bytes),
+                _ if is_of_pool => (Backing::Hugetlb, self.unit_bytes),
                 Some(pages) => eyes.backing_of(*pages, true),
                 None => (Backing::Base, self.unit_bytes),
             };
@@ -370,6 +362,14 @@ impl ObjectPages {
     }
 }
 
+/// Who has pages mapped, to be asked for where they lie.
+#[derive(Clone, Copy)]
+struct Mapper<'a> {
+    /// `None`: we ourselves.
+    pid: Option<Pid>,
+    pagemap: &'a Pagemap,
+}
+
 /// `ranges` with whole units where they begin and end.
 fn in_units(ranges: Vec<Range<u64>>, unit_bytes: u64) -> Vec<Range<u64>> {
     let end = |end: u64| end.checked_next_multiple_of(unit_bytes).unwrap_or(end);
@@ -417,7 +417,7 @@ mod tests {
 
     use std::os::fd::OwnedFd;
 
-    use planish_sys::{MapOptions, PageRequest, map_anonymous};
+    use planish_sys::{Advice, MapOptions, PageRequest, map_anonymous};
     use proptest::prelude::*;
     use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
 
@@ -463,11 +463,15 @@ mod tests {
 
         /// What a look at `pages` finds, which opens it anew.
         fn look(&mut self, pages: Range<u64>) -> ObjectPages {
+            self.look_beside(pages, None)
+        }
+
+        fn look_beside(&mut self, pages: Range<u64>, tables: Option<(&Tables<'_>, &FileId)>) -> ObjectPages {
             let opened = SharedObject::of_mapping(rustix::process::getpid(), &range_of(&self.mapping));
             self.object = opened.unwrap().expect("it is on tmpfs");
             let mut found = ObjectPages::default();
             let mapped = std::iter::once(bytes(pages.start)..bytes(pages.end)).collect();
-            found.look(&self.peek, &self.object, mapped, None, &mut self.eyes).unwrap();
+            found.look(&self.peek, &self.object, mapped, tables, &mut self.eyes).unwrap();
             found
         }
     }
@@ -527,6 +531,34 @@ mod tests {
             assert_eq!((found.swapped_bytes, found.unwritten_bytes), (0, 0));
         }
         writer.join().unwrap();
+    }
+
+    #[test]
+    fn what_a_process_has_mapped_is_what_a_look_finds() {
+        let test = "what_a_process_has_mapped_is_what_a_look_finds";
+        let Some(mut segment) = Segment::new(test, 64) else { return };
+        segment.mapping.advise_range(0..segment.mapping.len(), Advice::PopulateWrite).unwrap();
+        let (mut pagemap, range, mut runs) =
+            (Pagemap::open(None).unwrap(), range_of(&segment.mapping), Vec::new());
+        if let Err(error) = pagemap.scan_by_keeper(range.clone(), &mut runs, &mut Vec::new()) {
+            return planish_skip::skip(test, error);
+        }
+        let maps = planish_host::Host::live().read_lossy("/proc/self/maps").unwrap();
+        let mut areas = crate::maps::parse_maps(&maps).unwrap();
+        areas.retain(|area| area.range == range);
+        let file = areas[0].file().expect("shared memory is a file");
+        let tables = Tables::of(rustix::process::getpid(), &pagemap, &areas, &runs);
+        assert_eq!(
+            total(&segment.look_beside(0..64, Some((&tables, &file))).parts(&(0..bytes(64)))),
+            bytes(64)
+        );
+        // Of the pages that were in the page tables, some are nowhere by now, and some in the object alone.
+        segment.allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 8..24);
+        segment.write(16..24);
+        if segment.eyes.sees_folios() {
+            let (one, other) = (segment.look_beside(0..64, Some((&tables, &file))), segment.look(0..64));
+            assert_eq!((total(&one.parts(&(0..bytes(64)))), one), (bytes(56), other));
+        }
     }
 
     /// Of a table of cases: bytes that lie in holes, holes of the mapped parts and of the others; what is told of the

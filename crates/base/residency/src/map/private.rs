@@ -4,7 +4,7 @@
 //! is the same. A container may forbid move_pages: then smaps and numa_maps tell what they can (see the head of this
 //! crate).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use planish_host::Host;
@@ -20,6 +20,7 @@ use super::eyes::{Eyes, told};
 use super::join::{Piece, join};
 use super::object::{NodeOf, node_of};
 use super::shared::Objects;
+use super::tables::Tables;
 use super::{AreaPages, CELLS, CUT_BYTES_MIN, SeenBy};
 use crate::maps::{Area, parse_maps, tell_namespace};
 use crate::process::{Process, ResidencyError, failed, shown_as};
@@ -68,7 +69,7 @@ pub(crate) fn read(
     let regions = process.regions.into_iter().zip(parts);
     let mut found: Vec<AreaPages> = Vec::with_capacity(regions.len());
     for (region, parts) in regions {
-        let object = objects.find(host, pid, (&region.area, false), eyes);
+        let object = objects.find(host, pid, &region.area, None, eyes);
         found.push(of_region(region, parts, object, objects));
     }
     Ok((found, SeenBy::Smaps))
@@ -131,20 +132,6 @@ fn blind(eyes: &mut Eyes, error: &planish_sys::Error) {
         CURE,
     );
     eyes.blind_pages(&why, CURE);
-}
-
-/// Indices of shared mappings that huge entries of the process fill: of a pool, every page of their part of a file is
-/// there, since a shared mapping has no other.
-fn full_areas(areas: &[Area], runs: &[Run]) -> HashSet<usize> {
-    let may_be = |(_, area): &(usize, &Area)| area.is_shared();
-    let (indices, ranges): (Vec<usize>, Vec<Range<u64>>) =
-        areas.iter().enumerate().filter(may_be).map(|(index, area)| (index, area.range.clone())).unzip();
-    let mut huge = vec![0; indices.len()];
-    for piece in join(&ranges, runs).filter(|piece| piece.filled == Filled::Huge) {
-        huge[piece.area] += piece.range.end - piece.range.start;
-    }
-    let is_full = |number: &usize| huge[*number] == ranges[*number].end - ranges[*number].start;
-    (0..indices.len()).filter(is_full).map(|number| indices[number]).collect()
 }
 
 /// Why a walk ended.
@@ -243,8 +230,8 @@ impl Walk {
         };
         let (looked, seen_by) = match scanned {
             Some(Looked { areas, runs, of_file }) => {
-                let full = eyes.sole_node().map_or_else(HashSet::new, |_| full_areas(&areas, &runs));
-                let areas = self.begin(host, areas, draws, &full, (eyes, objects));
+                let tables = Tables::of(self.raw, &self.pagemap, &areas, &runs);
+                let areas = self.begin(host, areas, draws, Some(&tables), (eyes, objects));
                 (Looked { areas, runs, of_file }, SeenBy::PagemapScan)
             }
             None => (self.read_entries(host, draws, (eyes, objects))?, SeenBy::Pagemap),
@@ -265,24 +252,23 @@ impl Walk {
         Ok((found, seen_by))
     }
 
-    /// The mappings as those of which nothing is known yet but their objects. `draws`: with parts to be drawn; `full`:
-    /// indices of mappings whose every page is mapped.
+    /// The mappings as those of which nothing is known yet but their objects. `draws`: with parts to be drawn.
     fn begin(
         &self,
         host: &Host,
         areas: Vec<Area>,
         draws: bool,
-        full: &HashSet<usize>,
+        tables: Option<&Tables<'_>>,
         (eyes, objects): (&mut Eyes, &mut Objects),
     ) -> Vec<AreaPages> {
         objects.note(&areas);
-        let begin = |(index, area): (usize, Area)| {
-            let object = objects.find(host, self.pid, (&area, full.contains(&index)), eyes);
+        let begin = |area: Area| {
+            let object = objects.find(host, self.pid, &area, tables, eyes);
             let is_drawn = draws && !area.is_shared() && area.bytes() >= CUT_BYTES_MIN;
             let cells = if is_drawn { vec![Vec::new(); CELLS] } else { Vec::new() };
             AreaPages { cells, ..AreaPages::new(area, object) }
         };
-        areas.into_iter().enumerate().map(begin).collect()
+        areas.into_iter().map(begin).collect()
     }
 
     /// The same as [`Self::scan`] and [`Self::begin`] without PAGEMAP_SCAN.
@@ -295,7 +281,7 @@ impl Walk {
         let mut process = Process::read(host, self.pid).map_err(Blocked::Process)?;
         tell_namespace(host, self.pid, process.regions.iter_mut().map(|region| &mut region.area));
         let areas = process.regions.iter().map(|region| region.area.clone()).collect();
-        let mut areas = self.begin(host, areas, draws, &HashSet::new(), (eyes, objects));
+        let mut areas = self.begin(host, areas, draws, None, (eyes, objects));
         let read = entries::read(&self.pagemap, self.raw, &process, &mut areas, eyes, objects);
         let read = read.map_err(|error| self.sort(error))?;
         (self.by_entries, self.guessed, self.smaps) = (true, read.guessed, Some(process));

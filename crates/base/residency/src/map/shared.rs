@@ -15,6 +15,7 @@ use rustix::process::Pid;
 use super::eyes::Eyes;
 use super::leases;
 use super::object::ObjectPages;
+use super::tables::Tables;
 use crate::maps::{Area, FileId, Kind, parse_line, tell_namespace};
 use crate::rows::{Part, add_part};
 
@@ -106,13 +107,14 @@ impl Objects {
 
     /// The object behind a mapping, of a private one that which keeps what nobody wrote; `None` where nobody maps its
     /// file shared. It is looked at when it is met first, and once more where more of it is mapped than was known then.
-    /// One that cannot be looked at is made of the pages that processes have mapped of it. `is_full`: the process has
-    /// mapped every page of the mapping.
+    /// One that cannot be looked at is made of the pages that processes have mapped of it. `tables`: what of
+    /// shared memory the process has in its page tables.
     pub(crate) fn find(
         &mut self,
         host: &Host,
         pid: u32,
-        (area, is_full): (&Area, bool),
+        area: &Area,
+        tables: Option<&Tables<'_>>,
         eyes: &mut Eyes,
     ) -> Option<usize> {
         let id = area.file()?;
@@ -124,7 +126,7 @@ impl Objects {
         if known.is_some() && !looked.is_some_and(is_new) {
             return known.flatten();
         }
-        match (self.try_look(host, pid, (area, is_full), looked, eyes), looked) {
+        match (self.try_look(host, (pid, area), tables, looked, eyes), looked) {
             (Tried::Seen(index), _) => {
                 self.known.insert(id, Some(index));
                 Some(index)
@@ -149,8 +151,8 @@ impl Objects {
     fn try_look(
         &mut self,
         host: &Host,
-        pid: u32,
-        (area, is_full): (&Area, bool),
+        (pid, area): (u32, &Area),
+        tables: Option<&Tables<'_>>,
         known: Option<usize>,
         eyes: &mut Eyes,
     ) -> Tried {
@@ -168,7 +170,7 @@ impl Objects {
                 eyes.blind_leased(&area.name, &lease);
                 Tried::Blind
             }
-            Some(None) => match self.look(pid, (area, is_full), &id, known, eyes) {
+            Some(None) => match self.look((pid, area), &id, tables, known, eyes) {
                 Ok(object) => object.map_or(Tried::Blind, Tried::Seen),
                 Err(error) if is_gone(&error) => Tried::Gone,
                 Err(error) => {
@@ -205,9 +207,9 @@ impl Objects {
 
     fn look(
         &mut self,
-        pid: u32,
-        (area, is_full): (&Area, bool),
+        (pid, area): (u32, &Area),
         id: &FileId,
+        tables: Option<&Tables<'_>>,
         known: Option<usize>,
         eyes: &mut Eyes,
     ) -> planish_sys::Result<Option<usize>> {
@@ -217,8 +219,7 @@ impl Objects {
         let mut mapped = self.mapped.remove(id).unwrap_or_default();
         mapped.extend(area.extent());
         let mut pages = known.map(|index| mem::take(&mut self.list[index].pages)).unwrap_or_default();
-        let full = area.extent().filter(|_| is_full);
-        let looked = pages.look(&peek, &object, mapped, full.as_ref(), eyes);
+        let looked = pages.look(&peek, &object, mapped, tables.map(|tables| (tables, id)), eyes);
         eyes.peek = Some(peek);
         if let Some(index) = known {
             // With what was seen of it before, in any case.
@@ -267,8 +268,7 @@ mod tests {
         let mut seen = Vec::new();
         for area in &areas {
             objects.note([area]);
-            let index =
-                objects.find(&host, std::process::id(), (area, false), &mut eyes).expect("it is shared");
+            let index = objects.find(&host, std::process::id(), area, None, &mut eyes).expect("it is shared");
             if objects.is_of_tables(index) {
                 return planish_skip::skip(test, "shared memory may not be looked at");
             }
