@@ -1,8 +1,8 @@
 //! What a map costs: of a server with 2 GiB of shared memory, and of one with 60,000 mappings; beside what a plain
 //! read of smaps costs in the same run, and numastat where it is installed.
 //!
-//! The server is this program once more. Its memory is all its own mapping too, so that smaps has as much to walk as
-//! a map has: what smaps leaves out of a real server's segment is no saving of time here.
+//! The server is this program once more. What it shares is either in its own page tables, so that smaps has as much to
+//! walk as a map has, or in none of them, as where others have filled it: there smaps tells nothing and is not compared.
 #![expect(unsafe_code, reason = "a server maps pages of a file one by one")]
 
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use planish_sys::{Advice, MapOptions, PageRequest, child, map_anonymous, pages};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::mm::{Advice as MmAdvice, MapFlags, ProtFlags, madvise, mmap};
 
 use super::pool::Pool;
 use super::{first_line, measured, room};
@@ -38,34 +38,49 @@ pub fn measure(planish: &Path, rows: &mut Rows) {
     let at_most = |limit| (Limit::AtMost, limit);
     let room = || room(SERVER_BYTES as u64);
     let server = room().and_then(|()| Server::start("base"));
-    compare(planish, rows, ("2 GiB shared, base pages", RUNS), at_most(1000.0), 12.0, &server);
+    compare(planish, rows, ("2 GiB shared, base pages", RUNS), at_most(1000.0), Some(12.0), &server);
+    drop(server);
+    let server = room().and_then(|()| Server::start("base-of-others"));
+    compare(planish, rows, ("2 GiB shared, base pages of others", RUNS), at_most(1000.0), None, &server);
     drop(server);
     let pool = room().and_then(|()| Pool::raise(2 << 20, SERVER_BYTES));
-    let server =
-        pool.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")).and_then(|_| Server::start("huge"));
+    let start =
+        |role| pool.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")).and_then(|_| Server::start(role));
+    let server = start("huge");
     let kind = ("2 GiB shared, 2 MiB pages", RUNS_OF_MILLISECONDS);
-    compare(planish, rows, kind, at_most(5.0), 8.0, &server);
+    compare(planish, rows, kind, at_most(5.0), Some(8.0), &server);
+    drop(server);
+    let server = start("huge-of-others");
+    let kind = ("2 GiB shared, 2 MiB pages of others", RUNS_OF_MILLISECONDS);
+    compare(planish, rows, kind, at_most(5.0), None, &server);
     drop(server);
     drop(pool);
     let server = Server::start("splintered");
-    compare(planish, rows, ("60,000 mappings", RUNS), at_most(150.0), 1.0, &server);
+    compare(planish, rows, ("60,000 mappings", RUNS), at_most(150.0), Some(1.0), &server);
     drop(server);
-    // Twice as long as a read of smaps: each part is looked at in the object, too.
+    // Twice as long as a read of smaps: each part is one of the object, too.
     let server = Server::start("scattered");
-    compare(planish, rows, ("60,000 mappings of one object", RUNS), at_most(150.0), 2.0, &server);
+    compare(planish, rows, ("60,000 mappings of one object", RUNS), at_most(150.0), Some(2.0), &server);
     drop(server);
     let server = Server::start("far");
-    compare(planish, rows, ("60,000 mappings of one object, far apart", RUNS), at_most(150.0), 2.0, &server);
+    compare(
+        planish,
+        rows,
+        ("60,000 mappings of one object, far apart", RUNS),
+        at_most(150.0),
+        Some(2.0),
+        &server,
+    );
 }
 
-/// Rows of one process, of so many rounds: its map by the clock, and its CPU time over that of a plain read of smaps,
-/// and of numastat.
+/// Rows of one process, of so many rounds: its map by the clock, and its CPU time over that of a plain read of smaps
+/// and of numastat, where these have as much to read.
 fn compare(
     planish: &Path,
     rows: &mut Rows,
     (name, runs): (&str, usize),
     limit: (Limit, f64),
-    smaps_ratio: f64,
+    smaps_ratio: Option<f64>,
     server: &Result<Server>,
 ) {
     let has_numastat =
@@ -84,8 +99,11 @@ fn compare(
             wall.borrow_mut().extend((command.get_program() == planish).then_some(milliseconds));
             Ok(cpu)
         };
-        let mut arms: Vec<Arm<'_>> = vec![Box::new(|| timed(&mut map)), Box::new(|| timed(&mut smaps))];
-        if has_numastat {
+        let mut arms: Vec<Arm<'_>> = vec![Box::new(|| timed(&mut map))];
+        if smaps_ratio.is_some() {
+            arms.push(Box::new(|| timed(&mut smaps)));
+        }
+        if smaps_ratio.is_some() && has_numastat {
             arms.push(Box::new(|| timed(&mut numastat)));
         }
         Rounds::measure(runs, &mut arms)
@@ -97,6 +115,7 @@ fn compare(
         let logs: Vec<f64> = wall.borrow().iter().skip(1).map(|time: &f64| time.ln()).collect();
         figure(&logs)
     });
+    let Some(smaps_ratio) = smaps_ratio else { return };
     rows.add_with_note(
         &format!("map / cat smaps, {name}, CPU time"),
         "ratio",
@@ -156,8 +175,8 @@ pub fn serve(role: &str) -> Result<()> {
         _ => {}
     }
     let page = match role {
-        "base" | "splintered" => PageRequest::Base,
-        "huge" => PageRequest::HugeTlb(2 << 20),
+        "base" | "base-of-others" | "splintered" => PageRequest::Base,
+        "huge" | "huge-of-others" => PageRequest::HugeTlb(2 << 20),
         other => bail!("no server has {other} pages"),
     };
     let base = pages::base_bytes();
@@ -168,6 +187,10 @@ pub fn serve(role: &str) -> Result<()> {
         for first in (0..bytes).step_by(2 * base) {
             mapping.advise_range(first..first + base, Advice::HugePage)?;
         }
+    }
+    if role.ends_with("-of-others") {
+        // SAFETY: of shared memory it takes the entries out of our page tables and leaves the pages where they are.
+        unsafe { madvise(mapping.as_ptr().cast(), bytes, MmAdvice::LinuxDontNeed)? };
     }
     stand()
 }

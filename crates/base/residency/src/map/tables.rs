@@ -50,7 +50,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Pages of a file that lie in `ranges` (whole pages, in rising order and apart) and which the process has mapped,
-    /// by their addresses there.
+    /// by their addresses there, in rising order of these: those that lie near each other are asked for together.
     pub(crate) fn pages(&self, file: &FileId, ranges: &[Range<u64>], page_bytes: u64) -> Vec<Present> {
         let (mut found, mut first) = (Vec::new(), 0);
         let full = self.full.get(file).map_or(&[][..], Vec::as_slice);
@@ -67,6 +67,7 @@ impl<'a> Tables<'a> {
                 found.push(Present { offset, address, count: ((end - offset) / page_bytes) as usize });
             }
         }
+        found.sort_unstable_by_key(|run: &Present| run.address);
         found
     }
 }
@@ -90,13 +91,16 @@ mod tests {
 
     #[test]
     fn only_whole_mappings_are_told_each_page_once() {
-        // Of one file: full; a page short; full at a part of the first; private; full behind it; of another file.
+        // Of one file: full; a page short; full at a part of the first; private; full behind it. Of another file, full;
+        // of a third one two, the later part first.
         let maps = "1000-3000 rw-s 00000000 00:01 7 /x\n\
                     4000-6000 rw-s 00002000 00:01 7 /x\n\
                     7000-8000 rw-s 00001000 00:01 7 /x\n\
                     9000-a000 rw-p 00008000 00:01 7 /x\n\
                     b000-d000 rw-s 00004000 00:01 7 /x\n\
-                    d000-e000 rw-s 00000000 00:01 8 /y\n";
+                    d000-e000 rw-s 00000000 00:01 8 /y\n\
+                    e000-f000 rw-s 00001000 00:01 9 /z\n\
+                    f000-10000 rw-s 00000000 00:01 9 /z\n";
         let areas = parse_maps(maps).unwrap();
         let run = |range, filled| Run { range, filled };
         let runs = [
@@ -105,7 +109,7 @@ mod tests {
             run(0x5000..0x6000, Filled::Swapped),
             run(0x7000..0xa000, Filled::Base),
             run(0xb000..0xc000, Filled::Base),
-            run(0xc000..0xe000, Filled::Huge),
+            run(0xc000..0x10000, Filled::Huge),
         ];
         let pagemap = Pagemap::open(None).unwrap();
         let tables = Tables::of(rustix::process::getpid(), &pagemap, &areas, &runs);
@@ -116,6 +120,7 @@ mod tests {
         let all = 0..0x10_0000;
         assert_eq!(pages(0, std::slice::from_ref(&all)), [(0, 0x1000, 2), (0x4000, 0xb000, 2)]);
         assert_eq!(pages(0, &[0x1000..0x2000, 0x3000..0x5000]), [(0x1000, 0x2000, 1), (0x4000, 0xb000, 1)]);
-        assert_eq!(pages(5, &[all]), [(0, 0xd000, 1)]);
+        assert_eq!(pages(5, std::slice::from_ref(&all)), [(0, 0xd000, 1)]);
+        assert_eq!(pages(6, &[all]), [(0x1000, 0xe000, 1), (0, 0xf000, 1)], "by address");
     }
 }
