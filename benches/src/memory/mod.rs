@@ -41,7 +41,9 @@ pub fn serve(role: &str) -> Result<()> {
     let words: Vec<&str> = role.split_whitespace().collect();
     let number = |word: &str| word.parse::<u64>().with_context(|| format!("{word} is no number"));
     match words[..] {
-        ["base" | "huge" | "splintered" | "scattered" | "far"] => map::serve(role),
+        ["base" | "base-of-others" | "huge" | "huge-of-others" | "splintered" | "scattered" | "far"] => {
+            map::serve(role)
+        }
         ["calls", word] => calls::serve(word),
         ["arena" | "arena-blocks" | "regions"] => partitions::serve(role),
         ["pool", kilobytes, pages] => pool::keep(number(kilobytes)?, number(pages)?),
