@@ -38,7 +38,7 @@ pub fn measure(planish: &Path, rows: &mut Rows) {
     let at_most = |limit| (Limit::AtMost, limit);
     let room = || room(SERVER_BYTES as u64);
     let server = room().and_then(|()| Server::start("base"));
-    compare(planish, rows, ("2 GiB shared, base pages", RUNS), at_most(1000.0), Some(12.0), &server);
+    compare(planish, rows, ("2 GiB shared, base pages", RUNS), at_most(1000.0), Some(5.0), &server);
     drop(server);
     let server = room().and_then(|()| Server::start("base-of-others"));
     compare(planish, rows, ("2 GiB shared, base pages of others", RUNS), at_most(1000.0), None, &server);
@@ -48,7 +48,7 @@ pub fn measure(planish: &Path, rows: &mut Rows) {
         |role| pool.as_ref().map_err(|error| anyhow::anyhow!("{error:#}")).and_then(|_| Server::start(role));
     let server = start("huge");
     let kind = ("2 GiB shared, 2 MiB pages", RUNS_OF_MILLISECONDS);
-    compare(planish, rows, kind, at_most(5.0), Some(8.0), &server);
+    compare(planish, rows, kind, at_most(5.0), Some(4.0), &server);
     drop(server);
     let server = start("huge-of-others");
     let kind = ("2 GiB shared, 2 MiB pages of others", RUNS_OF_MILLISECONDS);

@@ -275,6 +275,11 @@ impl Eyes {
         self.folios.is_some()
     }
 
+    #[cfg(test)]
+    pub(crate) fn hide_frames(&mut self) {
+        self.folios = None;
+    }
+
     /// Whether frames are wanted at all. Where they are, a frame 0 is of a page that has gone.
     pub(crate) fn wants_frames(&self) -> bool {
         self.folios.is_some() || self.seen.is_some()
@@ -303,8 +308,8 @@ impl Eyes {
         }
     }
 
-    /// The backing of a page that a base-page entry maps, by the pages of its folio; `shared`: by an entry of our
-    /// own, so that nothing is known of how others map it.
+    /// The backing of a page that a base-page entry maps, by the pages of its folio; `shared`: of shared memory, of which
+    /// nothing is known of how others map it.
     pub(crate) fn backing_of(&self, pages: u64, shared: bool) -> (Backing, u64) {
         let bytes = pages * self.base_bytes;
         match pages {

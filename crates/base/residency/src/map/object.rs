@@ -63,15 +63,14 @@ impl ObjectPages {
         let fresh = ranges::without(&ranges::union(in_units(mapped, self.unit_bytes)), &self.seen);
         let within = ranges::within(&fresh, end_of(object));
         if let Some((tables, file)) = tables {
-            let present = tables.pages(file, &within, self.unit_bytes);
-            // What has gone meanwhile, be it the process, is looked at with all else.
-            let _ = self.add_all(&present, Mapper { pid: Some(tables.pid), pagemap: tables.pagemap }, eyes);
-            self.join_up();
+            self.ask(tables, file, &within, eyes);
         }
         let placed: Vec<Range<u64>> = self.placed().collect();
+        // All that the kernel has given a pool's file may be known by now: the rest is holes.
+        let is_known = object.is_hugetlb() && ranges::length(&placed) >= object.allocated_bytes;
+        let rest = if is_known { Vec::new() } else { ranges::without(&within, &placed) };
         let ours = Mapper { pid: None, pagemap: &own };
-        let looked = peek
-            .look(object, &ranges::without(&within, &placed), |present| self.add_all(present, ours, eyes))?;
+        let looked = peek.look(object, &rest, |present| self.add_all(present, ours, eyes))?;
         self.poisoned_bytes += looked.poisoned_bytes;
         self.join_up();
         self.swapped_bytes += self.swapped(object, &within)?;
@@ -79,6 +78,14 @@ impl ObjectPages {
         (self.unwritten_bytes, self.unwritten_estimated) = self.unwritten(object);
         eyes.blind_poisoned(self.poisoned_bytes);
         Ok(())
+    }
+
+    /// Adds what of `within` a process has mapped without a hole. What is not told is looked at with all else: where a
+    /// container forbids to ask (EPERM), what has gone meanwhile, be it the process (ESRCH).
+    fn ask(&mut self, tables: &Tables<'_>, file: &FileId, within: &[Range<u64>], eyes: &mut Eyes) {
+        let present = tables.pages(file, within, self.unit_bytes);
+        let _ = self.add_all(&present, Mapper { pid: Some(tables.pid), pagemap: tables.pagemap }, eyes);
+        self.join_up();
     }
 
     /// Whether all of `range` was looked at.
@@ -159,15 +166,21 @@ impl ObjectPages {
         mapper: Mapper<'_>,
         eyes: &mut Eyes,
     ) -> planish_sys::Result<()> {
+        // Pages of a pool are larger than base pages, and all else is kept in units of these.
         let is_of_pool = self.unit_bytes > eyes.base_bytes;
-        let at = eyes.nodes_of(|| pages_at(mapper.pid, addresses), addresses.len())?;
         let frames = match is_of_pool || !eyes.sees_folios() {
             true => Vec::new(),
             false => mapper.pagemap.frames_at(addresses)?,
         };
+        // A page of another process may have gone since, which its frame tells, or else the question for its node.
+        let may_have_gone = mapper.pid.is_some();
+        let at = match may_have_gone && frames.is_empty() {
+            true => pages_at(mapper.pid, addresses)?.into_iter().map(node_of).collect(),
+            false => eyes.nodes_of(|| pages_at(mapper.pid, addresses), addresses.len())?,
+        };
         let folios = eyes.folio_pages(&frames);
-        for (page, (node, is_there)) in at.into_iter().enumerate() {
-            if mapper.pid.is_some() && (!is_there || frames.get(page) == Some(&0)) {
+        for (page, (node, _)) in at.into_iter().enumerate() {
+            if may_have_gone && (node.is_none() || frames.get(page) == Some(&0)) {
                 continue;
             }
             let (backing, page_bytes) = match folios.get(page) {
@@ -194,7 +207,7 @@ impl ObjectPages {
         u8::try_from(code).expect("there are 256 codes at most")
     }
 
-    /// Adds the unit at `offset`, which lies beyond all others.
+    /// Adds the unit at `offset`, which is not among them yet.
     fn push(&mut self, offset: u64, part: Part) {
         let code = self.code_of(part);
         match self.extents.last_mut() {
@@ -538,27 +551,36 @@ mod tests {
         let test = "what_a_process_has_mapped_is_what_a_look_finds";
         let Some(mut segment) = Segment::new(test, 64) else { return };
         segment.mapping.advise_range(0..segment.mapping.len(), Advice::PopulateWrite).unwrap();
-        let (mut pagemap, range, mut runs) =
-            (Pagemap::open(None).unwrap(), range_of(&segment.mapping), Vec::new());
-        if let Err(error) = pagemap.scan_by_keeper(range.clone(), &mut runs, &mut Vec::new()) {
+        let range = range_of(&segment.mapping);
+        let mut pagemap = Pagemap::open(None).unwrap();
+        let (mut runs, mut of_file) = (Vec::new(), Vec::new());
+        if let Err(error) = pagemap.scan_by_keeper(range.clone(), &mut runs, &mut of_file) {
             return planish_skip::skip(test, error);
         }
         let maps = planish_host::Host::live().read_lossy("/proc/self/maps").unwrap();
         let mut areas = crate::maps::parse_maps(&maps).unwrap();
         areas.retain(|area| area.range == range);
         let file = areas[0].file().expect("shared memory is a file");
-        let tables = Tables::of(rustix::process::getpid(), &pagemap, &areas, &runs);
-        assert_eq!(
-            total(&segment.look_beside(0..64, Some((&tables, &file))).parts(&(0..bytes(64)))),
-            bytes(64)
-        );
+        let tables = Tables::of(rustix::process::getpid(), &pagemap, &areas, &runs, &of_file);
+        let asked = |segment: &mut Segment| {
+            let mut found = ObjectPages { unit_bytes: bytes(1), ..ObjectPages::default() };
+            found.ask(&tables, &file, &[0..bytes(64)], &mut segment.eyes);
+            found.placed().map(|part| part.start / bytes(1)..part.end / bytes(1)).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(&mut segment), [0..64]);
         // Of the pages that were in the page tables, some are nowhere by now, and some in the object alone.
         segment.allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 8..24);
         segment.write(16..24);
-        if segment.eyes.sees_folios() {
-            let (one, other) = (segment.look_beside(0..64, Some((&tables, &file))), segment.look(0..64));
-            assert_eq!((total(&one.parts(&(0..bytes(64)))), one), (bytes(56), other));
-        }
+        assert_eq!(asked(&mut segment), [0..8, 24..64]);
+        let (one, other) = (segment.look_beside(0..64, Some((&tables, &file))), segment.look(0..64));
+        let told = |found: &ObjectPages| -> Vec<Option<Part>> {
+            (0..64).map(|page| found.at(bytes(page))).collect()
+        };
+        assert_eq!(told(&one), told(&other));
+        assert_eq!(total(&one.parts(&(0..bytes(64)))), bytes(56));
+        // The same where nobody tells frames.
+        segment.eyes.hide_frames();
+        assert_eq!(asked(&mut segment), [0..8, 24..64]);
     }
 
     /// Of a table of cases: bytes that lie in holes, holes of the mapped parts and of the others; what is told of the

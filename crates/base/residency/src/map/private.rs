@@ -230,7 +230,7 @@ impl Walk {
         };
         let (looked, seen_by) = match scanned {
             Some(Looked { areas, runs, of_file }) => {
-                let tables = Tables::of(self.raw, &self.pagemap, &areas, &runs);
+                let tables = Tables::of(self.raw, &self.pagemap, &areas, &runs, &of_file);
                 let areas = self.begin(host, areas, draws, Some(&tables), (eyes, objects));
                 (Looked { areas, runs, of_file }, SeenBy::PagemapScan)
             }

@@ -338,12 +338,12 @@ impl SharedObject {
     }
 }
 
-/// Pages of a shared object that lie side by side, in it and in our window.
+/// Pages of a shared object that lie side by side, in it and where they are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Present {
     /// Where in the object, in bytes.
     pub offset: u64,
-    /// Where in our own mapping, to be asked about while the window is open.
+    /// Where they are mapped: by a look in our own memory, to be asked about while its window is open.
     pub address: usize,
     /// How many pages.
     pub count: usize,
