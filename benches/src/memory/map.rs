@@ -1,8 +1,9 @@
 //! What a map costs: of a server with 2 GiB of shared memory, and of one with 60,000 mappings; beside what a plain
 //! read of smaps costs in the same run, and numastat where it is installed.
 //!
-//! The server is this program once more. What it shares is either in its own page tables, so that smaps has as much to
-//! walk as a map has, or in none of them, as where others have filled it: there smaps tells nothing and is not compared.
+//! The server is this program once more. What it shares is either in its own page tables, so that smaps has as much
+//! to walk as a map has, or in none of them, as where others have filled it: there smaps tells nothing, and is not
+//! compared.
 #![expect(unsafe_code, reason = "a server maps pages of a file one by one")]
 
 use std::cell::RefCell;

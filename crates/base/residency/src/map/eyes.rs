@@ -308,8 +308,8 @@ impl Eyes {
         }
     }
 
-    /// The backing of a page that a base-page entry maps, by the pages of its folio; `shared`: of shared memory, of which
-    /// nothing is known of how others map it.
+    /// The backing of a page that a base-page entry maps, by the pages of its folio; `shared`: of shared memory, so
+    /// that nothing is known of how others map it.
     pub(crate) fn backing_of(&self, pages: u64, shared: bool) -> (Backing, u64) {
         let bytes = pages * self.base_bytes;
         match pages {

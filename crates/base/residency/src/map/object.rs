@@ -564,14 +564,16 @@ mod tests {
         let tables = Tables::of(rustix::process::getpid(), &pagemap, &areas, &runs, &of_file);
         let asked = |segment: &mut Segment| {
             let mut found = ObjectPages { unit_bytes: bytes(1), ..ObjectPages::default() };
-            found.ask(&tables, &file, &[0..bytes(64)], &mut segment.eyes);
-            found.placed().map(|part| part.start / bytes(1)..part.end / bytes(1)).collect::<Vec<_>>()
+            let all = 0..bytes(64);
+            found.ask(&tables, &file, std::slice::from_ref(&all), &mut segment.eyes);
+            let pages = |part: Range<u64>| (part.start / bytes(1), part.end / bytes(1));
+            found.placed().map(pages).collect::<Vec<_>>()
         };
-        assert_eq!(asked(&mut segment), [0..64]);
+        assert_eq!(asked(&mut segment), [(0, 64)]);
         // Of the pages that were in the page tables, some are nowhere by now, and some in the object alone.
         segment.allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 8..24);
         segment.write(16..24);
-        assert_eq!(asked(&mut segment), [0..8, 24..64]);
+        assert_eq!(asked(&mut segment), [(0, 8), (24, 64)]);
         let (one, other) = (segment.look_beside(0..64, Some((&tables, &file))), segment.look(0..64));
         let told = |found: &ObjectPages| -> Vec<Option<Part>> {
             (0..64).map(|page| found.at(bytes(page))).collect()
@@ -580,7 +582,7 @@ mod tests {
         assert_eq!(total(&one.parts(&(0..bytes(64)))), bytes(56));
         // The same where nobody tells frames.
         segment.eyes.hide_frames();
-        assert_eq!(asked(&mut segment), [0..8, 24..64]);
+        assert_eq!(asked(&mut segment), [(0, 8), (24, 64)]);
     }
 
     /// Of a table of cases: bytes that lie in holes, holes of the mapped parts and of the others; what is told of the

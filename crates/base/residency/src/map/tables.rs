@@ -74,9 +74,9 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Those of `parts`, of which each has every page or has not, that touch none which lacks one: what lies side by side is
-/// looked at together, so that a large page of several parts is known for one. In rising order; of parts that overlap
-/// the first one, and of those that begin together the longest.
+/// Those of `parts`, of which each has every page or has not, that touch none which lacks one: what lies side by side
+/// is looked at together, so that a large page of several parts is known for one. In rising order; of parts that
+/// overlap the first one, and of those that begin together the longest.
 fn full_parts(mut parts: Vec<(Mapped, bool)>) -> Vec<Mapped> {
     parts.sort_by_key(|(part, _)| (part.extent.start, Reverse(part.extent.end)));
     let (mut full, mut group, mut is_full, mut reach) = (Vec::new(), Vec::new(), true, 0);
