@@ -18,7 +18,7 @@ use crate::rounds::{Arm, Rounds};
 use crate::row::{Limit, Rows};
 
 const BYTES: usize = 1 << 30;
-const ROUNDS: usize = 13;
+const ROUNDS: usize = 25;
 /// What a thread asks for at once: all of its share, or a piece.
 const PIECES_BYTES: [usize; 3] = [usize::MAX, 64 << 20, 8 << 20];
 /// Speed of ours over theirs.

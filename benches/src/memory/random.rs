@@ -18,7 +18,7 @@ const BYTES: usize = 1 << 30;
 const INDEX_BITS: u32 = BYTES.ilog2() - 3;
 const READS: usize = 1_000_000;
 const UPDATES: usize = 4_000_000;
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 31;
 const RATIO_MIN: f64 = 1.3;
 const HUGE_BYTES: usize = 2 << 20;
 
