@@ -320,8 +320,11 @@ fn pieces(report: &MapReport) -> Vec<(&'static str, Vec<[Html; 3]>)> {
                 let comma = if number > 0 { ", " } else { "" };
                 let figure =
                     Figure::bytes(format!("{at}/parts/{number}/resident_bytes"), part.resident_bytes);
-                parts = parts.text(comma).text(about(part.estimated)).then(figure);
+                parts = parts.text(comma).text(about(part.estimated || piece.seen_in_part)).then(figure);
                 parts = parts.text(&format!(" {} on {}", part.backing.word(), node_name(part.node)));
+            }
+            if piece.seen_in_part && piece.parts.is_empty() {
+                parts = parts.text("none that was seen");
             }
             [
                 Html::default().then(Quote::new(format!("{at}/name"), &piece.name)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use planish_residency::{Kind, Map, Object, Part};
+use planish_residency::{Kind, Map, Object, Part, sum_of};
 use planish_sorted::SortSmall as _;
 use planish_trial::postgres::Layout;
 use schemars::JsonSchema;
@@ -34,6 +34,9 @@ pub struct MapPiece {
     pub bytes: u64,
     /// Where its memory lies; bytes that nobody has used yet are in none.
     pub parts: Vec<MapPart>,
+    /// Whether more of it may be in memory: of its segment only what processes have mapped was seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub seen_in_part: bool,
     /// Of a relation, its buffers by where they lie; none where places in the segment are not told.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub buffers: Vec<MapBuffers>,
@@ -131,21 +134,31 @@ fn whole(object: &Object) -> MapPiece {
     let (name, bytes, buffers) = (object.name.clone(), object.bytes, Vec::new());
     let (unwritten_bytes, unwritten_estimated) =
         (object.pages.unwritten_bytes, object.pages.unwritten_estimated);
-    MapPiece { name, bytes, parts, buffers, unwritten_bytes, unwritten_estimated }
+    let seen_in_part = object.is_seen_in_part();
+    MapPiece { name, bytes, parts, seen_in_part, buffers, unwritten_bytes, unwritten_estimated }
 }
 
-fn piece(name: &str, bytes: u64, parts: impl IntoIterator<Item = Part>) -> MapPiece {
+/// A piece of `main`, which has these `parts`.
+fn piece(main: &Object, name: &str, bytes: u64, parts: impl IntoIterator<Item = Part>) -> MapPiece {
     let mut sums = Vec::new();
     parts.into_iter().for_each(|part| add(&mut sums, MapPart::from(&part)));
-    let (name, buffers) = (name.to_owned(), Vec::new());
-    MapPiece { name, bytes, parts: sums, buffers, unwritten_bytes: 0, unwritten_estimated: false }
+    let seen = sum_of(sums.iter().map(|part| part.resident_bytes));
+    MapPiece {
+        name: name.to_owned(),
+        bytes,
+        parts: sums,
+        seen_in_part: main.is_seen_in_part() && seen < bytes,
+        buffers: Vec::new(),
+        unwritten_bytes: 0,
+        unwritten_estimated: false,
+    }
 }
 
 fn allocations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
     let mut pieces: Vec<MapPiece> = layout
         .allocations
         .iter()
-        .map(|it| piece(&it.name, it.bytes, main.pages.parts(&(it.offset..it.offset + it.bytes))))
+        .map(|it| piece(main, &it.name, it.bytes, main.pages.parts(&(it.offset..it.offset + it.bytes))))
         .collect();
     pieces.sort_small_by_key(|piece| std::cmp::Reverse(piece.bytes));
     pieces
@@ -164,7 +177,7 @@ fn relations(main: &Object, layout: &Layout) -> Vec<MapPiece> {
             let start = start_of(run[0]);
             main.pages.parts(&(start..start + run.len() as u64 * layout.block_bytes))
         });
-        let whole = piece(&cached.relation, cached.buffers.len() as u64 * layout.block_bytes, parts);
+        let whole = piece(main, &cached.relation, cached.buffers.len() as u64 * layout.block_bytes, parts);
         let starts = cached.buffers.iter().map(|buffer| start_of(*buffer));
         let told = main.pages.tells_places();
         let buffers = if told { buffers(starts.map(|start| main.pages.at(start))) } else { Vec::new() };

@@ -304,6 +304,7 @@ mod tests {
             name: name.to_owned(),
             bytes: on.iter().map(|(_, _, bytes, _)| bytes).sum(),
             parts: on.iter().map(part).collect(),
+            seen_in_part: false,
             buffers: on.iter().filter(|_| told).map(buffers).collect(),
             unwritten_bytes: 0,
             unwritten_estimated: false,

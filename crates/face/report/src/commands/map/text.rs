@@ -297,7 +297,7 @@ fn piece_table(page: &mut Page<'_>, title: &str, pieces: &[MapPiece]) {
     let shown = if page.is_detailed() { pieces.len() } else { PIECES_MAX };
     for piece in pieces.iter().take(shown) {
         let sum = sum_of(piece.parts.iter().map(|part| part.resident_bytes));
-        let estimated = piece.parts.iter().any(|part| part.estimated);
+        let estimated = piece.seen_in_part || piece.parts.iter().any(|part| part.estimated);
         let unwritten = (piece.unwritten_bytes > 0).then(|| {
             format!(
                 "besides {} allocated and not written yet, on a node that is not told",
@@ -394,17 +394,36 @@ mod tests {
             name: "/dev/shm/PostgreSQL.1".to_owned(),
             bytes: 26_976,
             parts: vec![part],
+            seen_in_part: false,
             buffers: Vec::new(),
             unwritten_bytes: 24_576,
             unwritten_estimated: false,
         };
+        let line = row(segment);
+        let told = "4 KiB  100 % of it on node 0, base 4 KiB; besides 24 KiB allocated and not written yet";
+        assert!(line.contains(told) && !line.contains("28 KiB"), "{line}");
+    }
+
+    #[test]
+    fn what_was_seen_in_part_is_not_told_as_nothing() {
+        let relation = MapPiece {
+            name: "pgbench_accounts".to_owned(),
+            bytes: 8192,
+            parts: Vec::new(),
+            seen_in_part: true,
+            buffers: Vec::new(),
+            unwritten_bytes: 0,
+            unwritten_estimated: false,
+        };
+        assert!(row(relation.clone()).contains("8 KiB  about 0 B"));
+        assert!(!row(MapPiece { seen_in_part: false, ..relation }).contains("about"));
+    }
+
+    fn row(piece: MapPiece) -> String {
         let catalogue = Catalogue::default();
         let mut page = Page::new(PageOptions { width: 160, detailed: true }, &catalogue);
-        piece_table(&mut page, "segment", &[segment]);
-        let text = page.into_text();
-        let line = text.lines().last().expect("a row");
-        let told = "4 KiB  100 % of it on node 0, base 4 KiB; besides 24 KiB allocated and not written yet";
-        assert!(line.contains(told) && !line.contains("28 KiB"), "{text}");
+        piece_table(&mut page, "segment", &[piece]);
+        page.into_text().lines().last().expect("a row").to_owned()
     }
 
     #[test]
