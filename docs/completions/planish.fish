@@ -2351,7 +2351,7 @@ complete -c planish -n "__fish_planish_using_subcommand run" -l thp -d 'never: w
 complete -c planish -n "__fish_planish_using_subcommand run" -l memlock -d 'It may lock so much memory: bytes (64M, 2G, 0) or unlimited' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l prefault-threads -d 'Fill shared segments by so many threads, at most 64; without it by one for each CPU, at most 16' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l min -d 'Leave shared segments alone that are shorter than this' -r
-complete -c planish -n "__fish_planish_using_subcommand run" -l verify-after -d 'Look at its memory after so long, at most a day; without it when its segments are placed, or after two seconds' -r
+complete -c planish -n "__fish_planish_using_subcommand run" -l verify-after -d 'Look at its memory after so many whole seconds, at most a day; without it when its segments are placed, or after two seconds' -r
 complete -c planish -n "__fish_planish_using_subcommand run" -l report -d 'Also write what was achieved to F, as JSON' -r -F
 complete -c planish -n "__fish_planish_using_subcommand run" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand run" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F

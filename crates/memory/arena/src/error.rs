@@ -144,12 +144,15 @@ impl ArenaError {
     /// What to do about it, as a sentence fragment that may follow the error.
     pub fn cure(&self) -> String {
         match self {
-            Self::PoolShort { page, wanted_bytes, .. } => format!(
-                "raise the pool by {} pages of {} (`planish size --bytes {wanted_bytes}` shows the plan), or \
-                 allow smaller pages",
-                wanted_bytes.div_ceil(page.bytes()),
-                Size(page.bytes()),
-            ),
+            Self::PoolShort { page, wanted_bytes, .. } => {
+                let count = wanted_bytes.div_ceil(page.bytes());
+                let pages = if count == 1 { "page" } else { "pages" };
+                format!(
+                    "raise the pool by {count} {pages} of {} (`planish size --bytes {wanted_bytes}` shows the plan), \
+                     or allow smaller pages",
+                    Size(page.bytes()),
+                )
+            }
             Self::NoSuchPage { .. } => {
                 "choose a page size that this kernel offers, or allow smaller pages".into()
             }

@@ -287,9 +287,13 @@ fn failures(notice: &Notice, wish: &Wish, thp_bytes: Option<u64>, offset: Option
                 .to_owned(),
         );
     } else if is_pool && notice.huge_errno == Errno::NOMEM.raw_os_error() {
+        let pages = match wish.shared_pages {
+            Some(SharedPages::Pool(Some(page_bytes))) => format!("pages of {}", bytes(page_bytes)),
+            _ => "pages of the default size".to_owned(),
+        };
         told.push(format!(
-            "the pool has fewer free pages than it takes, so it has ordinary ones: planish size --bytes {} tells how \
-             to reserve them",
+            "the pool of {pages} has fewer free pages than it takes, so it has ordinary ones: planish size --bytes {} \
+             tells how to reserve them",
             notice.bytes
         ));
     } else if notice.huge_errno == Errno::INVAL.raw_os_error()
@@ -579,7 +583,10 @@ mod tests {
         let notice = Notice { huge_errno: 12, bytes: 48 << 20, ..Notice::default() };
         let wish = |pages| Wish { shared_pages: Some(pages), ..Wish::default() };
         let told = failures(&notice, &wish(SharedPages::Pool(None)), None, None);
-        assert!(told[0].contains("fewer free pages") && told[0].contains("--bytes 50331648"), "{told:?}");
+        assert!(told[0].contains("default size has fewer free pages"), "{told:?}");
+        assert!(told[0].contains("--bytes 50331648"), "{told:?}");
+        let told = failures(&notice, &wish(SharedPages::Pool(Some(2 << 20))), None, None);
+        assert!(told[0].contains("pages of 2 MiB has fewer free pages"), "{told:?}");
         let many = failures(&Notice { huge_errno: 28, ..notice }, &wish(SharedPages::Pool(None)), None, None);
         assert!(many[0].contains("32 such segments"), "{many:?}");
         let refused =

@@ -141,6 +141,10 @@ fn request(args: &Args, host: &Host) -> Result<MoveRequest, Failure> {
 /// The CPUs of nodes.
 fn cpus_of(host: &Host, nodes: &NodeSet) -> Result<CpuSet, Failure> {
     let list = |node| host.read(&format!("/sys/devices/system/node/node{node}/cpulist")).ok();
+    if nodes.iter().all(|node| list(node).is_none()) {
+        let failure = Failure::refused(format!("node {nodes} does not exist here"));
+        return Err(failure.hint("planish topo shows the nodes"));
+    }
     let cpus = nodes.iter().filter_map(|node| CpuSet::parse_list(&list(node)?).ok());
     let cpus = cpus.fold(CpuSet::new(), |all, some| all.union(&some));
     if cpus.is_empty() {

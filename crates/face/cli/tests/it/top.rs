@@ -198,6 +198,27 @@ fn damaged(home: &Path, samples: usize, odd: usize) {
     std::fs::write(home.join("damaged"), lines.join("\n") + "\n").expect("our own folder");
 }
 
+/// Of nohup, cron or a unit: nobody looks on, and nobody says how many samples there are to be.
+#[test]
+fn without_a_terminal_it_records_until_it_is_ended() {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    let mut top = command(home.path(), ["top", "--record", "f", "--interval", "0.1"]);
+    let mut recorder = top.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+    let file = home.path().join("f");
+    let lines = || std::fs::read_to_string(&file).map_or(0, |text| text.lines().count());
+    let begun = Instant::now();
+    while lines() < 5 && recorder.try_wait().expect("it is ours").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} samples", lines());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = rustix::process::Pid::from_child(&recorder);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it records still");
+    let ended = recorder.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(0), &[][..]), "{told}");
+    assert!(told.contains(&format!("{} samples in f", lines())) && lines() >= 5, "{told}");
+}
+
 #[test]
 fn a_damaged_sample_in_the_middle_is_stepped_over_with_a_word() {
     let test = "a_damaged_sample_in_the_middle_is_stepped_over_with_a_word";

@@ -76,7 +76,8 @@ pub(crate) struct Args {
     /// Leave shared segments alone that are shorter than this
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_bytes)]
     min: usize,
-    /// Look at its memory after so long, at most a day; without it when its segments are placed, or after two seconds
+    /// Look at its memory after so many whole seconds, at most a day; without it when its segments are placed, or after
+    /// two seconds
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     verify_after: Option<u64>,
     /// Also write what was achieved to F, as JSON

@@ -1,13 +1,14 @@
 //! The loop around a screen: samples come, keys are pressed, lines are shown.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use planish_host::Host;
 use planish_model::Catalogue;
-use planish_report::{MapReport, Page, PageOptions, Report, TopSort, units};
+use planish_report::{MapReport, Page, PageOptions, Report, TopReport, TopSort, units};
 use planish_residency::top::{Budget, Reader, Sample};
 use planish_residency::{Map, Who};
 
@@ -53,15 +54,35 @@ pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) 
     let mut feed = Feed::Machine { reader: Reader::default(), interval: args.interval, recorder, taken: 0 };
     let sample = feed.take(context, &[], args.sort, false)?;
     let taken = run(args, context, feed, sample)?;
-    let answer = Answer::printed("top");
-    Ok(match (&args.record, taken) {
-        (Some(path), Feed::Machine { taken, .. }) => {
-            let file = planish_model::quoted(&path.to_string_lossy());
-            let answer = answer.note(format!("{} in {file}", units::count(taken, "sample")));
-            answer.next(context.line(&format!("top --replay {file}")))
-        }
-        _ => answer.next(context.line("doctor")),
+    Ok(match taken {
+        Feed::Machine { taken, .. } if args.record.is_some() => recorded(args, context, taken),
+        _ => Answer::printed("top").next(context.line("doctor")),
     })
+}
+
+/// Records this machine until a signal ends it, with nobody to show it to.
+pub(super) fn record(args: &Args, context: &Context, mut recorder: Recorder) -> Result<Answer, Failure> {
+    let refused = |error| Failure::refused(format!("signals cannot be waited for: {error}"));
+    let stop = signals::stop_flag().map_err(refused)?;
+    let (mut reader, mut shown, mut taken) = (Reader::default(), Vec::new(), 0);
+    while !stop.load(Ordering::Relaxed) {
+        let since = Instant::now();
+        let sample = reader.step(&context.host()?, &shown, budget(args.sort, Budget::STEP));
+        recorder.add(&sample)?;
+        taken += 1;
+        shown = super::shown(&TopReport::of(&sample, None, args.sort, &args.filter));
+        while !stop.load(Ordering::Relaxed) && since.elapsed() < args.interval {
+            std::thread::sleep(GLANCE.min(args.interval.saturating_sub(since.elapsed())));
+        }
+    }
+    Ok(recorded(args, context, taken))
+}
+
+fn recorded(args: &Args, context: &Context, taken: usize) -> Answer {
+    let file = args.record.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy();
+    let file = planish_model::quoted(&file);
+    let answer = Answer::printed("top").note(format!("{} in {file}", units::count(taken, "sample")));
+    answer.next(context.line(&format!("top --replay {file}")))
 }
 
 /// Plays a recording.

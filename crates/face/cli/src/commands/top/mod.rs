@@ -28,8 +28,8 @@ pub(crate) use terminal::restore as restore_terminal;
 /// Show processes live: page tables, huge pages, memory remote to its threads; and the nodes
 ///
 /// On a terminal it is a screen: ? lists its keys, enter makes the map of a process, q ends it. Elsewhere it is one
-/// table. It reads /proc and /sys alone and writes nothing of the host. What walks page tables is spread over steps:
-/// docs/top.md says what each column means and costs.
+/// table, and with --record samples until a signal ends it. It reads /proc and /sys alone and writes nothing of the
+/// host. What walks page tables is spread over steps: docs/top.md says what each column means and costs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Print one table and end
@@ -100,7 +100,11 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     if on_screen {
         return live::watch(args, context, recorder);
     }
-    if recorded_host { one(args, context, recorder) } else { tables(args, context, recorder) }
+    match recorder {
+        recorder if recorded_host => one(args, context, recorder),
+        Some(recorder) if !printed => live::record(args, context, recorder),
+        recorder => tables(args, context, recorder),
+    }
 }
 
 /// What may be read for a table in this order: where it is that of nodes, all are asked for theirs, in turn. Those that
