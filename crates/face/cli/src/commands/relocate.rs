@@ -141,11 +141,12 @@ fn request(args: &Args, host: &Host) -> Result<MoveRequest, Failure> {
 /// The CPUs of nodes.
 fn cpus_of(host: &Host, nodes: &NodeSet) -> Result<CpuSet, Failure> {
     let list = |node| host.read(&format!("/sys/devices/system/node/node{node}/cpulist")).ok();
-    if nodes.iter().all(|node| list(node).is_none()) {
+    let lists: Vec<String> = nodes.iter().filter_map(list).collect();
+    if lists.is_empty() {
         let failure = Failure::refused(format!("node {nodes} does not exist here"));
         return Err(failure.hint("planish topo shows the nodes"));
     }
-    let cpus = nodes.iter().filter_map(|node| CpuSet::parse_list(&list(node)?).ok());
+    let cpus = lists.iter().filter_map(|list| CpuSet::parse_list(list).ok());
     let cpus = cpus.fold(CpuSet::new(), |all, some| all.union(&some));
     if cpus.is_empty() {
         let failure = Failure::refused(format!("node {nodes} has no CPUs that threads could be pinned to"));

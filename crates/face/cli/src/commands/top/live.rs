@@ -1,7 +1,6 @@
 //! The loop around a screen: samples come, keys are pressed, lines are shown.
 
 use std::io;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,7 @@ const HASTE: Duration = Duration::from_millis(500);
 
 /// Where samples come from.
 enum Feed {
-    Machine { reader: Reader, interval: Duration, recorder: Option<Recorder>, taken: usize },
+    Machine { reader: Reader, interval: Duration, recorder: Option<Recorder> },
     File { recording: Recording, player: Player },
 }
 
@@ -51,11 +50,10 @@ struct Loop<'a> {
 
 /// Shows this machine until somebody ends it.
 pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) -> Result<Answer, Failure> {
-    let mut feed = Feed::Machine { reader: Reader::default(), interval: args.interval, recorder, taken: 0 };
+    let mut feed = Feed::Machine { reader: Reader::default(), interval: args.interval, recorder };
     let sample = feed.take(context, &[], args.sort, false)?;
-    let taken = run(args, context, feed, sample)?;
-    Ok(match taken {
-        Feed::Machine { taken, .. } if args.record.is_some() => recorded(args, context, taken),
+    Ok(match run(args, context, feed, sample)? {
+        Feed::Machine { recorder: Some(recorder), .. } => recorder.end(context),
         _ => Answer::printed("top").next(context.line("doctor")),
     })
 }
@@ -64,25 +62,17 @@ pub(super) fn watch(args: &Args, context: &Context, recorder: Option<Recorder>) 
 pub(super) fn record(args: &Args, context: &Context, mut recorder: Recorder) -> Result<Answer, Failure> {
     let refused = |error| Failure::refused(format!("signals cannot be waited for: {error}"));
     let stop = signals::stop_flag().map_err(refused)?;
-    let (mut reader, mut shown, mut taken) = (Reader::default(), Vec::new(), 0);
+    let (mut reader, mut shown) = (Reader::default(), Vec::new());
     while !stop.load(Ordering::Relaxed) {
         let since = Instant::now();
         let sample = reader.step(&context.host()?, &shown, budget(args.sort, Budget::STEP));
         recorder.add(&sample)?;
-        taken += 1;
         shown = super::shown(&TopReport::of(&sample, None, args.sort, &args.filter));
         while !stop.load(Ordering::Relaxed) && since.elapsed() < args.interval {
             std::thread::sleep(GLANCE.min(args.interval.saturating_sub(since.elapsed())));
         }
     }
-    Ok(recorded(args, context, taken))
-}
-
-fn recorded(args: &Args, context: &Context, taken: usize) -> Answer {
-    let file = args.record.as_deref().unwrap_or_else(|| Path::new("")).to_string_lossy();
-    let file = planish_model::quoted(&file);
-    let answer = Answer::printed("top").note(format!("{} in {file}", units::count(taken, "sample")));
-    answer.next(context.line(&format!("top --replay {file}")))
+    Ok(recorder.end(context))
 }
 
 /// Plays a recording.
@@ -154,10 +144,9 @@ impl Feed {
         back: bool,
     ) -> Result<Sample, Failure> {
         match self {
-            Self::Machine { reader, recorder, taken, .. } => {
+            Self::Machine { reader, recorder, .. } => {
                 // A host of its own for each: it remembers the path of every process that ever was.
                 let sample = reader.step(&context.host()?, shown, budget(sort, Budget::STEP));
-                *taken += 1;
                 recorder.as_mut().map_or(Ok(()), |recorder| recorder.add(&sample))?;
                 Ok(sample)
             }
@@ -251,8 +240,8 @@ impl Loop<'_> {
                     self.view.place += &format!(", {} cannot be read", recording.odd_count());
                 }
             }
-            Feed::Machine { recorder: Some(_), taken, .. } => {
-                self.view.recorded = format!("{} recorded", units::count(*taken, "sample"));
+            Feed::Machine { recorder: Some(recorder), .. } => {
+                self.view.recorded = format!("{} recorded", units::count(recorder.taken, "sample"));
             }
             Feed::Machine { .. } => {}
         }

@@ -6,10 +6,12 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use planish_model::Exit;
-use planish_report::{top_sample_line, top_sample_of};
+use planish_report::{top_sample_line, top_sample_of, units};
 use planish_residency::top::{SAMPLE_SCHEMA, Sample};
 
+use crate::answer::Answer;
 use crate::commands::is_there;
+use crate::context::Context;
 use crate::failure::Failure;
 
 /// A sample of a machine with a hundred thousand processes is not longer.
@@ -20,13 +22,15 @@ const LINE_BYTES_MAX: u64 = 256 << 20;
 pub(super) struct Recorder {
     file: File,
     path: PathBuf,
+    /// Samples in it.
+    pub taken: usize,
 }
 
 impl Recorder {
     /// Begins a file. One that is there already stays as it is.
     pub fn create(path: &Path) -> Result<Self, Failure> {
         match File::options().write(true).create_new(true).open(path) {
-            Ok(file) => Ok(Self { file, path: path.to_owned() }),
+            Ok(file) => Ok(Self { file, path: path.to_owned(), taken: 0 }),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(is_there(path)),
             Err(error) => Err(Failure::usage(format!("cannot write {}: {error}", path.display()))
                 .hint("name a file in a folder that is there and that you may write")),
@@ -40,7 +44,16 @@ impl Recorder {
             let told = format!("cannot write {}: {error}; the samples before are in it", self.path.display());
             Failure::new(Exit::Refused, told)
                 .hint("make room for it, or record elsewhere with a longer --interval")
-        })
+        })?;
+        self.taken += 1;
+        Ok(())
+    }
+
+    /// Says what was recorded, and how to see it.
+    pub fn end(self, context: &Context) -> Answer {
+        let file = planish_model::quoted(&self.path.to_string_lossy());
+        let answer = Answer::printed("top").note(format!("{} in {file}", units::count(self.taken, "sample")));
+        answer.next(context.line(&format!("top --replay {file}")))
     }
 }
 
