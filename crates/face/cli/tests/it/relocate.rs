@@ -148,6 +148,7 @@ fn what_cannot_be_moved_has_its_code() {
         (&["move", &pid, "--to", "0", "--range", "7f00-7e00"], 2, "not above the first one"),
         (&["move", &pid, "--cpus", "0", "--range", "[heap]"], 2, "--to"),
         (&["move", &pid, "--to", "900"], 3, "node"),
+        (&["move", &pid, "--to", "900", "--threads"], 3, "does not exist here"),
         (&["move", &pid, "--cpus", "90000"], 3, "is not online"),
         (&["move", "1", "--cpus", "0", "--dry-run"], 3, "is left alone"),
         (&["move", "4194999", "--cpus", "0", "--dry-run"], 2, "no process"),
