@@ -202,6 +202,9 @@ _planish() {
             planish__subcmd__help__subcmd__prove,series)
                 cmd="planish__subcmd__help__subcmd__prove__subcmd__series"
                 ;;
+            planish__subcmd__help__subcmd__prove,text)
+                cmd="planish__subcmd__help__subcmd__prove__subcmd__text"
+                ;;
             planish__subcmd__help__subcmd__text,bolt)
                 cmd="planish__subcmd__help__subcmd__text__subcmd__bolt"
                 ;;
@@ -328,6 +331,9 @@ _planish() {
             planish__subcmd__prove,series)
                 cmd="planish__subcmd__prove__subcmd__series"
                 ;;
+            planish__subcmd__prove,text)
+                cmd="planish__subcmd__prove__subcmd__text"
+                ;;
             planish__subcmd__prove__subcmd__help,help)
                 cmd="planish__subcmd__prove__subcmd__help__subcmd__help"
                 ;;
@@ -339,6 +345,9 @@ _planish() {
                 ;;
             planish__subcmd__prove__subcmd__help,series)
                 cmd="planish__subcmd__prove__subcmd__help__subcmd__series"
+                ;;
+            planish__subcmd__prove__subcmd__help,text)
+                cmd="planish__subcmd__prove__subcmd__help__subcmd__text"
                 ;;
             planish__subcmd__text,bolt)
                 cmd="planish__subcmd__text__subcmd__bolt"
@@ -1074,7 +1083,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__prove)
-            opts="series postgres numa"
+            opts="series postgres numa text"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1116,6 +1125,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__help__subcmd__prove__subcmd__series)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__help__subcmd__prove__subcmd__text)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2240,7 +2263,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove)
-            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help series postgres numa help"
+            opts="-q -v -h --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help series postgres numa text help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2278,7 +2301,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__help)
-            opts="series postgres numa help"
+            opts="series postgres numa text help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2334,6 +2357,20 @@ _planish() {
             return 0
             ;;
         planish__subcmd__prove__subcmd__help__subcmd__series)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__prove__subcmd__help__subcmd__text)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2454,6 +2491,52 @@ _planish() {
                 return 0
             fi
             case "${prev}" in
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --budget)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        planish__subcmd__prove__subcmd__text)
+            opts="-q -v -h --load --folder --source --quick --seed --budget --html --json --root --state --color --quiet --verbose --timings --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --folder)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --source)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

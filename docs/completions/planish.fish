@@ -3507,24 +3507,25 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "selfcheck" -d 'Tell the noise of this machine under a trial: sigma, the gain that the budget can see, the hours needed'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "honesty" -d 'Tell how often the hidden placebo was kept, over all trials whose proofs are here'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l seed -d 'Draw everything from this seed, to run the same again' -r
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l budget -d 'Time for everything' -r
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l html -d 'Also write the report as one HTML page' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l json -d 'Print one JSON object instead of text'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -s q -l quiet -d 'Print data and errors only'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -s v -l verbose -d 'Print every place, source and calculation'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -l timings -d 'Print each stage and how long it took, on stderr'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "numa" -d 'Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread'
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -f -a "numa" -d 'Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -f -a "text" -d 'PostgreSQL, compiled here, with its code ordered, laid out by BOLT, and on huge pages'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l seed -d 'Draw everything from this seed, to run the same again' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l budget -d 'Time for everything' -r
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l html -d 'Also write the report as one HTML page' -r -F
@@ -3573,9 +3574,27 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l folder -d 'Where to build, and to keep what was built; without this a folder in /var/tmp' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l source -d 'An unpacked source of PostgreSQL, instead of the package of this distribution' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l seed -d 'Draw everything from this seed, to run the same again' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l budget -d 'Time for everything' -r
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l html -d 'Also write the report as one HTML page' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
+always\t'Everywhere'
+never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l load -d 'As a server under a load at a fixed rate, instead of one backend at its full speed'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l json -d 'Print one JSON object instead of text'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -s q -l quiet -d 'Print data and errors only'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -s v -l verbose -d 'Print every place, source and calculation'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l timings -d 'Print each stage and how long it took, on stderr'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "numa" -d 'Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "text" -d 'PostgreSQL, compiled here, with its code ordered, laid out by BOLT, and on huge pages'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand workload; and not __fish_seen_subcommand_from series scan help" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
@@ -3703,5 +3722,6 @@ complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "series" -d 'Time-series queries of the embedded engine on 4 KB, transparent, 2 MB and 1 GB pages (the default)'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "postgres" -d 'PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "numa" -d 'Scans on several nodes: memory as first use has it, all of it, the shared part alone, or none of it spread'
+complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from prove" -f -a "text" -d 'PostgreSQL, compiled here, with its code ordered, laid out by BOLT, and on huge pages'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from workload" -f -a "series" -d 'Run time-series queries over ticks in an arena'
 complete -c planish -n "__fish_planish_using_subcommand help; and __fish_seen_subcommand_from workload" -f -a "scan" -d 'Run scans of tables whose memory lies on chosen nodes, with aggregates into heaps of the threads'

@@ -9,8 +9,9 @@ use planish_sys::{CpuSet, affinity};
 use serde_json::{Value, json};
 
 use crate::child::Launch;
-use crate::file::ArmSpec;
+use crate::file::{ArmSpec, TextWord};
 use crate::host::ARM;
+use crate::text::TextArm;
 
 /// One arm: host settings, launcher options, environment, program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +34,10 @@ pub(crate) struct Recipe {
     /// Builds of the recipe; 0 for an arm that has one program.
     pub(crate) rebuilds: usize,
     pub(crate) backing: Option<String>,
+    /// What is to be done to the program of a trial with `[text]`.
+    pub(crate) text_words: Vec<TextWord>,
+    /// The program that was made so.
+    pub(crate) text: Option<TextArm>,
 }
 
 impl Recipe {
@@ -57,6 +62,8 @@ impl Recipe {
             build: if spec.build.is_empty() { Vec::new() } else { vec![spec.build.clone()] },
             rebuilds: spec.rebuilds.as_ref().map_or(0, |count| *count.get_ref()),
             backing: spec.backing.as_ref().map(|backing| backing.get_ref().clone()),
+            text_words: spec.text.clone(),
+            text: None,
         }
     }
 
@@ -97,6 +104,7 @@ impl Recipe {
         if !self.env.is_empty() {
             facts.insert("env".to_owned(), json!(self.env));
         }
+        facts.extend(self.text.iter().flat_map(TextArm::facts));
         facts
     }
 
@@ -107,9 +115,10 @@ impl Recipe {
             first.clone_from(program);
         }
         words.extend(self.args.iter().chain(more).cloned());
+        let of_text = self.text.iter().flat_map(TextArm::env);
         Launch {
             command: words,
-            env: self.env.clone(),
+            env: self.env.clone().into_iter().chain(of_text).collect(),
             cpus: self.cpus.clone(),
             node: self.node,
             ..Launch::default()
@@ -126,6 +135,7 @@ impl Recipe {
             || differ(self.cpus.as_ref(), other.cpus.as_ref())
             || differ(self.node.as_ref(), other.node.as_ref())
             || differ(self.program.as_ref(), other.program.as_ref())
+            || differ(self.laid_out(), other.laid_out())
             // Two numbers of builds have no build in common.
             || (self.rebuilds > 0 && other.rebuilds > 0 && self.rebuilds != other.rebuilds);
         if clash {
@@ -141,10 +151,19 @@ impl Recipe {
         both.cpus = both.cpus.or_else(|| other.cpus.clone());
         both.node = both.node.or(other.node);
         both.program = both.program.or_else(|| other.program.clone());
+        if both.text_words.is_empty() {
+            both.text_words.clone_from(&other.text_words);
+            both.text.clone_from(&other.text);
+        }
         both.args.extend(other.args.iter().cloned());
         both.rebuilds = both.rebuilds.max(other.rebuilds);
         both.build.extend(other.build.iter().cloned());
         Some(both)
+    }
+
+    /// What is done to its program, where anything is.
+    fn laid_out(&self) -> Option<&[TextWord]> {
+        Some(self.text_words.as_slice()).filter(|words| !words.is_empty())
     }
 
     /// Whether each of the two sets one state through a place of its own, to what may be another value: the governor
@@ -160,7 +179,7 @@ impl Recipe {
     }
 }
 
-fn differ<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> bool {
+fn differ<T: PartialEq + ?Sized>(one: Option<&T>, other: Option<&T>) -> bool {
     one.zip(other).is_some_and(|(one, other)| one != other)
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn turn_of(trial_seed: u64, block: usize, builds: usize) -> usize {
 }
 
 /// sha256 of a program: the verdict holds for these bytes and no others.
-fn fingerprint(program: &std::path::Path) -> Result<String, ArmError> {
+pub(crate) fn fingerprint(program: &std::path::Path) -> Result<String, ArmError> {
     let missing = |error: std::io::Error| {
         ArmError::unavailable(format!("its program {} cannot be read: {error}", program.display()))
     };

@@ -28,14 +28,15 @@ mod resident;
 mod run;
 mod sample;
 mod start;
+mod text;
 
 pub use adapter::{AdapterKind, HttpLoad, Number, SliceArm};
 pub use child::Launch;
 pub use control::{Phase, Progress, SECONDS_MAX, Silent, Stop, Tick};
 pub use error::TrialError;
 pub use file::{
-    ArmSpec, BootSpec, BootsSpec, NewTrial, QuickSpec, ServiceSpec, TrialFile, WarmUpSpec, WorkloadSpec,
-    Worth, new,
+    ArmSpec, BootSpec, BootsSpec, NewTrial, QuickSpec, ServiceSpec, TextSpec, TextWord, TrialFile,
+    WarmUpSpec, WorkloadSpec, Worth, new,
 };
 pub use hooks::{ResetSpec, SettleSpec};
 pub use host::{Action, Applied, HostControl, Kept, PipelineHost};

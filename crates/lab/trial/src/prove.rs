@@ -1,9 +1,12 @@
 //! `planish prove`: the experiments that come with the program.
 //!
-//! `planish prove postgres` is [`crate::postgres`], `planish prove numa` [`crate::numa`]. `planish prove series` tells
+//! `planish prove postgres` is [`crate::postgres`], `planish prove numa` [`crate::numa`], and `planish prove text` a
+//! shipped trial file whose programs [`crate::text`] makes. `planish prove series` tells
 //! what page sizes and pinning give the embedded workload on this machine. The experiment is the shipped trial file
 //! `series`; what is added here is its size: as many bytes for each arm as this machine has to spare while all of them
 //! are resident.
+
+use std::path::PathBuf;
 
 use planish_model::{HostFacts, Want};
 use planish_pipeline::Session;
@@ -53,6 +56,34 @@ pub fn postgres(
     progress: &mut dyn Progress,
 ) -> Result<TrialOutcome, TrialError> {
     on_session(session, options, true, progress, |ground| postgres::prove_on(wishes, ground))
+}
+
+/// What is wanted of `planish prove text`.
+#[derive(Clone, Debug, Default)]
+pub struct TextOptions {
+    /// Under a load at a fixed rate, instead of one backend at its full speed.
+    pub load: bool,
+    /// Where its programs are built and kept.
+    pub folder: Option<PathBuf>,
+    /// An unpacked source of PostgreSQL, instead of the distribution's package.
+    pub source: Option<PathBuf>,
+}
+
+/// `planish prove text` on the host of a session, of which nothing is set.
+///
+/// # Errors
+/// As [`run_on`].
+pub fn text(
+    session: &Session,
+    wishes: &TextOptions,
+    options: &RunOptions,
+    progress: &mut dyn Progress,
+) -> Result<TrialOutcome, TrialError> {
+    let mut trial = TrialFile::shipped(if wishes.load { "text-load" } else { "text" })?;
+    let spec = trial.text.as_mut().expect("the shipped files have it, which a test looks at");
+    spec.folder.clone_from(&wishes.folder);
+    spec.source.clone_from(&wishes.source);
+    on_session(session, options, false, progress, |ground| run_on(&trial, ground))
 }
 
 /// Runs the trial `series`, at a size that this machine has to spare.

@@ -25,6 +25,7 @@ use crate::proof::{Honesty, Proofs};
 use crate::resident::{Freshness, ResidentArm, ResidentArms, ResidentField, Slicing};
 use crate::sample::ArmError;
 use crate::start::{StartField, StartPlan, stacked};
+use crate::text::{self, TextArm};
 
 /// What helps where the pairs of a trial file are too few.
 const PAIRS_CURE: PairsCure = PairsCure {
@@ -175,10 +176,11 @@ pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome
     }
     check_keep(trial, ground.options)?;
     ground.proofs.check_writable()?;
-    let recipes = recipes(trial);
+    let mut recipes = recipes(trial);
     if ground.options.keep && !ground.options.quick {
         ask_to_persist(&recipes[1..], trial, ground.host)?;
     }
+    text::make(trial, &mut recipes, ground)?;
     let outcome = with_field(trial, &recipes, ground, |field, options, progress, stop| {
         climb(field, options, progress, stop)
     });
@@ -188,6 +190,7 @@ pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome
     // After this point the host is as it was, and no child of ours runs.
     outcome.command = ground.options.repeated(outcome.seed);
     outcome.setup = Some(Setup::File(trial.to_text()));
+    text::look_again(&recipes, ground, &mut outcome);
     ground.proofs.store(&mut outcome)?;
     if ground.options.keep {
         keep(&recipes, &mut outcome, ground.host);
@@ -229,7 +232,9 @@ pub(crate) fn ask_to_persist(
 /// # Errors
 /// As [`run_on`].
 pub fn selfcheck_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<Option<SelfCheck>, TrialError> {
-    let check = with_field(trial, &recipes(trial), ground, check_only);
+    let mut recipes = recipes(trial);
+    text::make(trial, &mut recipes, ground)?;
+    let check = with_field(trial, &recipes, ground, check_only);
     ground.host.undo_all().map_err(host_error)?;
     check
 }
@@ -350,7 +355,10 @@ fn maker(trial: &TrialFile, options: &RunOptions) -> crate::start::Make {
     Box::new(move |recipe: &Recipe| {
         let server = service.as_ref().map(|service| recipe.launch(&service.command, &planish, &more));
         let launch = match server {
-            Some(_) => Launch::of(own_program(&workload.command, &planish)),
+            Some(_) => Launch {
+                env: recipe.text.as_ref().map(TextArm::env_of_load).unwrap_or_default(),
+                ..Launch::of(own_program(&workload.command, &planish))
+            },
             None => recipe.launch(&workload.command, &planish, &more),
         };
         let load = match (workload.adapter, &workload.http) {
@@ -553,5 +561,7 @@ fn yours(stack: &Recipe) -> Vec<String> {
     let node = stack.node.iter().map(|node| format!("memory of node {node}"));
     let program = stack.program.iter().map(|program| format!("program {program}"));
     let args = stack.args.iter().map(|arg| format!("argument {arg}"));
-    env.chain(cpus).chain(node).chain(program).chain(args).collect()
+    let text = stack.text.iter().filter(|text| !text.words.is_empty());
+    let text = text.map(|text| format!("text {} (docs/text-order.md)", text.words()));
+    env.chain(cpus).chain(node).chain(program).chain(args).chain(text).collect()
 }

@@ -7,6 +7,7 @@
 //! Whatever fails on the way, the server is ended and the host arm undone before the next unit begins. A host
 //! that cannot be put back ends the trial: nothing that follows could be believed.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use planish_model::Profile;
@@ -26,6 +27,7 @@ use crate::ladder::{Field, Stack};
 use crate::outcome::{Achieved, Better, UnitKind};
 use crate::port::{answering, check_free};
 use crate::sample::{ArmError, Sample};
+use crate::text::TextArm;
 
 /// Makes the programs of a recipe: the load, and the server where there is one.
 pub(crate) type Make = Box<dyn Fn(&Recipe) -> (Load, Option<Launch>)>;
@@ -268,7 +270,7 @@ impl Variant {
         };
         check_free(spec)?;
         let mut service = Service::start(launch, of_server)?;
-        let outcome = ready(&mut service, spec, stop).and_then(|()| {
+        let outcome = ready(&mut service, spec, &launch.env, stop).and_then(|()| {
             if !stop.sleep(Duration::from_secs_f64(spec.warmup_seconds)) {
                 return Err(ArmError::Stopped);
             }
@@ -308,10 +310,15 @@ fn paddings(arm: usize, seed: u64) -> [usize; 2] {
 }
 
 /// Waits until the server is ready by every sign that its spec names.
-fn ready(service: &mut Service, spec: &ServiceSpec, stop: &Stop) -> Result<(), ArmError> {
+fn ready(
+    service: &mut Service,
+    spec: &ServiceSpec,
+    env: &BTreeMap<String, String>,
+    stop: &Stop,
+) -> Result<(), ArmError> {
     let limit = Duration::from_secs_f64(spec.ready_seconds);
     let begun = Instant::now();
-    while !is_ready(spec, stop) {
+    while !is_ready(spec, env, stop) {
         service.check()?;
         if begun.elapsed() > limit {
             return Err(ArmError::TimedOut { after: limit });
@@ -323,10 +330,11 @@ fn ready(service: &mut Service, spec: &ServiceSpec, stop: &Stop) -> Result<(), A
     service.check()
 }
 
-fn is_ready(spec: &ServiceSpec, stop: &Stop) -> bool {
+/// The environment is that of the server, for a command that asks where it is.
+fn is_ready(spec: &ServiceSpec, env: &BTreeMap<String, String>, stop: &Stop) -> bool {
     let connects = |address: &String| answering(address).is_some();
     let succeeds = || {
-        let launch = Launch::of(spec.ready_command.clone());
+        let launch = Launch { env: env.clone(), ..Launch::of(spec.ready_command.clone()) };
         spec.ready_command.is_empty() || run_once(&launch, 0, Duration::from_secs(10), stop).is_ok()
     };
     spec.ready_tcp.as_ref().is_none_or(connects)
@@ -367,6 +375,7 @@ impl Field for StartField<'_> {
         if let Some(spec) = &self.plan.service {
             check_free(spec)?;
         }
+        self.arms[arm].recipe.text.as_ref().map_or(Ok(()), TextArm::check)?;
         if let Some(profile) = &self.arms[arm].host {
             self.host.can_have(profile)?;
             if self.arms[arm].recipe.differs_on_the_host_alone(&self.arms[0].recipe) {

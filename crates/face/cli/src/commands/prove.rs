@@ -6,7 +6,7 @@ use clap::Subcommand;
 use planish_model::Catalogue;
 use planish_report::{ProveConnReport, ProveReport};
 use planish_trial::postgres::{PostgresOptions, SCALE_MAX, inspect};
-use planish_trial::prove;
+use planish_trial::prove::{self, TextOptions};
 use planish_workload::parse_bytes;
 
 use crate::answer::Answer;
@@ -34,6 +34,24 @@ enum What {
     ///
     /// On a machine of one node the placement is checked, and nothing is measured.
     Numa,
+    Text(Text),
+}
+
+/// PostgreSQL, compiled here, with its code ordered, laid out by BOLT, and on huge pages
+///
+/// Needs clang, lld, make, bison and flex, and brings the source by apt, of which nothing is changed. The first time it
+/// compiles for some minutes, and what it has built is kept.
+#[derive(Debug, clap::Args)]
+struct Text {
+    /// As a server under a load at a fixed rate, instead of one backend at its full speed
+    #[arg(long)]
+    load: bool,
+    /// Where to build, and to keep what was built; without this a folder in /var/tmp
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// An unpacked source of PostgreSQL, instead of the package of this distribution
+    #[arg(long, value_name = "DIR")]
+    source: Option<PathBuf>,
 }
 
 /// PostgreSQL on 4 KB, transparent, 2 MB and 1 GB pages, on clusters of its own
@@ -81,6 +99,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Some(What::Postgres(wishes)) => {
             prove::postgres(&session, &wishes.options(), &options, &mut progress)?
         }
+        Some(What::Text(wishes)) => prove::text(&session, &wishes.options()?, &options, &mut progress)?,
     };
     drop(progress);
     Ok(outcome_answer(outcome, ProveReport, &args.running, context))
@@ -105,6 +124,19 @@ impl Postgres {
             workload: self.workload.clone(),
             bin_folder: self.bin.clone(),
         }
+    }
+}
+
+impl Text {
+    fn options(&self) -> Result<TextOptions, Failure> {
+        let source = self.source.as_ref().map(|path| {
+            let whole = std::fs::canonicalize(path).ok().filter(|path| path.join("configure").is_file());
+            whole.ok_or_else(|| {
+                Failure::usage(format!("{} has no `configure` of PostgreSQL", path.display()))
+                    .hint("name an unpacked source: tar -xf postgresql-VERSION.tar.bz2")
+            })
+        });
+        Ok(TextOptions { load: self.load, folder: self.folder.clone(), source: source.transpose()? })
     }
 }
 

@@ -43,4 +43,5 @@ mod text_recipes;
 mod told;
 mod top;
 mod trials;
+mod trials_text;
 mod versions;

@@ -1,6 +1,7 @@
 //! `planish trial run` and `planish prove`: the ladder of rungs with its intervals, and the noise behind it.
 
 mod scans;
+mod text;
 
 use std::collections::BTreeMap;
 
@@ -138,6 +139,15 @@ fn outcome(outcome: &TrialOutcome, page: &mut Page<'_>) {
     }
     if outcome.rungs.iter().any(|rung| rung.pairs > 0) {
         page.line("Values are medians of each arm alone, gains come from pairs: on a machine that drifts they differ.");
+    }
+    if text::is_told(outcome) {
+        page.heading("Code");
+        page.table(&text::code(outcome));
+        page.line(
+            "Pages hold the samples of that very program; misses are simulated, for a million instructions.",
+        );
+        page.gap();
+        page.table(&text::beside(outcome));
     }
     if let Some(boots) = &outcome.boots {
         page.heading("Boots");

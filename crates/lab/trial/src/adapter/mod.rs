@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | command | one run of a program | `wall_s` `user_s` `system_s` `cpu_s` `rss_bytes` `faults` |
 //! | number | the same | what a regular expression or a JSON pointer finds in its output, and those |
-//! | pgbench | the same | `tps` `latency_ms` `latency_sd_ms` `error_rate`, in pgbench's words, and those |
+//! | pgbench | the same | `tps` `latency_ms` `latency_sd_ms` `error_rate`, in its log `p50_ns` ... `max_ns`, those |
 //! | jitter | the same | `gap_p99_99_ns` ... `wake_p99_ns` ... `ticks_per_s` `irqs_per_s` `lost_share`, and those |
 //! | http | requests at a fixed rate | `p50_ns` ... `max_ns` `sd_ns` `iqr_ns` `ops_per_s` `error_rate` |
 //! | slices | one slice of a resident program | `cpu_ns_per_op` `user_ns_per_op` ... and latencies |
@@ -28,7 +28,7 @@ pub(crate) use jitter::{
 };
 pub(crate) use latency::{LATENCIES, put as put_latency};
 pub use number::Number;
-pub(crate) use pgbench::reports_progress;
+pub(crate) use pgbench::{has_log as pgbench_has_log, reports_progress};
 pub use slices::SliceArm;
 pub(crate) use slices::{read as read_slice, read_ready};
 
@@ -141,8 +141,11 @@ impl Load {
                 Ok(sample)
             }
             Self::Pgbench(launch) => {
-                let (mut sample, done) = run_measured(launch, unit)?;
+                let log = pgbench::Log::of(launch).map_err(ArmError::crashed)?;
+                let launch = log.as_ref().map_or_else(|| launch.clone(), |log| log.told_to(launch));
+                let (mut sample, done) = run_measured(&launch, unit)?;
                 pgbench::read_both(&done.stdout, &done.stderr, unit.left_out, &mut sample)
+                    .and_then(|()| log.map_or(Ok(()), |log| log.read(&mut sample)))
                     .map_err(ArmError::crashed)?;
                 Ok(sample)
             }

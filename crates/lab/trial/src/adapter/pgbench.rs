@@ -1,9 +1,19 @@
 //! The words of pgbench (src/bin/pgbench/pgbench.c, `printResults` and `printProgressReport`), of PostgreSQL 9.6 to 18.
 
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use hdrhistogram::Histogram;
+
+use super::latency;
+use crate::child::Launch;
 use crate::outcome::Better;
 use crate::sample::{Sample, Window};
+
+/// Environment variable for `--log-prefix`: a command that names it has its log read for the latencies in it.
+const LOG: &str = "PLANISH_PGBENCH_LOG";
 
 /// Metrics that its progress reports have, so that their first ones can be left out.
 pub(super) const OF_PROGRESS: [&str; 2] = ["tps", "latency_ms"];
@@ -19,6 +29,66 @@ struct Interval {
 /// Whether pgbench is told to report its progress.
 pub(crate) fn reports_progress(command: &[String]) -> bool {
     command.iter().any(|word| word.starts_with("-P") || word.starts_with("--progress"))
+}
+
+/// Whether the log of a command is read.
+pub(crate) fn has_log(command: &[String]) -> bool {
+    command.iter().any(|word| word.contains(LOG))
+}
+
+/// Where pgbench writes its log (`-l`), a line for each transaction. The folder goes with it.
+pub(super) struct Log(PathBuf);
+
+impl Log {
+    /// A place for the log of a command that names it; `None` for others.
+    pub(super) fn of(launch: &Launch) -> Result<Option<Self>, String> {
+        if !has_log(&launch.command) {
+            return Ok(None);
+        }
+        let name = format!("planish-pgbench-{}-{:06x}", std::process::id(), crate::fresh_seed() & 0xff_ffff);
+        let folder = std::env::temp_dir().join(name);
+        let made = fs::DirBuilder::new().mode(0o700).create(&folder);
+        made.map(|()| Some(Self(folder.clone()))).map_err(|error| format!("{}: {error}", folder.display()))
+    }
+
+    /// The same launch, whose program finds that place.
+    pub(super) fn told_to(&self, launch: &Launch) -> Launch {
+        let mut launch = launch.clone();
+        launch.env.insert(LOG.to_owned(), self.0.join("log").display().to_string());
+        launch
+    }
+
+    /// Reads the latencies of all threads. At a fixed rate they count from the moment that a transaction was meant to
+    /// begin.
+    pub(super) fn read(&self, sample: &mut Sample) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("the log of pgbench: {error}");
+        let mut latencies = latency::histogram();
+        #[expect(clippy::disallowed_methods, reason = "a folder of our own, of what our child has written")]
+        for entry in fs::read_dir(&self.0).map_err(failed)? {
+            let text = planish_sys::file::read_text(&entry.map_err(failed)?.path()).map_err(failed)?;
+            record(&text, &mut latencies);
+        }
+        if latencies.is_empty() {
+            return Err(format!("pgbench wrote no log: `-l --log-prefix=\"${LOG}\"`"));
+        }
+        latency::add(sample, &latencies);
+        Ok(())
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        // What is left of it is in the folder for files that nobody misses.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `client transaction time_us script epoch_s epoch_us [lag_us]`; one that failed or was skipped has no time.
+fn record(log: &str, latencies: &mut Histogram<u64>) {
+    let time = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
+    for us in log.lines().filter_map(time) {
+        latencies.saturating_record(us.saturating_mul(1000).max(1));
+    }
 }
 
 /// Reads the report at the end, and the progress reports before it.
@@ -204,6 +274,37 @@ tps = 41000.5 (excluding connections establishing)
                 "{figures:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_log_gives_quantiles() {
+        let lines: String = (1..=2000).map(|us| format!("0 {us} {us} 0 1499414498 {us} 5\n")).collect();
+        let mut latencies = latency::histogram();
+        record(&(lines + "1 2001 failed 0 1499414498 7\n1 2002 skipped 0 1499414498 7\n"), &mut latencies);
+        assert_eq!(latencies.len(), 2000);
+        let mut sample = Sample::default();
+        latency::add(&mut sample, &latencies);
+        let p90 = sample.value("p90_ns").expect("enough of them");
+        assert!((p90 / 1_800_000.0 - 1.0).abs() < 0.002, "{p90}");
+    }
+
+    #[test]
+    fn a_log_is_written_where_it_was_told_and_gone_afterwards() {
+        let words = |script: &str| Launch::of(["sh", "-c", script].map(str::to_owned).to_vec());
+        assert!(Log::of(&words("pgbench -l")).expect("nothing is made").is_none());
+        let launch = words("echo 0 0 1500 0 1 2 > \"$PLANISH_PGBENCH_LOG.77\"");
+        let log = Log::of(&launch).expect("made").expect("it is named");
+        let folder = log.0.clone();
+        let mut sample = Sample::default();
+        assert!(log.read(&mut sample).expect_err("nothing there").contains("--log-prefix"));
+        let script = log.told_to(&launch).env[LOG].clone();
+        #[expect(clippy::disallowed_methods, reason = "a file of this test's own")]
+        fs::write(format!("{script}.77"), "0 0 1500 0 1 2\n").expect("its folder is there");
+        log.read(&mut sample).expect("one transaction");
+        let max = sample.value("max_ns").expect("one is enough for the largest");
+        assert!((max / 1_500_000.0 - 1.0).abs() < 0.002, "{max}");
+        drop(log);
+        assert!(!folder.exists());
     }
 
     #[test]

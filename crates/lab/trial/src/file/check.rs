@@ -12,7 +12,7 @@ use super::place::{Place, at};
 use super::{ArmSpec, TrialFile, WarmUpSpec, WorkloadSpec};
 use crate::adapter::{
     AdapterKind, HttpLoad, LATENCIES, OF_COMMAND, jitter_may_be_zero, jitter_names, jitter_unit,
-    missing_words, reports_progress,
+    missing_words, pgbench_has_log, reports_progress,
 };
 use crate::build::{BUILD_HOLE, BUILDS_MAX};
 use crate::control::is_time;
@@ -57,6 +57,7 @@ pub(super) fn check(
         .and_then(|()| margins(trial))
         .and_then(|()| names(trial))
         .and_then(|()| arms(trial, catalogue))
+        .and_then(|()| super::text::check(trial, keyed(trial)))
         .and_then(|()| resets(trial, catalogue))
         .and_then(|()| mode(trial))
         .and_then(|()| duet(trial))
@@ -291,7 +292,9 @@ fn metrics(workload: &WorkloadSpec, has_service: bool) -> Vec<String> {
         AdapterKind::Command => of_command.collect(),
         AdapterKind::Number => numbers.chain(of_command).collect(),
         AdapterKind::Pgbench => {
-            ["tps", "latency_ms", "latency_sd_ms", "error_rate"].into_iter().chain(of_command).collect()
+            let of_log = if pgbench_has_log(&workload.command) { &LATENCIES[..] } else { &[] };
+            let own = ["tps", "latency_ms", "latency_sd_ms", "error_rate"];
+            own.into_iter().chain(of_log.iter().copied()).chain(of_command).collect()
         }
         AdapterKind::Jitter => jitter_names().chain(of_command).collect(),
         AdapterKind::Http => {

@@ -8,6 +8,7 @@ mod check;
 mod gain;
 mod new;
 mod place;
+mod text;
 mod warmup;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,7 @@ use toml::Spanned;
 pub(crate) use boots::blocks_min;
 pub use boots::{BootSpec, BootsSpec};
 pub use new::{NewTrial, Worth, new};
+pub use text::{TextSpec, TextWord};
 pub use warmup::WarmUpSpec;
 
 use crate::adapter::{AdapterKind, Number};
@@ -32,10 +34,12 @@ use crate::ladder::{GuardSpec, WarmUpPlan};
 use crate::outcome::{LadderMode, MetricSpec};
 
 /// Trials that planish brings along, by name.
-const SHIPPED: [(&str, &str); 3] = [
+const SHIPPED: [(&str, &str); 5] = [
     ("jitter", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/jitter.toml"))),
     ("numa", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/numa.toml"))),
     ("series", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/series.toml"))),
+    ("text", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/text.toml"))),
+    ("text-load", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../trials/text-load.toml"))),
 ];
 
 /// An experiment.
@@ -89,6 +93,9 @@ pub struct TrialFile {
     pub workload: WorkloadSpec,
     /// A server that the workload is put on: started before it, ended after it.
     pub service: Option<ServiceSpec>,
+    /// The program of every arm, which they have laid out differently; each finds its own as `PLANISH_TEXT`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextSpec>,
     /// The arm that every rung is compared with.
     #[serde(default)]
     pub baseline: ArmSpec,
@@ -225,6 +232,9 @@ pub struct ArmSpec {
     /// What it sets and is another face of a state that another knob sets too, each with that knob.
     #[serde(skip)]
     pub(crate) aliases: BTreeSet<(KnobId, KnobId)>,
+    /// What is done to the program of `[text]`: one of `order`, `lld-cdsort`, `bolt-functions` and `bolt`, and `huge`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text: Vec<TextWord>,
     /// `slices`: the backing that the program must report to be believed.
     #[schemars(with = "Option<String>")]
     pub backing: Option<Spanned<String>>,

@@ -317,3 +317,35 @@ fn latencies_of_a_kind_have_its_name_in_front() {
         assert!(!is_latency_of_a_kind(name), "{name}");
     }
 }
+
+#[test]
+fn programs_of_a_text_are_said_once_and_in_words_that_go_together() {
+    let text = "[text]\nlink = [\"true\"]\n";
+    let rung = |words: &str| format!("[[rung]]\nname = \"a\"\n{words}\n");
+    let good =
+        TrialFile::parse("t.toml", &format!("{HEAD}{COMMAND}{text}{}", rung("text = [\"bolt\", \"huge\"]")));
+    assert_eq!(good.expect("good").text_name(), "t");
+    let wrong = |text: &str, words: &str| error(&format!("{HEAD}{COMMAND}{text}{}", rung(words)));
+    assert!(wrong("", "text = [\"order\"]").contains("for trials with a table [text]"));
+    assert!(wrong(text, "text = [\"order\", \"bolt\"]").contains("an arm has one layout"));
+    assert!(wrong(text, "text = [\"ordr\"]").contains("did you mean `order`?"));
+    assert!(wrong(text, "program = \"x\"").contains("no `program`, no `build`"));
+    assert!(wrong(text, "env = { PLANISH_TEXT = \"x\" }").contains("PLANISH_TEXT is set by [text]"));
+    assert!(wrong("[text]\nbuild = [\"true\"]\n", "").contains("[text] needs `link`"));
+    let of = |name: &str, more: &str| wrong(&format!("[text]\nof = \"{name}\"\n{more}"), "");
+    assert!(of("series", "").ends_with("no shipped trial `series` has a [text]"));
+    assert!(of("text", "link = [\"true\"]\n").contains("say none in [text]"));
+    let http = "[workload]\nadapter = \"http\"\n[workload.http]\nurl = \"http://127.0.0.1:1/\"\nrate = 1\nseconds = 1\n\
+                [service]\ncommand = [\"x\"]\n";
+    assert!(error(&format!("{HEAD}{http}{text}")).contains("[text] needs `sample`"));
+}
+
+#[test]
+fn what_prove_text_runs_has_its_programs() {
+    for name in ["text", "text-load"] {
+        let trial = TrialFile::shipped(name).expect("shipped");
+        let spec = trial.text_spec().expect("it has a text");
+        assert!(!spec.build.is_empty() && !spec.link.is_empty() && !spec.trace.is_empty(), "{name}");
+        assert_eq!(trial.text_name(), "text", "they share what was built");
+    }
+}
