@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "it reads the checkout and its own files, never a host")]
 
 mod host;
+mod laid_out;
 mod large;
 mod memory;
 mod own_text;

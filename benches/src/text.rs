@@ -1,6 +1,7 @@
 //! What the text commands must keep: the time and memory of an order of a large program, and of a large import; what
-//! a recording takes of the program that is recorded.
+//! a recording takes of the program that is recorded; what layouts and huge pages give programs.
 
+use crate::laid_out;
 use crate::own_text;
 use crate::process::milliseconds;
 use crate::recording;
@@ -53,10 +54,12 @@ pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
     rows.add("import of 100 MB of perf.data", "s", (Limit::AtMost, 3.0), || seconds(import));
     let name = "text record at its default rate: CPU time added to an operation";
     rows.add_with_note(name, "%", (Limit::AtMost, 2.0), || recording::added_percent(planish));
+    laid_out::shipped(planish, folder.path(), rows);
     for route in ["anonymous", "memfd"] {
         let name = format!("own text of 16 MiB on huge pages, {route}: each MiB");
         rows.add(&name, "ms", (Limit::AtMost, 1.0), || own_text::milliseconds_a_mib(route));
     }
+    laid_out::postgres(planish, folder.path(), rows);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! `./x bench NAME`: the release binary, then the benchmark that starts it; or the kernels alone.
 
-use crate::setup::Refused;
+use crate::setup::{self, Refused};
 use crate::tree::Tree;
 use crate::{ground, shell, target};
 use anyhow::{Context, Result, bail};
@@ -52,6 +52,9 @@ fn written(name: &str, file: &Path) -> Result<String> {
 pub fn run(options: &Options) -> Result<ExitCode> {
     if let Some(option) = options.stray() {
         bail!(Refused(format!("{option} is for `./x bench series`, and not for `{}`", options.name)));
+    }
+    if options.name == "text" && setup::ensure(setup::TEXT_PROOF, setup::Without::Run).is_err() {
+        eprintln!("x: rows that need what is missing will say so");
     }
     let mut bench = ground::cargo();
     bench.args(["run", "--quiet", "--release", "--package", "planish-bench", "--", &options.name]);

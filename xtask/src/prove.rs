@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 /// Words for `planish prove`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// series (default), postgres or numa, and the options of `planish prove`; --out DIR for the page (reports)
+    /// series (default), postgres, numa or text, and the options of `planish prove`; --out DIR for the page (reports)
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
     args: Vec<OsString>,
 }
@@ -24,6 +24,9 @@ pub fn run(options: &Options, held: Option<&Held>) -> Result<ExitCode> {
     let words = Words::split(&options.args)?;
     if words.says("postgres") {
         setup::ensure(&[&POSTGRES], setup::Without::Refused)?;
+    }
+    if words.says("text") {
+        setup::ensure(setup::TEXT_PROOF, setup::Without::Run)?;
     }
     let mut planish = Command::new(target::pick()?.planish()?);
     // By this name it knows what can be typed next: no `planish` is on the path.
@@ -70,9 +73,10 @@ impl Words {
 
     /// File name of the page: a quick look must not overwrite the long proof.
     fn page(&self) -> String {
-        let what = ["postgres", "numa"].into_iter().find(|what| self.says(what)).unwrap_or("series");
+        let what = ["postgres", "numa", "text"].into_iter().find(|what| self.says(what)).unwrap_or("series");
+        let load = if what == "text" && self.says("--load") { "-load" } else { "" };
         let quick = if self.says("--quick") { "-quick" } else { "" };
-        format!("prove-{what}{quick}.html")
+        format!("prove-{what}{load}{quick}.html")
     }
 }
 
@@ -90,6 +94,8 @@ mod tests {
         assert_eq!(words.page(), "prove-postgres-quick.html");
         assert!(Words::split(&["--out".into()]).is_err());
         assert_eq!(Words::split(&["numa".into()]).unwrap().page(), "prove-numa.html");
+        let load = Words::split(&["text".into(), "--load".into()]).unwrap();
+        assert_eq!(load.page(), "prove-text-load.html");
         let words = Words::split(&["--html=/x/a.html".into()]).unwrap();
         assert!(words.says("--html") && !words.says("--htm"));
     }

@@ -43,6 +43,45 @@ pub const POSTGRES: Need = Need {
     required: false,
 };
 
+/// What compiles and links a PostgreSQL for `prove text`: clang, whose lld of the same version it takes.
+const CLANG_AND_LLD: Need = Need {
+    name: "clang and lld",
+    found: || llvm("clang").is_some() && llvm("ld.lld").is_some(),
+    packages: &[&["clang-19", "lld-19"], &["clang", "lld"]],
+    wheel: None,
+    required: true,
+};
+
+/// What its source is compiled by besides.
+const SOURCE_TOOLS: Need = Need {
+    name: "make, bison, flex and bzip2",
+    found: || ["make", "bison", "flex", "bzip2"].iter().all(|name| shell::which(name).is_some()),
+    packages: &[&["make", "bison", "flex", "bzip2"]],
+    wheel: None,
+    required: true,
+};
+
+/// What lays it out by counted branches; without it those rungs are unavailable.
+const BOLT: Need = Need {
+    name: "llvm-bolt",
+    found: || llvm("llvm-bolt").is_some(),
+    packages: &[&["bolt-19", "libbolt-19-dev"], &["bolt"]],
+    wheel: None,
+    required: false,
+};
+
+/// What counts the misses of a simulated cache; without it they are not told.
+const VALGRIND: Need = Need {
+    name: "valgrind",
+    found: || shell::which("valgrind").is_some(),
+    packages: &[&["valgrind"]],
+    wheel: None,
+    required: false,
+};
+
+/// Everything that `prove text` can use.
+pub const TEXT_PROOF: &[&Need] = &[&CLANG_AND_LLD, &SOURCE_TOOLS, &BOLT, &VALGRIND];
+
 /// The emulator of the test guests.
 pub const QEMU: Need = Need {
     name: "QEMU",
@@ -306,6 +345,15 @@ fn advice(missing: &[&Need], has_apt: bool, is_root: bool, without: Without) -> 
     let lines =
         (!packages.is_empty()).then_some(apt).into_iter().chain(wheels).collect::<Vec<_>>().join("\n");
     format!("type:\n{lines}{or}")
+}
+
+/// A program of LLVM, on the path or in the folder of one version.
+fn llvm(name: &str) -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let versions = versions.filter(|entry| entry.file_name().to_string_lossy().starts_with("llvm-"));
+    let folders = versions.map(|entry| entry.path().join("bin"));
+    let in_folder = folders.map(|bin| bin.join(name)).find(|file| file.exists());
+    in_folder.or_else(|| shell::which(name))
 }
 
 /// Whether a library whose name begins so lies where `planish run` looks for it.

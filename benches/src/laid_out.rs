@@ -1,0 +1,202 @@
+//! What `prove text` gives a PostgreSQL that is compiled here, as rows beside their limits; and the page-cache route on
+//! programs and libraries as their packages ship them.
+
+use crate::rounds::{Arm, Rounds};
+use crate::row::{Figure, Limit, Rows};
+use anyhow::{Context, Result, bail, ensure};
+use planish_sys::child;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Rounds of starts of a program, on base pages and on huge ones.
+const STARTS: usize = 24;
+/// Pages of the order, of those that hold 99 % of its own samples.
+const PAGES: f64 = 250.0;
+/// Share of whole huge pages of text that must be mapped by one entry each.
+const COVERED: f64 = 0.90;
+
+/// Rows of PostgreSQL: one run of `planish prove text`, whose proof goes where the page says.
+pub fn postgres(planish: &Path, folder: &Path, rows: &mut Rows) {
+    eprintln!("measuring planish prove text");
+    let proof = Proof::run(planish, folder);
+    let of = |what: &dyn Fn(&Proof) -> Result<(Figure, String)>| match &proof {
+        Ok(proof) => what(proof),
+        Err(error) => bail!("{error:#}"),
+    };
+    let name = "PostgreSQL in the best order: pages of 4 KiB with 99 % of the samples";
+    rows.add_with_note(name, "pages", (Limit::AtMost, PAGES), || {
+        of(&|proof| {
+            let pages = proof.fact("order", "pages_4k_99")?;
+            Ok((Figure::exact(pages), format!("{} as it is linked", proof.fact("base", "pages_4k_99")?)))
+        })
+    });
+    for (rung, limit) in [("order", 1.0), ("bolt", 0.89)] {
+        for metric in ["cpu_s", "user_s"] {
+            let name = format!("PostgreSQL, {rung}: {metric} over that of the program as it is linked");
+            rows.add_with_note(&name, "x", (Limit::AtMost, limit), || of(&|proof| proof.ratio(rung, metric)));
+        }
+    }
+    for (fact, what) in [("l1i_misses_per_million", "L1i"), ("itlb_4k_misses_per_million", "L1 iTLB")] {
+        let name =
+            format!("PostgreSQL in the best order: simulated misses of {what} over those of lld's cdsort");
+        rows.add_with_note(&name, "x", (Limit::AtMost, 1.0), || {
+            of(&|proof| {
+                let (ours, theirs) = (proof.fact("order", fact)?, proof.fact("lld-cdsort", fact)?);
+                Ok((
+                    Figure::exact(ours / theirs),
+                    format!("{ours:.0} and {theirs:.0} for a million instructions"),
+                ))
+            })
+        });
+    }
+    let name = "PostgreSQL linked by lld: whole huge pages of text mapped so, when the trial ends";
+    rows.add(name, "share", (Limit::AtLeast, COVERED), || {
+        of(&|proof| {
+            let share =
+                proof.fact("huge", "text_huge_after_bytes")? / proof.fact("huge", "text_whole_bytes")?;
+            Ok((Figure::exact(share), String::new()))
+        })
+        .map(|(figure, _)| figure)
+    });
+}
+
+/// What `prove text` found.
+struct Proof(Value);
+
+impl Proof {
+    fn run(planish: &Path, folder: &Path) -> Result<Self> {
+        let mut command = Command::new(planish);
+        command.args(["prove", "text", "--json", "--state"]).arg(folder.join("state"));
+        let output =
+            command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("start planish")?;
+        let told: Value =
+            serde_json::from_slice(&output.stdout).context("planish prove text told no JSON")?;
+        let result = told.get("result").filter(|result| !result.is_null());
+        let Some(result) = result else { bail!("planish prove text: {}", told["messages"]) };
+        Ok(Self(result.clone()))
+    }
+
+    fn rung(&self, name: &str) -> Result<&Value> {
+        let rungs = self.0["rungs"].as_array().context("an outcome has rungs")?;
+        rungs.iter().find(|rung| rung["name"] == name).with_context(|| format!("no rung {name}"))
+    }
+
+    /// A fact of an arm; that of the baseline is of the program as it is linked.
+    fn fact(&self, arm: &str, fact: &str) -> Result<f64> {
+        let achieved = if self.0["baseline"] == arm {
+            &self.0["baseline_achieved"]
+        } else {
+            &self.rung(arm)?["achieved"]
+        };
+        let told = &achieved["facts"][fact];
+        told.as_f64().with_context(|| format!("{arm}: {fact} is {told}"))
+    }
+
+    /// A time of a rung over that of the baseline, with its 95 % interval.
+    fn ratio(&self, rung: &str, metric: &str) -> Result<(Figure, String)> {
+        let rung = self.rung(rung)?;
+        let gain = &rung["metrics"][metric]["gain"];
+        let part = |name: &str| gain[name].as_f64().with_context(|| format!("{metric}: {}", rung["reason"]));
+        let figure =
+            Figure { value: 1.0 - part("effect")?, low: 1.0 - part("high")?, high: 1.0 - part("low")? };
+        Ok((figure, format!("{} pairs", rung["pairs"])))
+    }
+}
+
+/// Rows of the page-cache route: a copy of each file, put on huge pages, and looked at.
+pub fn shipped(planish: &Path, folder: &Path, rows: &mut Rows) {
+    let files = [
+        ("node", "at fixed addresses", on_path("node")),
+        ("gdb", "a stock PIE", on_path("gdb")),
+        ("libLLVM", "a shared library", library("libLLVM")),
+        ("librustc_driver", "a shared library", rustc_driver()),
+    ];
+    for (name, kind, file) in files {
+        let title = format!("{name}, {kind}: whole huge pages of text mapped so after text huge");
+        rows.add_with_note(&title, "share", (Limit::AtLeast, COVERED), || {
+            let file = file.with_context(|| format!("{name} is not on this machine"))?;
+            let copy = copied(&file, folder, name)?;
+            covered(planish, &copy, folder)
+        });
+    }
+    let title = "node -e 0: CPU time of a start on huge pages over that on base pages";
+    rows.add_with_note(title, "x", (Limit::AtMost, 1.0), || starts(folder));
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let file = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())?;
+    fs::canonicalize(file).ok()
+}
+
+/// The largest library whose name begins so, of those that LLVM's packages and the system bring.
+fn library(begins: &str) -> Option<PathBuf> {
+    let folders =
+        ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"].map(PathBuf::from);
+    largest(folders, begins)
+}
+
+fn rustc_driver() -> Option<PathBuf> {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let sysroot = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    largest([sysroot.join("lib")], "librustc_driver")
+}
+
+fn largest(folders: impl IntoIterator<Item = PathBuf>, begins: &str) -> Option<PathBuf> {
+    let entries = folders.into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    let files = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(begins));
+    let files = files.filter_map(|entry| fs::canonicalize(entry.path()).ok());
+    files.filter_map(|file| Some((fs::metadata(&file).ok()?.len(), file))).max().map(|(_, file)| file)
+}
+
+fn copied(file: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
+    let copy = folder.join(name);
+    // As a package manager unpacks it: in pieces far below a huge page.
+    let (mut from, mut to) = (fs::File::open(file)?, fs::File::create(&copy)?);
+    let mut piece = [0; 4096];
+    loop {
+        match std::io::Read::read(&mut from, &mut piece)? {
+            0 => break,
+            length => std::io::Write::write_all(&mut to, &piece[..length])?,
+        }
+    }
+    fs::set_permissions(&copy, fs::metadata(file)?.permissions())?;
+    Ok(copy)
+}
+
+/// The share of whole huge pages of a file's text that lie on huge pages of the page cache after `text huge`.
+fn covered(planish: &Path, file: &Path, folder: &Path) -> Result<(Figure, String)> {
+    let mut command = Command::new(planish);
+    command.args(["text", "huge", "--json", "--state"]).arg(folder.join("state")).arg(file);
+    let output = command.output().context("start planish")?;
+    let told: Value = serde_json::from_slice(&output.stdout).context("planish text huge told no JSON")?;
+    let after = &told["result"]["after"];
+    let bytes = |name: &str| after[name].as_f64().with_context(|| format!("text huge: {}", told["messages"]));
+    let (huge, whole) = (bytes("huge_bytes")?, bytes("whole_bytes")?);
+    ensure!(whole > 0.0, "its text has no whole huge page");
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    let route = told["result"]["route"].as_str().unwrap_or_default();
+    Ok((Figure::exact(huge / whole), format!("{:.0} of {:.0} MiB, by {route}", mib(huge), mib(whole))))
+}
+
+/// CPU time of a start of node, of the copy that is on huge pages and of one that is not.
+fn starts(folder: &Path) -> Result<(Figure, String)> {
+    let huge = folder.join("node");
+    ensure!(huge.is_file(), "node is not on this machine");
+    let base = copied(&fs::canonicalize(&huge)?, folder, "node-base")?;
+    let start = |program: PathBuf| -> Arm<'_> {
+        Box::new(move || {
+            let mut command = Command::new(&program);
+            let quiet =
+                command.args(["-e", "0"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let (status, usage) = child::wait_with_usage(quiet.spawn().context("start node")?)?;
+            ensure!(status.success(), "node left with {status}");
+            Ok(usage.cpu().as_secs_f64() * 1e3)
+        })
+    };
+    let rounds = Rounds::measure(STARTS, &mut [start(base), start(huge)])?;
+    let note = format!("{STARTS} pairs, {:.1} and {:.1} ms", rounds.median(1), rounds.median(0));
+    Ok((rounds.over(1, 0)?, note))
+}
