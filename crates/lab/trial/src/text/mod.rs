@@ -100,7 +100,12 @@ pub(crate) fn make(
     let Some(spec) = trial.text_spec() else { return Ok(()) };
     let of_file = trial.text.as_ref();
     let folder = of_file.and_then(|text| text.folder.clone());
-    let source = of_file.and_then(|text| text.source.clone()).or_else(|| spec.source.clone());
+    let source = of_file.and_then(|text| text.source.as_ref()).map(|source| {
+        // Its commands run in another folder than this program.
+        let whole = std::fs::canonicalize(source);
+        whole.map_err(|error| TrialError::Unreadable { path: source.clone(), source: error })
+    });
+    let source = source.transpose()?;
     let folder = Folder::open(folder, trial.text_name())?;
     let options = ground.options;
     let wanted: Vec<Vec<TextWord>> = recipes.iter().map(|recipe| recipe.text_words.clone()).collect();
