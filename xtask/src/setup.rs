@@ -43,13 +43,13 @@ pub const POSTGRES: Need = Need {
     required: false,
 };
 
-/// What compiles and links a PostgreSQL for `prove text`: clang, whose lld of the same version it takes.
-const CLANG_AND_LLD: Need = Need {
+/// The other compiler of C, with its lld: what reads sample profiles, and what compiles and links for `prove text`.
+pub const CLANG_AND_LLD: Need = Need {
     name: "clang and lld",
     found: || llvm("clang").is_some() && llvm("ld.lld").is_some(),
     packages: &[&["clang-19", "lld-19"], &["clang", "lld"]],
     wheel: None,
-    required: true,
+    required: false,
 };
 
 /// What its source is compiled by besides.
@@ -61,8 +61,8 @@ const SOURCE_TOOLS: Need = Need {
     required: true,
 };
 
-/// What lays it out by counted branches; without it those rungs are unavailable.
-const BOLT: Need = Need {
+/// What lays programs out by counted branches; without it those rungs are unavailable, and its tests skip.
+pub const BOLT: Need = Need {
     name: "llvm-bolt",
     found: || llvm("llvm-bolt").is_some(),
     packages: &[&["bolt-19", "libbolt-19-dev"], &["bolt"]],
@@ -80,7 +80,7 @@ const VALGRIND: Need = Need {
 };
 
 /// Everything that `prove text` can use.
-pub const TEXT_PROOF: &[&Need] = &[&CLANG_AND_LLD, &SOURCE_TOOLS, &BOLT, &VALGRIND];
+pub const TEXT_PROOF: &[&Need] = &[&CLANG_AND_LLD.required(), &SOURCE_TOOLS, &BOLT, &VALGRIND];
 
 /// The emulator of the test guests.
 pub const QEMU: Need = Need {
@@ -236,6 +236,8 @@ pub const TESTS: &[&Need] = &[
     &TCMALLOC,
     &MIMALLOC,
     &S3_SERVER,
+    &CLANG_AND_LLD,
+    &BOLT,
 ];
 
 impl Need {

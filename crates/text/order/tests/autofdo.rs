@@ -33,10 +33,17 @@ int main(int count, char **words) {
 /// What AutoFDO wants of clang.
 const FOR_PROFILING: &[&str] = &["-O2", "-gline-tables-only", "-fdebug-info-for-profiling"];
 
+/// A program of LLVM: on the path, or with the number of the newest version that is here.
+fn llvm(name: &str) -> String {
+    let of_version = |major: u32| format!("/usr/lib/llvm-{major}/bin/{name}");
+    let newest = (14..40).rev().map(of_version).find(|path| Path::new(path).exists());
+    newest.unwrap_or_else(|| name.to_owned())
+}
+
 fn compiled(name: &str, compiler: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("scan.c"), SOURCE).expect("the folder can be written");
-    let mut compile = Command::new(compiler);
+    let mut compile = Command::new(if compiler == "clang" { llvm(compiler) } else { compiler.to_owned() });
     compile.current_dir(folder.path()).args(flags).args(["-Wl,--build-id", "-o", "prog", "scan.c"]);
     match compile.output() {
         Ok(output) if output.status.success() => {
@@ -80,7 +87,7 @@ fn of_llvm(text: &str) -> Option<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("p.afdo"), text).expect("the folder can be written");
     let merge = ["merge", "--sample", "--text", "p.afdo", "-o", "-"];
-    let output = Command::new("llvm-profdata").current_dir(folder.path()).args(merge).output().ok()?;
+    let output = Command::new(llvm("llvm-profdata")).current_dir(folder.path()).args(merge).output().ok()?;
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
     Some(String::from_utf8(output.stdout).expect("text"))
 }
@@ -132,7 +139,7 @@ fn llvm_reads_what_is_written_as_it_was_meant() {
             fs::write(folder.path().join("p.afdo"), &made.text).expect("the folder can be written");
             let uses =
                 ["-O2", "-gline-tables-only", "-Werror", "-fprofile-sample-use=p.afdo", "-S", "scan.c"];
-            let mut compile = Command::new("clang");
+            let mut compile = Command::new(llvm("clang"));
             compile
                 .current_dir(folder.path())
                 .args(uses)
