@@ -161,6 +161,11 @@ impl Recipe {
         Some(both)
     }
 
+    /// This arm as the placebo beside it: on another copy of a program that was made for it.
+    pub(crate) fn once_more(&self) -> Self {
+        Self { text: self.text.as_ref().map(TextArm::twin), ..self.clone() }
+    }
+
     /// What is done to its program, where anything is.
     fn laid_out(&self) -> Option<&[TextWord]> {
         Some(self.text_words.as_slice()).filter(|words| !words.is_empty())

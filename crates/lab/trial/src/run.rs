@@ -180,7 +180,12 @@ pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome
     if ground.options.keep && !ground.options.quick {
         ask_to_persist(&recipes[1..], trial, ground.host)?;
     }
-    text::make(trial, &mut recipes, ground)?;
+    // What is refused is refused before minutes of compiling.
+    refuse_duet(trial, ground.options)?;
+    ladder_options(trial, ground)?;
+    hooks(trial, ground)?;
+    // Nobody makes other programs in the folder of these until the proof is stored.
+    let _programs = text::make(trial, &mut recipes, ground)?;
     let outcome = with_field(trial, &recipes, ground, |field, options, progress, stop| {
         climb(field, options, progress, stop)
     });
@@ -189,8 +194,8 @@ pub fn run_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<TrialOutcome
     restored?;
     // After this point the host is as it was, and no child of ours runs.
     outcome.command = ground.options.repeated(outcome.seed);
-    outcome.setup = Some(Setup::File(trial.to_text()));
-    text::look_again(&recipes, ground, &mut outcome);
+    outcome.setup = Some(Setup::File(trial.resolved().to_text()));
+    text::look_again(&recipes, ground.options, &mut outcome);
     ground.proofs.store(&mut outcome)?;
     if ground.options.keep {
         keep(&recipes, &mut outcome, ground.host);
@@ -233,7 +238,9 @@ pub(crate) fn ask_to_persist(
 /// As [`run_on`].
 pub fn selfcheck_on(trial: &TrialFile, ground: &mut Ground<'_>) -> Result<Option<SelfCheck>, TrialError> {
     let mut recipes = recipes(trial);
-    text::make(trial, &mut recipes, ground)?;
+    // The program as it is linked is all that it runs.
+    recipes.iter_mut().skip(1).for_each(|recipe| recipe.text_words.clear());
+    let _programs = text::make(trial, &mut recipes, ground)?;
     let check = with_field(trial, &recipes, ground, check_only);
     ground.host.undo_all().map_err(host_error)?;
     check

@@ -94,7 +94,7 @@ impl<'h> StartField<'h> {
         host: &'h mut dyn HostControl,
         stop: Stop,
     ) -> Self {
-        let baseline = recipes.first().cloned();
+        let baseline = recipes.first().map(Recipe::once_more);
         let placebo = recipes.len();
         let mut field = Self {
             arms: Vec::new(),

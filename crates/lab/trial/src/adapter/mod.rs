@@ -145,7 +145,7 @@ impl Load {
                 let launch = log.as_ref().map_or_else(|| launch.clone(), |log| log.told_to(launch));
                 let (mut sample, done) = run_measured(&launch, unit)?;
                 pgbench::read_both(&done.stdout, &done.stderr, unit.left_out, &mut sample)
-                    .and_then(|()| log.map_or(Ok(()), |log| log.read(&mut sample)))
+                    .and_then(|()| log.map_or(Ok(()), |log| log.read(unit.left_out, &mut sample)))
                     .map_err(ArmError::crashed)?;
                 Ok(sample)
             }

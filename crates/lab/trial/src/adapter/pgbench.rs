@@ -45,6 +45,14 @@ impl Log {
         if !has_log(&launch.command) {
             return Ok(None);
         }
+        let of_parts = ["--aggregate-interval", "--sampling-rate"];
+        if let Some(option) =
+            of_parts.iter().find(|option| launch.command.iter().any(|word| word.contains(**option)))
+        {
+            return Err(format!(
+                "{option} leaves transactions out of the log: latencies cannot be read of it"
+            ));
+        }
         let name = format!("planish-pgbench-{}-{:06x}", std::process::id(), crate::fresh_seed() & 0xff_ffff);
         let folder = std::env::temp_dir().join(name);
         let made = fs::DirBuilder::new().mode(0o700).create(&folder);
@@ -60,14 +68,18 @@ impl Log {
 
     /// Reads the latencies of all threads. At a fixed rate they count from the moment that a transaction was meant to
     /// begin.
-    pub(super) fn read(&self, sample: &mut Sample) -> Result<(), String> {
+    pub(super) fn read(&self, left_out: Duration, sample: &mut Sample) -> Result<(), String> {
         let failed = |error: std::io::Error| format!("the log of pgbench: {error}");
         let mut latencies = latency::histogram();
+        let mut logs = Vec::new();
         #[expect(clippy::disallowed_methods, reason = "a folder of our own, of what our child has written")]
         for entry in fs::read_dir(&self.0).map_err(failed)? {
             let text = planish_sys::file::read_text(&entry.map_err(failed)?.path()).map_err(failed)?;
-            record(&text, &mut latencies);
+            logs.push(text);
         }
+        let begun = logs.iter().flat_map(|text| text.lines().filter_map(end_us)).min().unwrap_or(0);
+        let from = begun + u64::try_from(left_out.as_micros()).unwrap_or(u64::MAX);
+        logs.iter().for_each(|text| record(text, from, &mut latencies));
         if latencies.is_empty() {
             return Err(format!("pgbench wrote no log: `-l --log-prefix=\"${LOG}\"`"));
         }
@@ -83,10 +95,17 @@ impl Drop for Log {
     }
 }
 
-/// `client transaction time_us script epoch_s epoch_us [lag_us]`; one that failed or was skipped has no time.
-fn record(log: &str, latencies: &mut Histogram<u64>) {
+/// When a transaction ended, in microseconds.
+fn end_us(line: &str) -> Option<u64> {
+    let mut fields = line.split_whitespace().skip(4).map(str::parse::<u64>);
+    fields.next()?.ok()?.checked_mul(1_000_000)?.checked_add(fields.next()?.ok()?)
+}
+
+/// `client transaction time_us script epoch_s epoch_us [lag_us]`; one that failed or was skipped has no time. What ended
+/// before `from` is left out.
+fn record(log: &str, from: u64, latencies: &mut Histogram<u64>) {
     let time = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
-    for us in log.lines().filter_map(time) {
+    for us in log.lines().filter(|line| end_us(line).is_some_and(|end| end >= from)).filter_map(time) {
         latencies.saturating_record(us.saturating_mul(1000).max(1));
     }
 }
@@ -280,8 +299,12 @@ tps = 41000.5 (excluding connections establishing)
     fn a_log_gives_quantiles() {
         let lines: String = (1..=2000).map(|us| format!("0 {us} {us} 0 1499414498 {us} 5\n")).collect();
         let mut latencies = latency::histogram();
-        record(&(lines + "1 2001 failed 0 1499414498 7\n1 2002 skipped 0 1499414498 7\n"), &mut latencies);
+        let log = lines + "1 2001 failed 0 1499414498 7\n1 2002 skipped 0 1499414498 7\n";
+        record(&log, 0, &mut latencies);
         assert_eq!(latencies.len(), 2000);
+        let mut late = latency::histogram();
+        record(&log, 1_499_414_498_000_000 + 1501, &mut late);
+        assert_eq!(late.len(), 500, "the first ones are a warm-up");
         let mut sample = Sample::default();
         latency::add(&mut sample, &latencies);
         let p90 = sample.value("p90_ns").expect("enough of them");
@@ -292,15 +315,18 @@ tps = 41000.5 (excluding connections establishing)
     fn a_log_is_written_where_it_was_told_and_gone_afterwards() {
         let words = |script: &str| Launch::of(["sh", "-c", script].map(str::to_owned).to_vec());
         assert!(Log::of(&words("pgbench -l")).expect("nothing is made").is_none());
+        let parts = words("pgbench --sampling-rate=0.1 --log-prefix=$PLANISH_PGBENCH_LOG");
+        assert!(Log::of(&parts).is_err_and(|error| error.contains("--sampling-rate")));
         let launch = words("echo 0 0 1500 0 1 2 > \"$PLANISH_PGBENCH_LOG.77\"");
         let log = Log::of(&launch).expect("made").expect("it is named");
         let folder = log.0.clone();
         let mut sample = Sample::default();
-        assert!(log.read(&mut sample).expect_err("nothing there").contains("--log-prefix"));
+        let read = |sample: &mut Sample| log.read(Duration::ZERO, sample);
+        assert!(read(&mut sample).expect_err("nothing there").contains("--log-prefix"));
         let script = log.told_to(&launch).env[LOG].clone();
         #[expect(clippy::disallowed_methods, reason = "a file of this test's own")]
         fs::write(format!("{script}.77"), "0 0 1500 0 1 2\n").expect("its folder is there");
-        log.read(&mut sample).expect("one transaction");
+        read(&mut sample).expect("one transaction");
         let max = sample.value("max_ns").expect("one is enough for the largest");
         assert!((max / 1_500_000.0 - 1.0).abs() < 0.002, "{max}");
         drop(log);

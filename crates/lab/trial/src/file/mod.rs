@@ -232,7 +232,8 @@ pub struct ArmSpec {
     /// What it sets and is another face of a state that another knob sets too, each with that knob.
     #[serde(skip)]
     pub(crate) aliases: BTreeSet<(KnobId, KnobId)>,
-    /// What is done to the program of `[text]`: one of `order`, `lld-cdsort`, `bolt-functions` and `bolt`, and `huge`.
+    /// What is done to the program of `[text]`: one of `order`, `order-traced`, `lld-cdsort`,
+    /// `bolt-functions` and `bolt`, and `huge`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text: Vec<TextWord>,
     /// `slices`: the backing that the program must report to be believed.

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::place::Place;
 use super::{ArmSpec, SHIPPED, TrialFile};
+use crate::adapter::AdapterKind;
 
 /// One source, of which every arm has a program of its own: linked in an order, laid out by BOLT, on huge pages.
 ///
@@ -23,18 +24,23 @@ pub struct TextSpec {
     pub folder: Option<PathBuf>,
     /// What `build` finds as `PLANISH_SOURCE`: a source of the user's own.
     pub source: Option<PathBuf>,
+    /// Whom the program runs as, where its commands start it as another user: he may write what BOLT counts.
+    pub user: Option<String>,
     /// Run once, before all: brings the source, compiles it, makes what the workload reads. Run again only where it
     /// changed, or did not come to its end.
     #[serde(default)]
     pub build: Vec<String>,
-    /// Links the program as `PLANISH_OUT`, with `PLANISH_FLAGS` among the words of the linking compiler.
+    /// Links the program as `PLANISH_OUT`, with `PLANISH_FLAGS` among the words of the linking compiler. Lines that it
+    /// prints, such as `compiler: clang 19`, are facts of the arm.
     #[serde(default)]
     pub link: Vec<String>,
-    /// Runs `PLANISH_TEXT` to its end on what the profile is to be of; without it the workload's command.
+    /// Runs `PLANISH_TEXT` to its end on what the profile is to be of; without it the workload's command. What it prints
+    /// must be the same for every layout of the program.
     #[serde(default)]
     pub sample: Vec<String>,
     /// Runs `PLANISH_TEXT` for some seconds with `PLANISH_TRACER` in front of it: words of `valgrind`, whose misses of
-    /// a cache and a TLB for instructions are told. Without it nothing is simulated.
+    /// a cache and a TLB for instructions are told. `PLANISH_TRACE` is `choice` where an order is chosen by it, and
+    /// `figure` where it is told: let these be different inputs. Without it nothing is simulated.
     #[serde(default)]
     pub trace: Vec<String>,
 }
@@ -45,6 +51,8 @@ pub struct TextSpec {
 pub enum TextWord {
     /// Linked in the order that `planish text order` finds best.
     Order,
+    /// Linked in the one of its orders that misses least in a run under valgrind.
+    OrderTraced,
     /// Linked by lld with the same calls and weights, in the order that lld makes of them (CDSort).
     LldCdsort,
     /// Its functions laid out by BOLT, in the order that was sampled; blocks stay as they are.
@@ -70,6 +78,16 @@ impl TrialFile {
         Self::shipped(of.get_ref()).ok()?.text
     }
 
+    /// The same trial with all its commands: what a proof must have, as those of a shipped trial change.
+    pub(crate) fn resolved(&self) -> Self {
+        let mut trial = self.clone();
+        if let (Some(own), Some(spec)) = (&self.text, self.text_spec()) {
+            let (folder, source) = (own.folder.clone(), own.source.clone());
+            trial.text = Some(TextSpec { of: None, folder, source, ..spec });
+        }
+        trial
+    }
+
     /// The name under which the folder of its programs is kept.
     pub(crate) fn text_name(&self) -> &str {
         let of = self.text.as_ref().and_then(|spec| spec.of.as_ref());
@@ -90,14 +108,23 @@ pub(super) fn check<'t>(
             None => Ok(()),
         };
     };
+    if matches!(trial.workload.adapter, AdapterKind::Slices | AdapterKind::Jitter) {
+        return wrong(
+            "text",
+            "[text] is for programs that are started for each unit: not for `slices` and `jitter`",
+        );
+    }
     if trial.boots.is_some() {
         return wrong("text", "arms that are boots have no programs that are built before: [text]");
     }
     if let Some(of) = &spec.of {
-        // The shipped file itself is looked at here, and no shipped file names another.
-        let is_one = SHIPPED.iter().any(|(name, text)| name == of.get_ref() && text.contains("\n[text]\n"));
-        if !is_one {
-            return Err((of.span().into(), format!("no shipped trial `{}` has a [text]", of.get_ref())));
+        let shipped = SHIPPED.iter().any(|(name, _)| name == of.get_ref() && *name != trial.name.get_ref());
+        let shipped = shipped.then(|| TrialFile::shipped(of.get_ref()).ok()?.text).flatten();
+        if shipped.is_none_or(|text| text.link.is_empty()) {
+            return Err((
+                of.span().into(),
+                format!("no shipped trial `{}` has a [text] of its own", of.get_ref()),
+            ));
         }
         if [&spec.build, &spec.link, &spec.sample, &spec.trace].iter().any(|words| !words.is_empty()) {
             return wrong("text.of", "`of` takes the commands of another trial: say none in [text]");
@@ -114,7 +141,7 @@ pub(super) fn check<'t>(
         if arm.text.iter().filter(|word| word.is_layout()).count() > 1 {
             return wrong(
                 &format!("{key}.text"),
-                "an arm has one layout: order, lld-cdsort, bolt-functions or bolt",
+                "an arm has one layout: order, order-traced, lld-cdsort, bolt-functions or bolt",
             );
         }
         if arm.program.is_some() || !arm.build.is_empty() || arm.rebuilds.is_some() {

@@ -48,6 +48,7 @@ pub use self::query::{Queried, Query};
 
 use self::arm::{ServerArm, SharedHost};
 use self::budget::{Budget, Wish};
+pub(crate) use self::room::account;
 use self::room::{Account, Room};
 pub(crate) use self::script::Script;
 use self::server::{Pages, make_seed};

@@ -63,7 +63,7 @@ impl Account {
 }
 
 /// `name:x:uid:gid:...` of passwd(5).
-fn account(passwd: &str, name: &str) -> Option<Account> {
+pub(crate) fn account(passwd: &str, name: &str) -> Option<Account> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');
         if fields.next()? != name {

@@ -6,7 +6,7 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use planish_sys::lock::{LockFile, TryLock};
@@ -21,7 +21,7 @@ const STAMP: &str = "built";
 
 /// The folder of the programs of a trial.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
     /// Two runs would link over each other's programs.
     _lock: LockFile,
@@ -33,9 +33,22 @@ impl Folder {
         let us = rustix::process::geteuid().as_raw();
         let path = named.unwrap_or_else(|| Path::new(ABOVE).join(format!("planish-text-{name}-{us}")));
         let failed = |source: io::Error| TrialError::File { path: path.clone(), source };
+        // Flags of linkers are words between blanks, and commas are theirs.
+        let whole = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+        if whole.to_str().is_none_or(|text| text.contains([' ', ',', '\'', '"', '\n', '\t'])) {
+            return Err(TrialError::Refused {
+                what: format!(
+                    "{}: blanks, commas and quotes in its path would break flags of the linker",
+                    path.display()
+                ),
+                cure: "name another folder: `folder` of [text], --folder".to_owned(),
+            });
+        }
         match fs::DirBuilder::new().mode(0o755).create(&path) {
+            // The umask is somebody else's, and a program that refuses root must pass through.
+            Ok(()) => fs::set_permissions(&path, Permissions::from_mode(0o755)).map_err(failed)?,
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-            _ => {}
+            Err(_) => {}
         }
         let found = fs::symlink_metadata(&path).map_err(failed)?;
         let objection = if !found.is_dir() {
@@ -70,18 +83,29 @@ impl Folder {
     /// A folder in it, empty.
     pub(super) fn empty(&self, name: &str) -> Result<PathBuf, TrialError> {
         let path = self.path.join(name);
+        // What is removed lies in here, whatever anybody makes a name of.
+        assert!(
+            path.parent() == Some(&self.path) && !name.starts_with('.'),
+            "{name} is no name of a folder in here"
+        );
         let cleared = match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => fs::create_dir(&path),
         };
+        let cleared = cleared.and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o755)));
         cleared.map_err(|source| TrialError::File { path: path.clone(), source })?;
         Ok(path)
     }
 
-    /// An empty folder in which every user may write files of his own, as in `/tmp`.
-    pub(super) fn shared(&self, name: &str) -> Result<PathBuf, TrialError> {
+    /// An empty folder in which this user, and nobody else, may write.
+    pub(super) fn of_user(&self, name: &str, ids: Option<(u32, u32)>) -> Result<PathBuf, TrialError> {
         let path = self.empty(name)?;
-        fs::set_permissions(&path, Permissions::from_mode(0o1777))
+        let given = match ids {
+            Some((user, group)) => chown(&path, Some(user), Some(group)),
+            None => Ok(()),
+        };
+        given
+            .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(0o700)))
             .map_err(|source| TrialError::File { path: path.clone(), source })?;
         Ok(path)
     }
@@ -130,6 +154,7 @@ mod tests {
         open("ours").expect("it is free again");
         fs::set_permissions(above.path().join("ours"), Permissions::from_mode(0o777)).expect("ours");
         assert!(open("ours").expect_err("others write").contains("may be written by others"));
+        assert!(open("a b").expect_err("a blank").contains("would break flags"));
         std::os::unix::fs::symlink("ours", above.path().join("link")).expect("a link");
         assert!(open("link").expect_err("a link").contains("is no folder"));
     }
@@ -141,7 +166,11 @@ mod tests {
         let inner = folder.empty("base").expect("made");
         fs::create_dir(inner.join("old")).expect("made");
         assert!(!folder.empty("base").expect("anew").join("old").exists());
-        let shared = folder.shared("counts").expect("made");
-        assert_eq!(fs::metadata(shared).expect("there").mode() & 0o7777, 0o1777);
+        let own = folder.of_user("counts", None).expect("made");
+        assert_eq!(fs::metadata(own).expect("there").mode() & 0o7777, 0o700);
+        for out in ["../f", "a/../../f", "/etc", "..", "a/b"] {
+            let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| folder.empty(out)));
+            assert!(tried.is_err(), "{out}");
+        }
     }
 }

@@ -1,35 +1,37 @@
 //! The programs of a trial whose arms are one program, laid out differently.
 //!
 //! ```text
-//! build, once ──> link ──> base ──> record ──> order ──> link ──> order, lld-cdsort
+//! build, once ──> link ──> base ──> record ──> order ──> link ──> order, order-traced, lld-cdsort
 //!                            ├──> BOLT by what was recorded ─────> bolt-functions
 //!                            └──> instrument ──> run ──> BOLT ───> bolt
 //!                            every one of them ──> record, trace ──> what is told of it
 //!                            a copy of it, read in huge pieces ──> huge
 //! ```
 //!
-//! The steps are commands of planish itself, started as children, as a user would type them: what is proven is what is
-//! shipped. They keep a journal of their own in the folder of the programs, and change nothing outside of it.
+//! The steps are commands of planish itself, started as children, as a user would type them. (`order-traced` is the one
+//! that none of them gives: it takes the best of their orders by a run of each.) They keep a journal of their own in the folder of the programs, and change nothing outside of it.
 //!
-//! A layout that cannot be had here (no `llvm-bolt`) is an arm that is unavailable, and the others go on. The program
-//! as it was linked must be had, and what it is recorded to do.
+//! A layout that cannot be had here (no `llvm-bolt`), or that answers otherwise than the program as it was linked, is an arm
+//! that is unavailable, and the others go on. The program as it was linked must be had, and what it is recorded to do.
 
+mod again;
 mod folder;
 mod steps;
 mod told;
+
+pub(crate) use again::look_again;
+pub(crate) use folder::Folder;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use self::folder::Folder;
 use self::steps::Steps;
 use crate::arm::Recipe;
 use crate::control::{Phase, Tick};
 use crate::error::TrialError;
 use crate::file::{TextWord, TrialFile};
-use crate::outcome::TrialOutcome;
 use crate::run::Ground;
 use crate::sample::ArmError;
 
@@ -38,7 +40,7 @@ const PROGRAM: &str = "PLANISH_TEXT";
 /// Where all commands find what `build` has left.
 const FOLDER: &str = "PLANISH_FOLDER";
 
-/// Of what can lie on huge pages so much must, for an arm to have been on huge pages.
+/// Of what can lie on huge pages so much must, for an arm to be on huge pages.
 const HUGE_LEAST: f64 = 0.90;
 
 /// The program of an arm.
@@ -48,6 +50,9 @@ pub(crate) struct TextArm {
     pub(crate) words: Vec<TextWord>,
     /// The folder of all programs.
     folder: PathBuf,
+    /// Another copy of the program as it was linked, for the placebo: the page cache deals pages to a file once, and two
+    /// arms on one file would share that draw.
+    twin: Option<PathBuf>,
     /// The program, or why there is none.
     made: Result<Made, ArmError>,
 }
@@ -72,6 +77,16 @@ impl TextArm {
         [(FOLDER.to_owned(), self.folder.display().to_string())].into()
     }
 
+    /// The same arm on the other copy of its program.
+    pub(crate) fn twin(&self) -> Self {
+        let mut twin = self.clone();
+        if let (Ok(made), Some(program)) = (&mut twin.made, &self.twin) {
+            made.program.clone_from(program);
+            made.facts.insert("program".to_owned(), json!(program));
+        }
+        twin
+    }
+
     /// What was read of its program, by name.
     pub(crate) fn facts(&self) -> BTreeMap<String, Value> {
         self.made.as_ref().map(|made| made.facts.clone()).unwrap_or_default()
@@ -88,7 +103,8 @@ impl TextArm {
     }
 }
 
-/// Makes the program of every arm, where the trial has a `[text]`.
+/// Makes the program of every arm, where the trial has a `[text]`. Nobody else makes programs in the folder that it gives
+/// for as long as that is held.
 ///
 /// # Errors
 /// The folder is not ours; the build, the link or the recording of the program as it is linked fails; it was stopped.
@@ -96,18 +112,16 @@ pub(crate) fn make(
     trial: &TrialFile,
     recipes: &mut [Recipe],
     ground: &mut Ground<'_>,
-) -> Result<(), TrialError> {
-    let Some(spec) = trial.text_spec() else { return Ok(()) };
+) -> Result<Option<Folder>, TrialError> {
+    let Some(spec) = trial.text_spec() else { return Ok(None) };
     let of_file = trial.text.as_ref();
-    let folder = of_file.and_then(|text| text.folder.clone());
     let source = of_file.and_then(|text| text.source.as_ref()).map(|source| {
         // Its commands run in another folder than this program.
         let whole = std::fs::canonicalize(source);
         whole.map_err(|error| TrialError::Unreadable { path: source.clone(), source: error })
     });
     let source = source.transpose()?;
-    let folder = Folder::open(folder, trial.text_name())?;
-    let options = ground.options;
+    let folder = Folder::open(of_file.and_then(|text| text.folder.clone()), trial.text_name())?;
     let wanted: Vec<Vec<TextWord>> = recipes.iter().map(|recipe| recipe.text_words.clone()).collect();
     let layouts: BTreeSet<TextWord> = wanted.iter().filter_map(|words| layout(words)).collect();
     let of = 3 + layouts.len() + wanted.iter().filter(|words| words.contains(&TextWord::Huge)).count();
@@ -117,71 +131,34 @@ pub(crate) fn make(
         done += 1;
     };
     let sample = if spec.sample.is_empty() { trial.workload.command.clone() } else { spec.sample.clone() };
-    let steps = Steps { folder: &folder, spec: &spec, sample, source, options };
+    let steps = Steps { folder: &folder, spec: &spec, sample, source, options: ground.options };
     tick();
     steps.build()?;
     tick();
-    let base = steps.base()?;
+    let (base, answers) = steps.base()?;
+    let twin = steps.twin(&base)?;
     let mut made = BTreeMap::from([(None, Ok(base))]);
     for layout in layouts {
         tick();
-        let program = steps.lay_out(layout).map_err(lacking);
+        let program = steps.lay_out(layout, &answers).map_err(lacking);
         stopped(program.as_ref().err())?;
         made.insert(Some(layout), program);
     }
     tick();
-    for (recipe, words) in recipes.iter_mut().zip(wanted) {
+    for (index, (recipe, words)) in recipes.iter_mut().zip(wanted).enumerate() {
         let mut program = made[&layout(&words)].clone();
         if words.contains(&TextWord::Huge) {
             tick();
-            program = program.and_then(|laid| steps.on_huge_pages(&recipe.name, &laid).map_err(lacking));
+            program = program.and_then(|laid| steps.on_huge_pages(index, &laid).map_err(lacking));
             stopped(program.as_ref().err())?;
         }
         if let Ok(made) = &mut program {
             made.facts.insert("text".to_owned(), json!(words));
         }
-        recipe.text = Some(TextArm { words, folder: folder.path().to_owned(), made: program });
+        let twin = Some(twin.clone()).filter(|_| index == 0);
+        recipe.text = Some(TextArm { words, folder: folder.path().to_owned(), twin, made: program });
     }
-    Ok(())
-}
-
-/// Looks once more at what was on huge pages before the first unit, and tells it in the outcome: memory that ran short
-/// meanwhile takes it away, and then the figure of the arm is of something else.
-pub(crate) fn look_again(recipes: &[Recipe], ground: &Ground<'_>, outcome: &mut TrialOutcome) {
-    if let Some(text) = recipes.first().and_then(|recipe| recipe.text.as_ref()) {
-        let facts = &mut outcome.baseline_achieved.get_or_insert_default().facts;
-        facts.extend(text.facts());
-    }
-    for recipe in recipes.iter().skip(1) {
-        let Some((text, Ok(made))) = recipe.text.as_ref().map(|text| (text, &text.made)) else { continue };
-        let rung = outcome.rungs.iter_mut().find(|rung| rung.name == recipe.name);
-        let mut achieved = rung.map(|rung| rung.achieved.get_or_insert_default());
-        // One that never ran has a program all the same.
-        achieved.iter_mut().for_each(|achieved| achieved.facts.extend(made.facts.clone()));
-        if !text.words.contains(&TextWord::Huge) {
-            continue;
-        }
-        let cached = steps::cached(&made.program, ground.options).unwrap_or_default();
-        let is_huge = |facts: &BTreeMap<String, Value>| {
-            let bytes = |name: &str| facts.get(name).and_then(Value::as_f64).unwrap_or(0.0);
-            let whole = bytes("text_whole_bytes");
-            whole > 0.0 && bytes("text_huge_bytes") >= HUGE_LEAST * whole
-        };
-        let held = is_huge(&made.facts) && is_huge(&cached);
-        if let Some(achieved) = achieved {
-            achieved.verified = Some(held);
-            let after = cached.get("text_huge_bytes").cloned().unwrap_or(Value::Null);
-            achieved.facts.insert("text_huge_after_bytes".to_owned(), after);
-        }
-        if !held {
-            outcome.notes.push(format!(
-                "`{}`: its text was not on huge pages until the end, so that its figure is not of them; \
-                 planish text huge {} --prepare makes room",
-                recipe.name,
-                made.program.display()
-            ));
-        }
-    }
+    Ok(Some(folder))
 }
 
 fn layout(words: &[TextWord]) -> Option<TextWord> {

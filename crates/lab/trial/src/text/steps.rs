@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use planish_sys::affinity;
 use serde_json::{Value, json};
 
+use super::again::is_as_wanted;
 use super::folder::Folder;
 use super::{FOLDER, HUGE_LEAST, Made, PROGRAM, told};
 use crate::build::fingerprint;
-use crate::child::{Launch, run_once};
+use crate::child::{Finished, Launch, run_once};
 use crate::error::TrialError;
 use crate::file::{TextSpec, TextWord};
+use crate::postgres::account;
 use crate::run::RunOptions;
 use crate::sample::ArmError;
 
@@ -30,6 +33,9 @@ const ORDERS: [&str; 4] = ["c3", "cdsort", "density", "weight"];
 /// Flags of every link: text that fits huge pages, and relocations for BOLT. So arms differ in nothing else.
 const FLAGS: &str =
     "-fuse-ld=lld -Wl,--emit-relocs -Wl,-z,max-page-size=2097152 -Wl,-z,separate-loadable-segments";
+
+/// Bytes that counted branches take at most.
+const COUNTS_BYTES_MAX: u64 = 1 << 30;
 
 /// The file name of every program.
 const NAME: &str = "program";
@@ -54,36 +60,43 @@ impl Steps<'_> {
             return Ok(());
         }
         self.folder.begin()?;
-        let launch = Launch { loud: true, ..self.launch(&self.spec.build, []) };
+        let launch = self.launch(&self.spec.build, []);
         run_once(&launch, 0, BUILD_LIMIT, &self.options.stop)
             .map_err(|error| self.refused("`build` fails", error))?;
         self.folder.built(&of)
     }
 
-    /// The program as it was linked, with a profile of it.
-    pub(super) fn base(&self) -> Result<Made, TrialError> {
+    /// The program as it was linked, with a profile of it, and what it answers to the sample.
+    pub(super) fn base(&self) -> Result<(Made, String), TrialError> {
         self.folder.empty("base")?;
         let fails = |error| self.refused("the program as it is linked", error);
-        self.link("base", "").map_err(fails)?;
-        self.look("base", BTreeMap::new()).map_err(fails)
+        let told = self.link("base", "").map_err(fails)?;
+        self.look("base", told).map_err(fails)
     }
 
-    /// A program that is laid out otherwise.
-    pub(super) fn lay_out(&self, layout: TextWord) -> Result<Made, ArmError> {
+    /// Another copy of the program as it was linked.
+    pub(super) fn twin(&self, base: &Made) -> Result<PathBuf, TrialError> {
+        let twin = self.folder.empty("base-twin")?.join(NAME);
+        fs::copy(&base.program, &twin).map_err(|source| TrialError::File { path: twin.clone(), source })?;
+        Ok(twin)
+    }
+
+    /// A program that is laid out otherwise, and answers the same.
+    pub(super) fn lay_out(&self, layout: TextWord, answers: &str) -> Result<Made, ArmError> {
         let name = told::words(&[layout]);
         self.folder.empty(&name).map_err(|error| ArmError::crashed(error.to_string()))?;
         let base = self.program("base").display().to_string();
         let profile = self.profile("base").display().to_string();
-        let order = self.path(&name, "order").display().to_string();
         let facts = match layout {
-            TextWord::Order => self.ordered(&name, &base, &profile)?,
+            TextWord::Order => told::order(&self.linked_in_order(&name, &base, &profile, &[])?),
+            TextWord::OrderTraced => self.traced(&name, &base, &profile)?,
             TextWord::LldCdsort => {
+                let graph = self.path(&name, "graph").display().to_string();
                 let words =
                     ["text", "order", &base, "--profile", &profile, "--algorithm", "cdsort", "--form"];
-                self.planish(&[&words[..], &["call-graph", "--output", &order]].concat())?;
+                self.planish(&[&words[..], &["call-graph", "--output", &graph]].concat())?;
                 let sort = "-Wl,--call-graph-profile-sort=cdsort";
-                self.link(&name, &format!("-Wl,--call-graph-ordering-file={order} {sort}"))?;
-                BTreeMap::new()
+                self.link(&name, &format!("-Wl,--call-graph-ordering-file={graph} {sort}"))?
             }
             TextWord::BoltFunctions => {
                 told::bolt(&self.bolt(&name, &["--profile", &profile, "--layout", "functions"])?)
@@ -94,65 +107,92 @@ impl Steps<'_> {
             }
             TextWord::Huge => unreachable!("it is no layout"),
         };
-        self.look(&name, facts)
+        let (made, own) = self.look(&name, facts)?;
+        if own == answers {
+            return Ok(made);
+        }
+        Err(ArmError::unavailable(
+            "it prints something else to `sample` than the program as it is linked: a layout must not",
+        ))
     }
 
-    /// The program in the best of our orders: linked in each of them and run under valgrind, where the trial says how,
-    /// else as the walk of `text order` chooses. The walk knows the profile; a trace is of the program itself.
-    fn ordered(&self, name: &str, base: &str, profile: &str) -> Result<BTreeMap<String, Value>, ArmError> {
+    /// Links in the order that `planish text order` gives, with these words more.
+    fn linked_in_order(
+        &self,
+        name: &str,
+        base: &str,
+        profile: &str,
+        words: &[&str],
+    ) -> Result<Value, ArmError> {
+        let file = self.path(name, "symbols").display().to_string();
+        let all = ["text", "order", base, "--profile", profile, "--output", &file];
+        let result = self.planish(&[&all[..], words].concat())?;
+        self.link(name, &format!("-Wl,--no-warn-symbol-ordering -Wl,--symbol-ordering-file={file}"))?;
+        Ok(result)
+    }
+
+    /// The program in the best of our orders by a run under valgrind of each. The walk of `text order` knows the profile
+    /// alone, and a trace is of the program itself; it is another one than that which the figures are of.
+    fn traced(&self, name: &str, base: &str, profile: &str) -> Result<BTreeMap<String, Value>, ArmError> {
         let lost = |error: std::io::Error| ArmError::crashed(format!("an order: {error}"));
-        let link = |order: &str, words: &[&str]| {
-            let file = self.path(name, order).display().to_string();
-            let all = ["text", "order", base, "--profile", profile, "--output", &file];
-            let result = self.planish(&[&all[..], words].concat())?;
-            let flags = format!("-Wl,--no-warn-symbol-ordering -Wl,--symbol-ordering-file={file}");
-            self.link(name, &flags).map(|()| result)
-        };
+        let (program, best) = (self.program(name), self.path(name, "best"));
         let mut traced: BTreeMap<&str, BTreeMap<String, Value>> = BTreeMap::new();
-        for order in ORDERS.into_iter().filter(|_| !self.spec.trace.is_empty()) {
-            link(order, &["--algorithm", order])?;
-            let program = self.program(name);
-            traced.insert(order, self.trace(&program, &told::SIMULATED)?);
-            fs::rename(&program, self.path(name, &format!("{order}.program"))).map_err(lost)?;
+        let mut least: Option<(f64, &str)> = None;
+        for order in ORDERS {
+            self.linked_in_order(name, base, profile, &["--algorithm", order])?;
+            let misses = self.trace(&program, "choice", &told::SIMULATED)?;
+            if let Some(cost) = told::fetch_cost(&misses)
+                && least.is_none_or(|(least, _)| cost < least)
+            {
+                least = Some((cost, order));
+                fs::rename(&program, &best).map_err(lost)?;
+            }
+            traced.insert(order, misses);
         }
-        let cost = |(order, misses): (&&'static str, &BTreeMap<String, Value>)| {
-            told::fetch_cost(misses).map(|cost| (*order, cost))
-        };
-        let best = traced.iter().filter_map(cost).min_by(|one, other| one.1.total_cmp(&other.1));
-        let Some((best, _)) = best else { return link("order", &[]).map(|result| told::order(&result)) };
-        fs::rename(self.path(name, &format!("{best}.program")), self.program(name)).map_err(lost)?;
-        Ok([("order".to_owned(), json!(best)), ("orders_traced".to_owned(), json!(traced))].into())
+        let why =
+            || ArmError::unavailable("no run could be traced: it takes valgrind, and a `trace` in [text]");
+        let (_, order) = least.ok_or_else(why)?;
+        fs::rename(&best, &program).map_err(lost)?;
+        Ok([("order".to_owned(), json!(order)), ("orders_traced".to_owned(), json!(traced))].into())
     }
 
     /// A copy of a program whose text is on huge pages of the page cache.
-    pub(super) fn on_huge_pages(&self, arm: &str, laid: &Made) -> Result<Made, ArmError> {
+    pub(super) fn on_huge_pages(&self, arm: usize, laid: &Made) -> Result<Made, ArmError> {
         let lost = |error: std::io::Error| ArmError::crashed(format!("a copy for huge pages: {error}"));
-        let folder =
-            self.folder.empty(&format!("arm-{arm}")).map_err(|error| ArmError::crashed(error.to_string()))?;
-        let program = folder.join(NAME);
+        // By its number: a name is anybody's.
+        let folder = self.folder.empty(&format!("huge-{arm}"));
+        let program = folder.map_err(|error| ArmError::crashed(error.to_string()))?.join(NAME);
         fs::copy(&laid.program, &program).map_err(lost)?;
         let text = program.display().to_string();
         let least = format!("{}", 100.0 * HUGE_LEAST);
         let result = self.planish(&["text", "huge", &text, "--least", &least])?;
-        let route = result.get("route").cloned().unwrap_or_default();
+        let cached = cached(&program, self.options)?;
+        if !is_as_wanted(&cached, true) {
+            let reason = "its text cannot be put on huge pages here".to_owned();
+            let cure = format!("planish text huge {text} tells why, by route; --prepare makes room");
+            return Err(ArmError::Unavailable { reason, cure });
+        }
         let mut facts = laid.facts.clone();
-        facts.extend(cached(&program, self.options)?);
-        facts.insert("text_huge_route".to_owned(), route);
-        facts.extend(self.trace(&program, &[told::SIMULATED_HUGE])?);
+        // Of base pages, on which this one is not.
+        facts.retain(|name, _| !name.starts_with("itlb_4k"));
+        facts.extend(cached);
+        facts.insert("text_huge_route".to_owned(), result.get("route").cloned().unwrap_or_default());
+        facts.extend(self.trace(&program, "figure", &[told::SIMULATED_HUGE])?);
         facts.extend(identity(&program)?);
         Ok(Made { program, facts })
     }
 
-    /// Links the program into a folder of its own.
-    fn link(&self, name: &str, flags: &str) -> Result<(), ArmError> {
+    /// Links the program into a folder of its own. What the command prints (`compiler: clang 19`) becomes facts.
+    fn link(&self, name: &str, flags: &str) -> Result<BTreeMap<String, Value>, ArmError> {
         let out = self.program(name).display().to_string();
         let flags = format!("{FLAGS} {flags}").trim_end().to_owned();
         let launch = self.launch(&self.spec.link, [("PLANISH_OUT", out.clone()), ("PLANISH_FLAGS", flags)]);
-        self.run(&launch)?;
-        if Path::new(&out).is_file() {
-            return Ok(());
+        let done = self.run(&launch)?;
+        if !Path::new(&out).is_file() {
+            return Err(ArmError::crashed(format!("`link` ended well and made no {out} (PLANISH_OUT)")));
         }
-        Err(ArmError::crashed(format!("`link` ended well and made no {out} (PLANISH_OUT)")))
+        let facts = done.stdout.lines().filter_map(|line| line.split_once(": "));
+        Ok(facts.map(|(name, value)| (format!("built_{}", name.trim()), json!(value.trim()))).collect())
     }
 
     /// Lays a program out by BOLT.
@@ -165,17 +205,35 @@ impl Steps<'_> {
     /// The branches of the program, counted by BOLT's own instructions in it.
     fn counted(&self, base: &str) -> Result<PathBuf, ArmError> {
         let lost = |error: TrialError| ArmError::crashed(error.to_string());
-        let instrumented = self.folder.empty("instrumented").map_err(lost)?.join(NAME);
-        // It writes them as the user that it runs as.
-        let counts = self.folder.shared("counts").map_err(lost)?.join("branches");
-        let (out, fdata) = (instrumented.display().to_string(), counts.display().to_string());
-        self.planish(&["text", "bolt", base, "--instrument", "--output", &out, "--fdata", &fdata])?;
-        self.run(&self.launch(&self.sample, [(PROGRAM, out)]))?;
+        let instrumented = self.folder.empty("instrumented").map_err(lost)?;
+        // It writes them as the user that it runs as, whom nobody has to trust.
+        let ids = self.user()?;
+        let written = self.folder.of_user("counts", ids).map_err(lost)?.join("branches");
+        let program = instrumented.join(NAME).display().to_string();
+        let fdata = written.display().to_string();
+        self.planish(&["text", "bolt", base, "--instrument", "--output", &program, "--fdata", &fdata])?;
+        self.run(&self.launch(&self.sample, [(PROGRAM, program)]))?;
+        let counts = instrumented.join("branches");
+        taken(&written, &counts, ids.map(|(user, _)| user)).map_err(|error| {
+            ArmError::crashed(format!("the branches that were counted: {}: {error}", written.display()))
+        })?;
         Ok(counts)
     }
 
-    /// What is told of a program: the pages that its samples lie on, and what it misses.
-    fn look(&self, name: &str, mut facts: BTreeMap<String, Value>) -> Result<Made, ArmError> {
+    /// User and group of the program; `None` where it runs as we do.
+    fn user(&self) -> Result<Option<(u32, u32)>, ArmError> {
+        let Some(name) = self.spec.user.as_ref().filter(|_| rustix::process::geteuid().is_root()) else {
+            return Ok(None);
+        };
+        let passwd = crate::kernel::read("/etc/passwd").unwrap_or_default();
+        let found = account(&passwd, name).and_then(|account| account.ids);
+        found
+            .map(Some)
+            .ok_or_else(|| ArmError::unavailable(format!("this machine has no user `{name}` ([text])")))
+    }
+
+    /// What is told of a program, and what it prints: the pages that its samples lie on, and what it misses.
+    fn look(&self, name: &str, mut facts: BTreeMap<String, Value>) -> Result<(Made, String), ArmError> {
         let (program, profile) = (self.program(name), self.profile(name));
         let text = program.display().to_string();
         let out = profile.display().to_string();
@@ -185,32 +243,38 @@ impl Steps<'_> {
             [&own, "text", "record", "--rate", RATE_HZ, "--program", &text, "--output", &out, "--quiet"];
         let words = words.into_iter().chain(["--report", &report, "--"]).map(str::to_owned);
         let words: Vec<String> = words.chain(self.sample.iter().cloned()).collect();
-        self.run(&self.launch(&words, [(PROGRAM, text.clone())]))?;
+        let done = self.run(&self.launch(&words, [(PROGRAM, text.clone())]))?;
         let verified = self.planish(&["text", "verify", &text, "--profile", &out])?;
         facts.extend(told::verify(&verified));
-        facts.extend(self.trace(&program, &told::SIMULATED)?);
+        facts.extend(self.trace(&program, "figure", &told::SIMULATED)?);
         facts.extend(identity(&program)?);
-        Ok(Made { program, facts })
+        Ok((Made { program, facts }, done.stdout))
     }
 
-    /// What a cache and a TLB for instructions miss, where the trial says how to run the program under valgrind.
-    fn trace(&self, program: &Path, of: &[(&str, &str)]) -> Result<BTreeMap<String, Value>, ArmError> {
+    /// What a cache and a TLB for instructions miss in a run of this name, where the trial says how to run the program
+    /// under valgrind. It explains and decides nothing: where it cannot be had, the reason stands in its place.
+    fn trace(
+        &self,
+        program: &Path,
+        run: &str,
+        of: &[(&str, &str)],
+    ) -> Result<BTreeMap<String, Value>, ArmError> {
         let mut facts = BTreeMap::new();
         for (cache, fact) in of.iter().filter(|_| !self.spec.trace.is_empty()) {
             let tracer =
                 format!("valgrind --tool=cachegrind --cache-sim=yes --cachegrind-out-file=/dev/null {cache}");
             let text = program.display().to_string();
-            let launch = self.launch(&self.spec.trace, [(PROGRAM, text), ("PLANISH_TRACER", tracer)]);
-            let told = match run_once(&launch, 0, STEP_LIMIT, &self.options.stop) {
+            let env = [(PROGRAM, text), ("PLANISH_TRACER", tracer), ("PLANISH_TRACE", run.to_owned())];
+            let told = match run_once(&self.launch(&self.spec.trace, env), 0, STEP_LIMIT, &self.options.stop)
+            {
                 Err(ArmError::Stopped) => return Err(ArmError::Stopped),
-                Ok(done) => told::misses(&done.stderr).map(|misses| json!(misses)),
-                // Explains and decides nothing: without it the arm is measured all the same.
-                Err(error) => Some(json!(format!("not simulated: {error}"))),
+                Ok(done) => told::misses(&done.stderr).ok_or_else(|| "valgrind told no misses".to_owned()),
+                Err(error) => Err(error.to_string()),
             };
-            facts.insert(
-                (*fact).to_owned(),
-                told.unwrap_or_else(|| json!("not simulated: valgrind told no misses")),
-            );
+            match told {
+                Ok(misses) => facts.insert((*fact).to_owned(), json!(misses)),
+                Err(reason) => facts.insert(format!("{fact}_reason"), json!(reason)),
+            };
         }
         Ok(facts)
     }
@@ -221,8 +285,8 @@ impl Steps<'_> {
         ask(self.options, &[words, &["--state", &state]].concat())
     }
 
-    fn run(&self, launch: &Launch) -> Result<(), ArmError> {
-        run_once(launch, 0, STEP_LIMIT, &self.options.stop).map(drop)
+    fn run(&self, launch: &Launch) -> Result<Finished, ArmError> {
+        run_once(launch, 0, STEP_LIMIT, &self.options.stop)
     }
 
     /// A command of the file, in the folder, with what it finds in its environment.
@@ -238,7 +302,10 @@ impl Steps<'_> {
             ),
         ];
         let env = own.into_iter().chain(more).map(|(name, value)| (name.to_owned(), value)).collect();
-        Launch { env, folder: Some(self.folder.path().to_owned()), ..Launch::of(command.to_vec()) }
+        // Others may read what is made, whatever the umask, and not write it: a program that refuses root has to.
+        let shell = ["sh", "-c", "umask 022; exec \"$@\"", "sh"].map(str::to_owned);
+        let words = shell.into_iter().chain(command.iter().cloned()).collect();
+        Launch { env, folder: Some(self.folder.path().to_owned()), ..Launch::of(words) }
     }
 
     fn path(&self, name: &str, file: &str) -> PathBuf {
@@ -276,11 +343,28 @@ pub(super) fn cached(program: &Path, options: &RunOptions) -> Result<BTreeMap<St
 fn ask(options: &RunOptions, words: &[&str]) -> Result<Value, ArmError> {
     let own = options.program.display().to_string();
     // An error is in the JSON as well, and in better words than an exit code has.
-    let shell = ["sh", "-c", "\"$@\" || :", "sh", &own, "--json", "--quiet"];
+    let shell = ["sh", "-c", "umask 022; \"$@\" || :", "sh", &own, "--json", "--quiet"];
     let command = shell.iter().chain(words).map(|word| (*word).to_owned()).collect();
     let done = run_once(&Launch::of(command), 0, STEP_LIMIT, &options.stop)?;
     let named = words.iter().take(2).copied().collect::<Vec<_>>().join(" ");
     told::result(&done.stdout).map_err(|why| ArmError::unavailable(format!("planish {named}: {why}")))
+}
+
+/// Takes over a file that another user has written: a plain file of his, and no way to one of somebody else's.
+fn taken(from: &Path, to: &Path, user: Option<u32>) -> std::io::Result<()> {
+    let odd = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, what.to_owned());
+    // Without waiting for the other end of a pipe, which somebody may have put there.
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let mut file = fs::File::options().read(true).custom_flags(flags.bits().cast_signed()).open(from)?;
+    let found = file.metadata()?;
+    let owner = user.unwrap_or_else(|| rustix::process::geteuid().as_raw());
+    if !found.is_file() || found.nlink() != 1 || found.uid() != owner {
+        return Err(odd("it is no plain file of the user that the program runs as"));
+    }
+    if found.len() > COUNTS_BYTES_MAX {
+        return Err(odd("it is longer than a count of branches is"));
+    }
+    std::io::copy(&mut std::io::Read::take(&mut file, COUNTS_BYTES_MAX), &mut fs::File::create(to)?).map(drop)
 }
 
 /// Which bytes a verdict is of.
@@ -288,4 +372,30 @@ fn identity(program: &Path) -> Result<BTreeMap<String, Value>, ArmError> {
     let sha256 = fingerprint(program)?;
     let path = program.display().to_string();
     Ok([("program".to_owned(), json!(path)), ("program_sha256".to_owned(), json!(sha256))].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_a_plain_file_of_who_wrote_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        fs::File::create(at("secret")).expect("ours");
+        symlink(at("secret"), at("link")).expect("a link");
+        fs::hard_link(at("secret"), at("second")).expect("another name");
+        let made = Command::new("mkfifo").arg(at("pipe")).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+        for odd in ["link", "second", "pipe", "missing"] {
+            assert!(taken(&at(odd), &at("to"), None).is_err(), "{odd}");
+        }
+        fs::remove_file(at("second")).expect("it was there");
+        taken(&at("secret"), &at("to"), None).expect("a plain file of ours");
+        let stranger = rustix::process::geteuid().as_raw() + 1;
+        assert!(taken(&at("secret"), &at("to"), Some(stranger)).is_err());
+    }
 }

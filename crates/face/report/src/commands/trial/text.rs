@@ -60,6 +60,9 @@ pub(super) fn code(outcome: &TrialOutcome) -> Table {
             None => String::new(),
         };
         let huge = count("text_huge_bytes").zip(count("text_whole_bytes"));
+        // What is there no more at the end was not there for all of the figures.
+        let huge =
+            huge.map(|(huge, whole)| (count("text_huge_after_bytes").unwrap_or(huge).min(huge), whole));
         let huge = huge.filter(|(huge, _)| *huge > 0);
         let huge = huge.map(|(huge, whole)| format!("{} of {}", units::bytes(huge), units::bytes(whole)));
         let taken = count("taken_branches_before").zip(count("taken_branches_after"));

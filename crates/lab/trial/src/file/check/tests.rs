@@ -333,8 +333,11 @@ fn programs_of_a_text_are_said_once_and_in_words_that_go_together() {
     assert!(wrong(text, "env = { PLANISH_TEXT = \"x\" }").contains("PLANISH_TEXT is set by [text]"));
     assert!(wrong("[text]\nbuild = [\"true\"]\n", "").contains("[text] needs `link`"));
     let of = |name: &str, more: &str| wrong(&format!("[text]\nof = \"{name}\"\n{more}"), "");
-    assert!(of("series", "").ends_with("no shipped trial `series` has a [text]"));
+    assert!(of("series", "").ends_with("no shipped trial `series` has a [text] of its own"));
+    assert!(of("text-load", "").ends_with("no shipped trial `text-load` has a [text] of its own"));
     assert!(of("text", "link = [\"true\"]\n").contains("say none in [text]"));
+    let slices = "[workload]\nadapter = \"slices\"\ncommand = [\"x\"]\n";
+    assert!(error(&format!("{HEAD}{slices}{text}")).contains("started for each unit"));
     let http = "[workload]\nadapter = \"http\"\n[workload.http]\nurl = \"http://127.0.0.1:1/\"\nrate = 1\nseconds = 1\n\
                 [service]\ncommand = [\"x\"]\n";
     assert!(error(&format!("{HEAD}{http}{text}")).contains("[text] needs `sample`"));
