@@ -18,6 +18,7 @@ mod fuzz;
 mod ground;
 mod licences;
 mod lock;
+mod order;
 mod prove;
 mod setup;
 mod shell;
@@ -52,6 +53,8 @@ enum Task {
     Soak(soak::Options),
     /// Pack a release: tar, Debian package, checksums
     Dist(dist::Options),
+    /// Make the order anew in which planish's own functions are linked
+    Order,
     /// Boot test guests: real kernels, NUMA nodes, real writes
     Vm(vm::Options),
 }
@@ -79,6 +82,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Fuzz(options) => fuzz::run(options),
         Task::Soak(options) => soak::run(options),
         Task::Dist(options) => dist::run(options),
+        Task::Order => order::run(),
         Task::Vm(options) => vm_alone(options),
     }
 }

@@ -14,27 +14,52 @@ pub struct Target {
     /// Target triple.
     pub triple: String,
     /// Extra flags for rustc.
-    pub flags: &'static str,
+    pub flags: Vec<OsString>,
 }
 
 /// musl is static by itself. A program that starts at any address has a word to mend for each pointer in its data: 24
 /// bytes of the file for each, or a bit in the packed form, which musl reads since 1.2.4. An older linker leaves it.
-const OF_MUSL: &str = "-C link-arg=-Wl,-z,pack-relative-relocs";
+const OF_MUSL: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
+
+/// The order of planish's own functions, as `./x order` made it of what its commands run. The hashes in it are those of one
+/// compiler: another one has none of these names, and links as if there were no order.
+pub const ORDER: &str = "xtask/planish.order";
+
+/// What links in that order: the lld of the toolchain, where it has one.
+fn ordered() -> Result<Vec<OsString>> {
+    let sysroot = shell::output(Command::new("rustc").arg("--print=sysroot"))?;
+    let lld = Path::new(sysroot.trim()).join("lib/rustlib").join(host()?).join("bin/gcc-ld");
+    let order = ground::root()?.join(ORDER);
+    if !lld.join("ld.lld").exists() || !order.exists() {
+        eprintln!("x: no lld in this toolchain, or no {ORDER}: planish is linked in no order of its own");
+        return Ok(Vec::new());
+    }
+    let word = |before: &str, path: &Path| {
+        let mut word = OsString::from(before);
+        word.push(path);
+        word
+    };
+    Ok(vec![
+        word("-Clink-arg=-B", &lld),
+        "-Clink-arg=-fuse-ld=lld".into(),
+        // Names that this build does not have are none of its faults.
+        "-Clink-arg=-Wl,--no-warn-symbol-ordering".into(),
+        word("-Clink-arg=-Wl,--symbol-ordering-file=", &order),
+    ])
+}
 
 /// Picks musl, adding it by rustup when missing; else static glibc of this machine, said aloud.
 pub fn pick() -> Result<Target> {
     let musl = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
-    if installed(&musl)? {
-        return Ok(Target { triple: musl, flags: OF_MUSL });
-    }
-    if shell::which("rustup").is_some()
-        && shell::run(Command::new("rustup").args(["target", "add", &musl])).is_ok()
-    {
-        return Ok(Target { triple: musl, flags: OF_MUSL });
+    let can_be_added = || shell::which("rustup").is_some();
+    let add = || shell::run(Command::new("rustup").args(["target", "add", &musl])).is_ok();
+    if installed(&musl)? || (can_be_added() && add()) {
+        let flags = std::iter::once(OF_MUSL.into()).chain(ordered()?).collect();
+        return Ok(Target { triple: musl, flags });
     }
     let host = host()?;
     eprintln!("x: no target {musl} and no rustup that could add it: a static {host} binary instead");
-    Ok(Target { triple: host, flags: "-C target-feature=+crt-static" })
+    Ok(Target { triple: host, flags: vec!["-Ctarget-feature=+crt-static".into()] })
 }
 
 fn host() -> Result<String> {
@@ -68,7 +93,7 @@ fn renamed(sources: &BTreeSet<PathBuf>, target: &Path) -> Vec<OsString> {
 impl Target {
     /// The one of this machine's own programs.
     pub fn of_this_machine() -> Result<Self> {
-        Ok(Self { triple: host()?, flags: "" })
+        Ok(Self { triple: host()?, flags: Vec::new() })
     }
 
     /// The program as it is shipped. Of its package alone: what the others ask of a crate is not in it.
@@ -86,7 +111,7 @@ impl Target {
     pub fn compile(&self, command: &str, profile: &str, args: &[&str]) -> Result<PathBuf> {
         let mut cargo = ground::cargo();
         cargo.args([command, "--profile", profile, "--target", &self.triple]).args(args);
-        let mut flags: Vec<OsString> = self.flags.split_whitespace().map(OsString::from).collect();
+        let mut flags = self.flags.clone();
         if profile == SHIPPED {
             flags.extend(renamed(&ground::foreign_sources()?, &ground::target_dir()?));
         }
