@@ -95,8 +95,8 @@ impl Proof {
         told.as_f64().with_context(|| format!("{arm}: {fact} is {told}"))
     }
 
-    /// CPU time of a rung over that of the baseline: of its confirmation, which nobody chose by, where there is one; else
-    /// with the interval that the looks have left.
+    /// CPU time of a rung over that of the baseline: of its confirmation, which nobody chose by, where there is one;
+    /// else with the interval that the looks have left.
     fn ratio(&self, rung: &str) -> Result<(Figure, String)> {
         let rung = self.rung(rung)?;
         let confirmed = &rung["confirmed"];

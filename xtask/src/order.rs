@@ -1,8 +1,8 @@
 //! `./x order`: the order of planish's own functions anew, of samples of its commands.
 //!
 //! What is committed is the order and not the samples, so that the same sources give the same bytes wherever they are
-//! built ([`crate::target::ORDER`]). It is due again after a new compiler, whose names have other hashes, and whenever what
-//! the commands run has moved: an old one costs nothing but what it no longer gains.
+//! built ([`crate::target::ORDER`]). It is due again after a new compiler, whose names have other hashes, and whenever
+//! what the commands run has moved: an old one costs nothing but what it no longer gains.
 
 use crate::target::{self, ORDER};
 use crate::{ground, shell};

@@ -21,8 +21,8 @@ pub struct Target {
 /// bytes of the file for each, or a bit in the packed form, which musl reads since 1.2.4. An older linker leaves it.
 const OF_MUSL: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
 
-/// The order of planish's own functions, as `./x order` made it of what its commands run. The hashes in it are those of one
-/// compiler: another one has none of these names, and links as if there were no order.
+/// The order of planish's own functions, as `./x order` made it of what its commands run. The hashes in it are those of
+/// one compiler: another one has none of these names, and links as if there were no order.
 pub const ORDER: &str = "xtask/planish.order";
 
 /// What links in that order: the lld of the toolchain, where it has one.

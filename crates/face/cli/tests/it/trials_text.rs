@@ -9,13 +9,14 @@ use serde_json::Value;
 
 use crate::planish::{Run, command};
 
-/// A hundred small functions that run, each behind 48 KiB of code that does not: 4.7 MiB, and the hot part on more pages
-/// than a TLB has entries. What it prints is a number, and DIFFERENT makes another one of it.
+/// A hundred small functions that run, each behind 48 KiB of code that does not: 4.7 MiB, and the hot part on more
+/// pages than a TLB has entries. What it prints is a number, and DIFFERENT makes another one of it.
 const BUILD: &str = r##"
 awk 'BEGIN {
     for (i = 0; i < 100; i++) {
         printf "void cold%d(void); __asm__(\".section .text.cold%d,\\\"ax\\\"\\n.globl cold%d\\n", i, i, i
-        printf ".type cold%d,@function\\ncold%d: ret\\n.skip 49152,0x90\\n.size cold%d,.-cold%d\\n.text\\n\");\n", i, i, i, i
+        printf ".type cold%d,@function\\ncold%d: ret\\n.skip 49152,0x90\\n", i, i
+        printf ".size cold%d,.-cold%d\\n.text\\n\");\n", i, i
         printf "void hot%d(void); __asm__(\".section .text.hot%d,\\\"ax\\\"\\n.globl hot%d\\n", i, i, i
         printf ".type hot%d,@function\\nhot%d: mov $1000,%%ecx\\n1: dec %%ecx\\njnz 1b\\nret\\n", i, i
         printf ".size hot%d,.-hot%d\\n.text\\n\");\n", i, i

@@ -101,8 +101,8 @@ fn end_us(line: &str) -> Option<u64> {
     fields.next()?.ok()?.checked_mul(1_000_000)?.checked_add(fields.next()?.ok()?)
 }
 
-/// `client transaction time_us script epoch_s epoch_us [lag_us]`; one that failed or was skipped has no time. What ended
-/// before `from` is left out.
+/// `client transaction time_us script epoch_s epoch_us [lag_us]`; one that failed or was skipped has no time. What
+/// ended before `from` is left out.
 fn record(log: &str, from: u64, latencies: &mut Histogram<u64>) {
     let time = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
     for us in log.lines().filter(|line| end_us(line).is_some_and(|end| end >= from)).filter_map(time) {

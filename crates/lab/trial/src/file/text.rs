@@ -34,8 +34,8 @@ pub struct TextSpec {
     /// prints, such as `compiler: clang 19`, are facts of the arm.
     #[serde(default)]
     pub link: Vec<String>,
-    /// Runs `PLANISH_TEXT` to its end on what the profile is to be of; without it the workload's command. What it prints
-    /// must be the same for every layout of the program.
+    /// Runs `PLANISH_TEXT` to its end on what the profile is to be of; without it the workload's command. What it
+    /// prints must be the same for every layout of the program.
     #[serde(default)]
     pub sample: Vec<String>,
     /// Runs `PLANISH_TEXT` for some seconds with `PLANISH_TRACER` in front of it: words of `valgrind`, whose misses of

@@ -12,9 +12,9 @@ use crate::file::TextWord;
 use crate::outcome::{Achieved, Rung, RungVerdict, TrialOutcome};
 use crate::run::RunOptions;
 
-/// Looks once more at every program: whether it is the one that was made, and on the pages that its arm stands for. Memory
-/// that runs short takes huge pages away, and others may put a program on some. Then the figure of the arm is of something
-/// else, and nothing is concluded from it; of the baseline, nothing from any.
+/// Looks once more at every program: whether it is the one that was made, and on the pages that its arm stands for.
+/// Memory that runs short takes huge pages away, and others may put a program on some. Then the figure of the arm is of
+/// something else, and nothing is concluded from it; of the baseline, nothing from any.
 pub(crate) fn look_again(recipes: &[Recipe], options: &RunOptions, outcome: &mut TrialOutcome) {
     let Some(baseline) = recipes.first().and_then(|recipe| recipe.text.as_ref()) else { return };
     // Whoever stopped the trial wants to know all the same.

@@ -9,10 +9,12 @@
 //! ```
 //!
 //! The steps are commands of planish itself, started as children, as a user would type them. (`order-traced` is the one
-//! that none of them gives: it takes the best of their orders by a run of each.) They keep a journal of their own in the folder of the programs, and change nothing outside of it.
+//! that none of them gives: it takes the best of their orders by a run of each.) They keep a journal of their own in
+//! the folder of the programs, and change nothing outside of it.
 //!
-//! A layout that cannot be had here (no `llvm-bolt`), or that answers otherwise than the program as it was linked, is an arm
-//! that is unavailable, and the others go on. The program as it was linked must be had, and what it is recorded to do.
+//! A layout that cannot be had here (no `llvm-bolt`), or that answers otherwise than the program as it was linked, is
+//! an arm that is unavailable, and the others go on. The program as it was linked must be had, and what it is recorded
+//! to do.
 
 mod again;
 mod folder;
@@ -50,8 +52,8 @@ pub(crate) struct TextArm {
     pub(crate) words: Vec<TextWord>,
     /// The folder of all programs.
     folder: PathBuf,
-    /// Another copy of the program as it was linked, for the placebo: the page cache deals pages to a file once, and two
-    /// arms on one file would share that draw.
+    /// Another copy of the program as it was linked, for the placebo: the page cache deals pages to a file once, and
+    /// two arms on one file would share that draw.
     twin: Option<PathBuf>,
     /// The program, or why there is none.
     made: Result<Made, ArmError>,
@@ -103,8 +105,8 @@ impl TextArm {
     }
 }
 
-/// Makes the program of every arm, where the trial has a `[text]`. Nobody else makes programs in the folder that it gives
-/// for as long as that is held.
+/// Makes the program of every arm, where the trial has a `[text]`. Nobody else makes programs in the folder that it
+/// gives for as long as that is held.
 ///
 /// # Errors
 /// The folder is not ours; the build, the link or the recording of the program as it is linked fails; it was stopped.

@@ -131,8 +131,8 @@ impl Steps<'_> {
         Ok(result)
     }
 
-    /// The program in the best of our orders by a run under valgrind of each. The walk of `text order` knows the profile
-    /// alone, and a trace is of the program itself; it is another one than that which the figures are of.
+    /// The program in the best of our orders by a run under valgrind of each. The walk of `text order` knows the
+    /// profile alone, and a trace is of the program itself; it is another one than that which the figures are of.
     fn traced(&self, name: &str, base: &str, profile: &str) -> Result<BTreeMap<String, Value>, ArmError> {
         let lost = |error: std::io::Error| ArmError::crashed(format!("an order: {error}"));
         let (program, best) = (self.program(name), self.path(name, "best"));

@@ -12,8 +12,8 @@ use crate::file::TextWord;
 pub(super) const SIMULATED: [(&str, &str); 2] =
     [("--I1=32768,8,64", "l1i_misses_per_million"), ("--I1=262144,64,4096", "itlb_4k_misses_per_million")];
 
-/// A TLB of 8 entries for pages of 2 MiB, which is what many CPUs have for them. All code is on such pages here, that of
-/// libraries too.
+/// A TLB of 8 entries for pages of 2 MiB, which is what many CPUs have for them. All code is on such pages here, that
+/// of libraries too.
 pub(super) const SIMULATED_HUGE: (&str, &str) = ("--I1=16777216,8,2097152", "itlb_2m_misses_per_million");
 
 /// Words of an arm for people.
