@@ -303,7 +303,7 @@ async fn serve(
     tell(&format!("listening on {http}://{address}, {tables} tables in {folder}"));
     say("READY=1");
     let mut ends = stop.clone();
-    tokio::spawn(async move {
+    let stopping = tokio::spawn(async move {
         ends.come().await;
         say("STOPPING=1");
     });
@@ -315,6 +315,8 @@ async fn serve(
     };
     let (is_done, is_line_done) =
         tokio::join!(http::serve(door, state, stop.clone(), options.grace), of_lines);
+    // Where nothing is at work the end comes before this had its turn.
+    let _ = stopping.await;
     Ok(is_done && is_line_done)
 }
 
