@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::bench::{BenchOptions, bench};
 use crate::database::Database;
+use crate::ddl::is_of_view;
 use crate::demo::DemoOptions;
 use crate::ended::{Ended, LEFT_OUT};
 use crate::failure::{Failure, Kind, chain};
@@ -178,7 +179,9 @@ pub(crate) fn cpus() -> NonZeroUsize {
 }
 
 pub(crate) fn open(folder: &Path, threads: NonZeroUsize) -> Result<Database, Ended> {
-    Ok(Database::open(folder, threads, tell_found)?)
+    let database = Database::open(folder, threads, tell_found)?;
+    database.open_views().iter().for_each(|line| tell(line));
+    Ok(database)
 }
 
 /// Says what was found of a table that is not as it was left.
@@ -253,6 +256,9 @@ fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
         (Some(ShellFormat::Jsoneachrow), _) => Some(Format::JsonEachRow),
         (Some(ShellFormat::Arrow), _) => Some(Format::ArrowStream),
     };
+    if is_of_view(sql) {
+        return change_view(options.data.as_deref(), sql);
+    }
     let database = match &options.data {
         Some(folder) => open(folder, cpus())?,
         None => Database::without_folder(cpus())?,
@@ -262,6 +268,15 @@ fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
     match format {
         None => table(database, sql, bytes_of(options.memory)),
         Some(format) => stream(database, sql, format, bytes_of(options.memory)),
+    }
+}
+
+/// Makes or drops a view.
+fn change_view(folder: Option<&Path>, sql: &str) -> Result<ExitCode, Ended> {
+    let folder = folder.ok_or_else(|| Ended::usage("a view is of a table: say --data DIR"))?;
+    match open(folder, cpus())?.change_view(sql) {
+        Ok(_) => Ok(ExitCode::SUCCESS),
+        Err(failure) => Err(Ended::refused(failure.text)),
     }
 }
 

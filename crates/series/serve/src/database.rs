@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use planish_arena::{Arena, ArenaError, Growth};
-use planish_sql::{Engine, Source, SqlError};
+use planish_sql::{Engine, Source, SqlError, View as KeptView, ViewSize};
 use planish_table::{Disk, Durable, Follower, Options, Recovery, TableError, TimeUnit, View};
 
-use crate::ddl::NewTable;
+use crate::ddl::{NewTable, drop_view};
 use crate::failure::{Failure, Kind, chain};
+use crate::views::{self, Texts, ViewsError};
 
 /// Bytes of the name of a table: it is that of a folder.
 const NAME_BYTES_MAX: usize = 100;
@@ -36,6 +38,9 @@ pub(crate) struct Database {
     tables: RwLock<BTreeMap<String, Arc<Open>>>,
     /// Tables of another process, which are read alone. Where there are any, there are no others.
     followed: RwLock<BTreeMap<String, Arc<Follower<'static>>>>,
+    /// The definitions of views. Who takes this and tables takes tables first.
+    views: Mutex<Texts>,
+    is_ending: AtomicBool,
 }
 
 /// Why a folder of tables cannot be had.
@@ -45,6 +50,8 @@ pub(crate) enum OpenError {
     Folder { path: PathBuf, source: std::io::Error },
     #[error("cannot open the table {name}")]
     Table { name: String, source: TableError },
+    #[error("cannot have the views")]
+    Views(#[from] ViewsError),
     #[error("cannot have memory for tables")]
     Arena(#[from] ArenaError),
     #[error("cannot start the engine")]
@@ -87,7 +94,20 @@ impl Database {
             tell(&name, &recovery);
             database.add(&mut database.change(), name, durable)?;
         }
+        *database.texts() = views::read(folder)?;
         Ok(database)
+    }
+
+    /// Adds the views whose definitions were found; says which are none any more. They stay defined, until somebody
+    /// drops them.
+    pub(crate) fn open_views(&self) -> Vec<String> {
+        let texts = self.texts().clone();
+        texts.iter().filter_map(|(name, text)| self.add_view(name, text).err()).collect()
+    }
+
+    fn add_view(&self, name: &str, text: &str) -> Result<(), String> {
+        let added = views::plan(&self.engine, text).and_then(|view| Ok(self.engine.add_view(view)?));
+        added.map_err(|failure| format!("the view {name} is left out: {failure}"))
     }
 
     /// No tables and no folder to make some in: for queries of files.
@@ -99,8 +119,9 @@ impl Database {
     fn of(folder: &Path, arena: Arena, engine: Engine) -> Self {
         // Tables lend from it for as long as the program runs.
         let arena: &'static Arena = Box::leak(Box::new(arena));
-        let (tables, followed) = (RwLock::default(), RwLock::default());
-        Self { folder: folder.to_owned(), arena, engine, tables, followed }
+        let (tables, followed, views) = (RwLock::default(), RwLock::default(), Mutex::default());
+        let is_ending = AtomicBool::new(false);
+        Self { folder: folder.to_owned(), arena, engine, tables, followed, views, is_ending }
     }
 
     /// Follows the tables of a folder, which another process has, or will have.
@@ -139,6 +160,37 @@ impl Database {
         };
         let mut failed: Vec<String> = followed.into_iter().filter_map(refresh).collect();
         failed.extend(self.follow_new().err().map(|error| chain(&error)));
+        failed.extend(self.follow_views());
+        failed
+    }
+
+    /// Has the views that the process has now that has the tables; says what failed.
+    pub(crate) fn follow_views(&self) -> Vec<String> {
+        let wanted = match views::read(&self.folder) {
+            Ok(wanted) => wanted,
+            Err(error) => return vec![chain(&error)],
+        };
+        let mut known = self.texts();
+        let gone: Vec<String> = known
+            .iter()
+            .filter(|(name, text)| wanted.get(*name) != Some(text))
+            .map(|it| it.0.clone())
+            .collect();
+        for name in gone {
+            known.remove(&name);
+            // There is one, or there was none.
+            let _ = self.engine.remove(&name);
+        }
+        let mut failed = Vec::new();
+        for (name, text) in wanted {
+            if known.contains_key(&name) {
+                continue;
+            }
+            match self.add_view(&name, &text) {
+                Ok(()) => drop(known.insert(name, text)),
+                Err(told) => failed.push(told),
+            }
+        }
         failed
     }
 
@@ -178,12 +230,7 @@ impl Database {
     /// Makes a table; says whether it was not there before.
     pub(crate) fn create(&self, table: NewTable) -> Result<bool, Failure> {
         let NewTable { name, is_if_not_exists, schema, unit } = table;
-        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if !is_name || name.is_empty() || name.len() > NAME_BYTES_MAX {
-            let text =
-                format!("{name:?} is no name of a table: letters, digits and _, {NAME_BYTES_MAX} at most");
-            return Err(Failure::new(Kind::BadArguments, text));
-        }
+        check_name(&name)?;
         // Who makes the same table at the same time waits, and finds it.
         let mut tables = self.change();
         if tables.contains_key(&name) {
@@ -192,17 +239,104 @@ impl Database {
                 false => Err(Failure::new(Kind::TableExists, format!("there is a table {name} already"))),
             };
         }
+        if self.texts().contains_key(&name) {
+            return Err(Failure::new(Kind::TableExists, format!("{name} is a view already")));
+        }
         let disk = Disk::open(&self.folder.join(&name))?;
         let durable = Durable::create(self.arena, Arc::new(disk), schema, Some(unit), &Options::default())?;
         self.add(&mut tables, name, durable)?;
         Ok(true)
     }
 
+    /// Makes or drops a view, by `CREATE MATERIALIZED VIEW` or `DROP MATERIALIZED VIEW`; says whether anything was
+    /// changed. Afterwards it is on the disk.
+    pub(crate) fn change_view(&self, sql: &str) -> Result<bool, Failure> {
+        match crate::statement::first_word(sql).as_str() {
+            "DROP" => self.drop_view(sql),
+            _ => self.create_view(sql),
+        }
+    }
+
+    fn create_view(&self, sql: &str) -> Result<bool, Failure> {
+        let view = views::plan(&self.engine, sql)?;
+        let (name, text) = (view.definition().name().to_owned(), view.definition().text().to_owned());
+        check_name(&name)?;
+        // Nobody makes a table of this name meanwhile.
+        let tables = self.change();
+        let mut texts = self.texts();
+        let is_there = texts.contains_key(&name);
+        if is_there && view.definition().is_if_not_exists() {
+            return Ok(false);
+        }
+        if is_there || tables.contains_key(&name) {
+            let what = if is_there { "view" } else { "table" };
+            return Err(Failure::new(Kind::TableExists, format!("there is a {what} {name} already")));
+        }
+        let mut next = texts.clone();
+        next.insert(name, text);
+        views::write(&self.folder, &next)?;
+        *texts = next;
+        self.engine.add_view(view)?;
+        Ok(true)
+    }
+
+    fn drop_view(&self, sql: &str) -> Result<bool, Failure> {
+        let (name, is_if_exists) = drop_view(sql).map_err(|what| Failure::new(Kind::Syntax, what))?;
+        let mut texts = self.texts();
+        let mut next = texts.clone();
+        if next.remove(&name).is_none() {
+            return match is_if_exists {
+                true => Ok(false),
+                false => Err(Failure::new(Kind::UnknownTable, format!("no view {name}"))),
+            };
+        }
+        views::write(&self.folder, &next)?;
+        *texts = next;
+        // One that was left out is not there.
+        self.engine.remove(&name)?;
+        Ok(true)
+    }
+
+    fn texts(&self) -> MutexGuard<'_, Texts> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has [`refresh_views`](Self::refresh_views) come to its end soon.
+    pub(crate) fn end_views(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes the bars of views those of now; says what failed.
+    pub(crate) fn refresh_views(&self) -> Vec<String> {
+        let refresh = |view: Arc<KeptView>| {
+            let error = view.refresh(|| self.is_ending.load(Ordering::Relaxed)).err()?;
+            Some(format!("cannot keep the view {}: {}", view.definition().name(), chain(&error)))
+        };
+        self.engine.views().into_iter().filter_map(refresh).collect()
+    }
+
+    /// How many views there are, and what all of them hold.
+    pub(crate) fn view_sizes(&self) -> (usize, ViewSize) {
+        let views = self.engine.views();
+        let add = |all: ViewSize, one: ViewSize| ViewSize {
+            bars: all.bars + one.bars,
+            bytes: all.bytes + one.bytes,
+            rows_read: all.rows_read + one.rows_read,
+        };
+        (views.len(), views.iter().map(|view| view.size()).fold(ViewSize::default(), add))
+    }
+
     /// A table by its name.
     pub(crate) fn table(&self, name: &str) -> Result<Arc<Open>, Failure> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         let table = tables.get(name).cloned();
-        table.ok_or_else(|| Failure::new(Kind::UnknownTable, format!("no table {name}")))
+        table.ok_or_else(|| match self.texts().contains_key(name) {
+            true => {
+                let text = format!("{name} is a view: rows go to its table");
+                Failure::new(Kind::BadArguments, text)
+            }
+            false => Failure::new(Kind::UnknownTable, format!("no table {name}")),
+        })
     }
 
     /// All of them, by name.
@@ -239,6 +373,16 @@ impl Database {
         };
         self.tables().into_iter().filter_map(flush).collect()
     }
+}
+
+/// A name is that of a folder, and no way out of ours.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if is_name && !name.is_empty() && name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let text = format!("{name:?} is no name of a table: letters, digits and _, {NAME_BYTES_MAX} at most");
+    Err(Failure::new(Kind::BadArguments, text))
 }
 
 #[cfg(test)]

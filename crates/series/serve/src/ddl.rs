@@ -49,6 +49,26 @@ pub(crate) fn create_table(sql: &str) -> Result<NewTable, String> {
     Ok(NewTable { name, is_if_not_exists, schema, unit })
 }
 
+/// Whether a text is about a view: `CREATE MATERIALIZED VIEW`, `DROP MATERIALIZED VIEW` and their like.
+pub(crate) fn is_of_view(sql: &str) -> bool {
+    let Ok(words) = Words::of(sql) else { return false };
+    let is_change = words.is(0, "CREATE") || words.is(0, "DROP");
+    is_change && !words.is(1, "TABLE") && (1..4).any(|ahead| words.is(ahead, "MATERIALIZED"))
+}
+
+/// Reads `DROP MATERIALIZED VIEW [IF EXISTS] name`; returns the name, and whether there need not be one.
+///
+/// # Errors
+/// What is wrong with it, and where.
+pub(crate) fn drop_view(sql: &str) -> Result<(String, bool), String> {
+    let mut words = Words::of(sql)?;
+    words.expect(&["DROP", "MATERIALIZED", "VIEW"])?;
+    let is_if_exists = words.take_if(&["IF", "EXISTS"]);
+    let name = words.name("the name of a view")?;
+    words.end()?;
+    Ok((name, is_if_exists))
+}
+
 /// The columns of a table as `load` takes them: what stands between the parentheses of a CREATE TABLE.
 ///
 /// # Errors
@@ -283,6 +303,28 @@ mod tests {
         assert_eq!(made.schema.partitioning().span, 3_600_000_000_000);
         let weekly = table_of("t", "at TIMESTAMP(3), n INT").unwrap();
         assert_eq!((weekly.name.as_str(), weekly.schema.partitioning().span), ("t", 86_400_000));
+    }
+
+    #[test]
+    fn a_view_is_dropped_by_its_name() {
+        assert_eq!(drop_view("DROP MATERIALIZED VIEW Bars;"), Ok(("bars".to_owned(), false)));
+        assert_eq!(drop_view("drop materialized view if exists \"B\""), Ok(("B".to_owned(), true)));
+        for (sql, told) in [
+            ("DROP MATERIALIZED VIEW", "expected the name of a view, found the end"),
+            ("DROP MATERIALIZED VIEW a, b", "expected the end of the statement, found ,"),
+            ("DROP VIEW a", "expected DROP MATERIALIZED VIEW, found DROP"),
+        ] {
+            assert_eq!(drop_view(sql).unwrap_err(), told);
+        }
+        for (sql, is_of_view) in [
+            ("CREATE MATERIALIZED VIEW a AS SELECT 1", true),
+            ("-- bars\ncreate or replace materialized view a", true),
+            ("DROP TABLE t", false),
+            ("CREATE TABLE materialized (at TIMESTAMP)", false),
+            ("SELECT materialized", false),
+        ] {
+            assert_eq!(super::is_of_view(sql), is_of_view, "{sql}");
+        }
     }
 
     #[test]

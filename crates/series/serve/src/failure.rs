@@ -8,6 +8,8 @@ use planish_ingest::{IngestError, What};
 use planish_sql::SqlError;
 use planish_table::TableError;
 
+use crate::views::ViewsError;
+
 /// Kinds of failures, with the names that clients of ClickHouse know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -122,8 +124,11 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> Vec<&'e DataFusionError> {
 impl From<SqlError> for Failure {
     fn from(error: SqlError) -> Self {
         match &error {
-            SqlError::NotAQuery { .. } => Self::new(Kind::NotImplemented, error.to_string()),
+            SqlError::NotAQuery { .. } | SqlError::NotKept { .. } | SqlError::OfTheMoment => {
+                Self::new(Kind::NotImplemented, error.to_string())
+            }
             SqlError::Statements { .. } => Self::new(Kind::Syntax, error.to_string()),
+            SqlError::NoTable { .. } => Self::new(Kind::UnknownTable, error.to_string()),
             SqlError::Exists { .. } => Self::new(Kind::TableExists, error.to_string()),
             SqlError::Query { action: "parse", .. } => Self::new(Kind::Syntax, text_of(&error)),
             _ => Self::new(kind_of(&error), text_of(&error)),
@@ -187,6 +192,12 @@ impl From<TableError> for Failure {
             _ => Kind::Internal,
         };
         Self::new(kind, chain(&error))
+    }
+}
+
+impl From<ViewsError> for Failure {
+    fn from(error: ViewsError) -> Self {
+        Self::new(Kind::Internal, chain(&error))
     }
 }
 

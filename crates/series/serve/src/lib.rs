@@ -47,6 +47,7 @@ mod tls;
 mod tokens;
 mod unit;
 mod upkeep;
+mod views;
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use planish_arena::Arena;
 use planish_latency::Problem;
+use planish_sql::ViewSize;
 use planish_sys::CpuSet;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -112,6 +113,10 @@ pub(crate) struct Metrics {
     waiting: Gauge,
     memory_bytes: Gauge,
     tables: Gauge,
+    views: Gauge,
+    view_bars: Gauge,
+    view_bytes: Gauge,
+    view_rows_read: Gauge,
     places: Places,
 }
 
@@ -122,6 +127,8 @@ pub(crate) struct Now {
     pub(crate) waiting: usize,
     pub(crate) memory_bytes: usize,
     pub(crate) tables: usize,
+    pub(crate) views: usize,
+    pub(crate) view_size: ViewSize,
 }
 
 impl Metrics {
@@ -141,6 +148,10 @@ impl Metrics {
             waiting: Gauge::default(),
             memory_bytes: Gauge::default(),
             tables: Gauge::default(),
+            views: Gauge::default(),
+            view_bars: Gauge::default(),
+            view_bytes: Gauge::default(),
+            view_rows_read: Gauge::default(),
             places: Places::default(),
         };
         made.registered()
@@ -172,6 +183,12 @@ impl Metrics {
         let help = "Memory of rows that are in no file yet";
         all.register_with_unit("table_memory", help, Unit::Bytes, self.memory_bytes.clone());
         all.register("tables", "Tables", self.tables.clone());
+        all.register("views", "Materialised views", self.views.clone());
+        all.register("view_bars", "Bars that views hold", self.view_bars.clone());
+        let help = "Memory of bars that views hold, about";
+        all.register_with_unit("view_memory", help, Unit::Bytes, self.view_bytes.clone());
+        let help = "Rows that were read for views since they are there";
+        all.register("view_rows_read", help, self.view_rows_read.clone());
         self.places.register(all);
         self
     }
@@ -215,6 +232,10 @@ impl Metrics {
         self.waiting.set(whole(now.waiting));
         self.memory_bytes.set(whole(now.memory_bytes));
         self.tables.set(whole(now.tables));
+        self.views.set(whole(now.views));
+        self.view_bars.set(whole(now.view_size.bars));
+        self.view_bytes.set(whole(now.view_size.bytes));
+        self.view_rows_read.set(i64::try_from(now.view_size.rows_read).unwrap_or(i64::MAX));
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a text takes whatever is written");
         text
@@ -231,7 +252,9 @@ mod tests {
         metrics.requests.get_or_create(&Asked { kind: "query", status: 200 }).inc();
         metrics.query_seconds.observe(0.5);
         metrics.inserted_rows.inc_by(7);
-        let text = metrics.text(Now { running: 1, waiting: 2, memory_bytes: 3, tables: 4 });
+        let view_size = ViewSize { bars: 6, bytes: 7, rows_read: 8 };
+        let text =
+            metrics.text(Now { running: 1, waiting: 2, memory_bytes: 3, tables: 4, views: 5, view_size });
         for line in [
             "planish_series_requests_total{kind=\"query\",status=\"200\"} 1",
             "planish_series_query_duration_seconds_count 1",
@@ -240,6 +263,10 @@ mod tests {
             "planish_series_queries_waiting 2",
             "planish_series_table_memory_bytes 3",
             "planish_series_tables 4",
+            "planish_series_views 5",
+            "planish_series_view_bars 6",
+            "planish_series_view_memory_bytes 7",
+            "planish_series_view_rows_read 8",
             "# EOF",
         ] {
             assert!(text.lines().any(|it| it == line), "{line}\n{text}");

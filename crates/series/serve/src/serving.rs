@@ -199,7 +199,8 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, Ended> {
         true => Upkeep::start(Arc::clone(&database), bytes_of(options.memory), tell),
         false => Upkeep::follow(Arc::clone(&database), tell),
     };
-    let upkeep = upkeep.map_err(|error| Ended::failed(format!("cannot start a thread: {error}")))?;
+    let no_thread = |error: io::Error| Ended::failed(format!("cannot start a thread: {error}"));
+    let upkeep = (upkeep.map_err(no_thread)?, keep_views(options, &placing, &database)?);
     let http = built(Builder::new_multi_thread().worker_threads(HTTP_THREADS).thread_name("http"))?;
     let queries = query_threads(threads, move || {
         // It could be done at the start, by another thread; a CPU that went since is no reason not to answer.
@@ -211,6 +212,8 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, Ended> {
     let done = http.block_on(serve(options, tls, (state, lines), &database));
     http.shutdown_timeout(LAST_TIME);
     queries.shutdown_timeout(LAST_TIME);
+    // Bars that are being made for the first time are needed by nobody any more.
+    database.end_views();
     drop(upkeep);
     if !done? {
         tell("requests that were at work were cut off");
@@ -218,6 +221,20 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, Ended> {
     // The last one closes the logs: the next start finds all of them synced, and nothing to cut off.
     drop(database);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Keeps views on the CPUs of queries, where any are answered.
+fn keep_views(
+    options: &ServeOptions,
+    placing: &Placing,
+    database: &Arc<Database>,
+) -> Result<Option<Upkeep>, Ended> {
+    if !options.is_writer() || options.role.answers().is_err() {
+        return Ok(None);
+    }
+    let started = placing.on(Work::Queries, || Upkeep::views(Arc::clone(database), tell));
+    let started = started.map_err(|error| Ended::failed(chain(&error)))?;
+    started.map(Some).map_err(|error| Ended::failed(format!("cannot start a thread: {error}")))
 }
 
 /// Opens the tables where they were asked to be, and says what was had of that. The calling thread stays where rows are
@@ -232,6 +249,11 @@ fn open(options: &ServeOptions, placing: &Placing, threads: NonZeroUsize) -> Res
         true => Database::open_with(&options.data, arena, engine, tell_found)?,
         false => Database::follow(&options.data, arena, engine)?,
     };
+    let left_out = match options.is_writer() {
+        true => database.open_views(),
+        false => database.follow_views(),
+    };
+    left_out.iter().for_each(|line| tell(line));
     if let Some(folder) = &options.files {
         let allowed = database.engine().allow_files(Files::Under(folder.clone()));
         allowed.map_err(|error| Ended::refused(chain(&error)))?;
@@ -281,7 +303,7 @@ async fn serve(
     tell(&format!("listening on {http}://{address}, {tables} tables in {folder}"));
     say("READY=1");
     let mut ends = stop.clone();
-    tokio::spawn(async move {
+    let stopping = tokio::spawn(async move {
         ends.come().await;
         say("STOPPING=1");
     });
@@ -293,6 +315,8 @@ async fn serve(
     };
     let (is_done, is_line_done) =
         tokio::join!(http::serve(door, state, stop.clone(), options.grace), of_lines);
+    // Where nothing is at work the end comes before this had its turn.
+    let _ = stopping.await;
     Ok(is_done && is_line_done)
 }
 

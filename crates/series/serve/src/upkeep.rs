@@ -9,6 +9,8 @@ use crate::database::Database;
 
 /// How often it looks.
 const PERIOD: Duration = Duration::from_millis(200);
+/// How often it makes the bars of views those of now: queries make up for the rest.
+const VIEW_PERIOD: Duration = Duration::from_secs(1);
 /// How often it looks at tables of another process.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 /// How often it tells of what fails.
@@ -36,6 +38,18 @@ impl Upkeep {
             false => Vec::new(),
         };
         Self::each("upkeep", PERIOD, flush, tell)
+    }
+
+    /// Keeps the views of a database, so that a query has little to make anew. It begins at once: what the table has is
+    /// read once after a start.
+    ///
+    /// # Errors
+    /// When there can be no thread.
+    pub(crate) fn views(
+        database: Arc<Database>,
+        tell: impl Fn(&str) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        Self::each("views", VIEW_PERIOD, move || database.refresh_views(), tell)
     }
 
     /// Goes on with tables of another process, so that a query has little to catch up with.

@@ -1,17 +1,18 @@
-//! Times of whole queries, from text to batches: bars, averages, joins and VWAP over a day of trades, and what SQL
-//! alone costs (the same over a table without rows).
+//! Times of whole queries, from text to batches: bars, averages, joins and VWAP over a day of trades, what SQL alone
+//! costs (the same over a table without rows), and materialised views of a table that grows.
 //!
 //! `cargo bench --package planish-sql -- [THREADS] [ROUNDS]` prints, for each query, the first time (with planning),
 //! then lowest and median of those by a plan that is kept.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on ends")]
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use planish_arena::{Arena, Growth};
-use planish_sql::{Engine, Source};
-use planish_table::{Cells, Column, Kind, Partitioning, Schema, Table};
+use planish_sql::{Definition, Engine, Source};
+use planish_table::{Cells, Column, Disk, Durable, Kind, Options, Partitioning, Schema, Table};
 
 const DAY: i64 = 86_400_000_000_000;
 const BATCH_ROWS: usize = 1 << 16;
@@ -29,12 +30,30 @@ impl Numbers {
     }
 }
 
-/// Trades at random times of a span, in order, of random symbols.
-fn table(arena: &'static Arena, seed: u64, rows: usize, symbols: usize, span: i64) -> Source {
+fn schema() -> Schema {
     let column = |(name, kind): (&str, Kind)| Column { name: name.into(), kind };
     let columns = [("ts", Kind::Time), ("sym", Kind::Symbol), ("price", Kind::Float), ("vol", Kind::Int)];
-    let partitioning = Partitioning { span: DAY, symbols: None };
-    let mut table = Table::new(arena, Schema::new(columns.map(column).to_vec(), partitioning).unwrap());
+    Schema::new(columns.map(column).to_vec(), Partitioning { span: DAY, symbols: None }).unwrap()
+}
+
+/// Trades at random times of a span, in order, of random symbols.
+fn table(arena: &'static Arena, seed: u64, rows: usize, symbols: usize, span: i64) -> Source {
+    let mut table = Table::new(arena, schema());
+    fill(seed, rows, symbols, span, |batch| table.append(batch).unwrap());
+    Source::Memory(Arc::new(RwLock::new(table)))
+}
+
+/// The same with a log, of which views can be.
+fn durable(arena: &'static Arena, folder: &Path, seed: u64, rows: usize) -> Arc<Durable<'static>> {
+    let disk = Arc::new(Disk::open(folder).unwrap());
+    let table = Durable::create(arena, disk, schema(), None, &Options::default()).unwrap();
+    fill(seed, rows, 100, DAY, |batch| {
+        table.append(None, batch).unwrap();
+    });
+    Arc::new(table)
+}
+
+fn fill(seed: u64, rows: usize, symbols: usize, span: i64, mut append: impl FnMut(&[Cells<'_>])) {
     let mut numbers = Numbers(seed);
     let mut times: Vec<i64> = (0..rows).map(|_| numbers.below(span as u64) as i64).collect();
     times.sort_unstable();
@@ -46,9 +65,40 @@ fn table(arena: &'static Arena, seed: u64, rows: usize, symbols: usize, span: i6
         let prices: Vec<f64> = keys.iter().map(price).collect();
         let sizes: Vec<i64> = times.iter().map(|_| 1 + numbers.below(999) as i64).collect();
         let symbols = Cells::Keyed { texts: &texts, keys: &keys };
-        table.append(&[Cells::Times(times), symbols, Cells::Floats(&prices), Cells::Ints(&sizes)]).unwrap();
+        append(&[Cells::Times(times), symbols, Cells::Floats(&prices), Cells::Ints(&sizes)]);
     }
-    Source::Memory(Arc::new(RwLock::new(table)))
+}
+
+/// Shows what a query takes: its name, what goes before it each time, its text.
+type Ask<'a> = dyn Fn(&str, &dyn Fn(), &str) + 'a;
+
+/// Bars of tables that grow, and of views of them: as many bars each, and ever more rows. Each view is asked as it is,
+/// and right after a row that came behind all others.
+fn views(arena: &'static Arena, engine: &Engine, ask: &Ask<'_>) {
+    for (millions, seed) in [(1, 31), (2, 32), (4, 33)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (name, view) = (format!("d{millions}m"), format!("v{millions}m"));
+        let table = durable(arena, folder.path(), seed, millions * 1_000_000);
+        engine.add(&name, Source::Durable(Arc::clone(&table)), None).unwrap();
+        let query =
+            format!("SELECT xbar(ts, 300000000000) AS bar, sym, {BARS} FROM {name} GROUP BY bar, sym");
+        let definition = Definition::parse(&format!("CREATE MATERIALIZED VIEW {view} AS {query}")).unwrap();
+        let planned = futures::executor::block_on(engine.plan_view(definition)).unwrap();
+        engine.add_view(planned).unwrap();
+        let add = || {
+            let (times, symbols) = (Cells::Times(&[DAY - 1]), Cells::Symbols(&["S000"]));
+            table.append(None, &[times, symbols, Cells::Floats(&[50.0]), Cells::Ints(&[1])]).unwrap();
+        };
+        ask(&format!("symbar_{millions}m"), &|| (), &query);
+        ask(&format!("view_{millions}m"), &|| (), &format!("SELECT * FROM {view}"));
+        ask(&format!("view_row_{millions}m"), &add, &format!("SELECT * FROM {view}"));
+        let one = format!("SELECT * FROM {view} WHERE sym = 'S007' AND bar >= {}", DAY / 2);
+        ask(&format!("view_sym_{millions}m"), &|| (), &one);
+        let size = engine.views().last().unwrap().size();
+        println!("{view}: {} bars, {:.1} bytes each", size.bars, size.bytes as f64 / size.bars as f64);
+        engine.remove(&view).unwrap();
+        engine.remove(&name).unwrap();
+    }
 }
 
 const BARS: &str = "first_value(price ORDER BY ts) AS o, max(price) AS h, min(price) AS l, \
@@ -112,10 +162,11 @@ fn main() {
     println!(
         "query            first ms     min ms  median ms       rows   ({threads} threads, {rounds} rounds)"
     );
-    for (name, sql) in queries() {
+    let show = |name: &str, before: &dyn Fn(), sql: &str| {
         let ask = || {
+            before();
             let begin = Instant::now();
-            let answer = runtime.block_on(engine.query(&sql)).unwrap();
+            let answer = runtime.block_on(engine.query(sql)).unwrap();
             (begin.elapsed(), answer.rows())
         };
         let (first, rows) = ask();
@@ -123,5 +174,9 @@ fn main() {
         times.sort_unstable();
         let [first, lowest, median] = [first, times[0], times[times.len() / 2]].map(milliseconds);
         println!("{name:<14} {first:>10.3} {lowest:>10.4} {median:>10.4} {rows:>10}");
+    };
+    for (name, sql) in queries() {
+        show(name, &|| (), &sql);
     }
+    views(arena, &engine, &show);
 }

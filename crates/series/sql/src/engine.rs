@@ -5,13 +5,14 @@
 //! runs by a plan of yesterday sees the rows of today. What is a constant only while one query runs (`now()`) would be
 //! wrong tomorrow; such plans are not kept, and neither are those of files, which others may change.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::ListingTable;
@@ -36,6 +37,7 @@ use crate::give_way::GiveWay;
 use crate::join::{self, Planner, TimeJoins};
 use crate::kernel::{KernelRule, Threads};
 use crate::scan::{Provider, SeriesTable, Source};
+use crate::view::{Definition, View, ViewProvider};
 
 /// Plans that are kept; then all are let go of.
 const PLANS_MAX: usize = 1024;
@@ -46,6 +48,8 @@ pub struct Engine {
     schema: Arc<FilesSchema>,
     context: Arc<TaskContext>,
     plans: Mutex<HashMap<Box<str>, Arc<dyn ExecutionPlan>>>,
+    tables: Mutex<HashMap<String, Arc<SeriesTable>>>,
+    views: Mutex<BTreeMap<String, Arc<View>>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -104,7 +108,8 @@ impl Engine {
             .for_each(|function| session.register_udaf(function.as_ref().clone()));
         functions::window().into_iter().for_each(|function| session.register_udwf(function.as_ref().clone()));
         let context = session.task_ctx();
-        Ok(Self { session, schema, context, plans: Mutex::default() })
+        let (plans, tables, views) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { session, schema, context, plans, tables, views })
     }
 
     /// Lets queries read files of others by their paths; without this they read none.
@@ -122,26 +127,69 @@ impl Engine {
     /// # Errors
     /// [`SqlError::Exists`].
     pub fn add(&self, name: &str, source: Source, unit: Option<TimeUnit>) -> Result<(), SqlError> {
-        let exists = || SqlError::Exists { name: name.to_owned() };
-        let table = Arc::new(Provider(Arc::new(SeriesTable::new(source, unit))));
-        let name = TableReference::bare(name);
-        if self.session.table_exist(name.clone()).map_err(SqlError::query("plan"))? {
-            return Err(exists());
+        let table = Arc::new(SeriesTable::new(source, unit));
+        self.register(name, Arc::new(Provider(Arc::clone(&table))))?;
+        locked(&self.tables).insert(name.to_owned(), table);
+        Ok(())
+    }
+
+    fn register(&self, name: &str, provider: Arc<dyn TableProvider>) -> Result<(), SqlError> {
+        let reference = TableReference::bare(name);
+        if self.session.table_exist(reference.clone()).map_err(SqlError::query("plan"))? {
+            return Err(SqlError::Exists { name: name.to_owned() });
         }
-        self.session.register_table(name, table).map_err(SqlError::query("plan"))?;
+        self.session.register_table(reference, provider).map_err(SqlError::query("plan"))?;
         self.plans().clear();
         Ok(())
     }
 
-    /// Takes a table out; queries that run keep it until they end. `false` where there is none.
+    /// Takes a table or a view out; queries that run keep it until they end, and views of a table keep it. `false`
+    /// where there is none.
     ///
     /// # Errors
     /// What DataFusion says.
     pub fn remove(&self, name: &str) -> Result<bool, SqlError> {
-        let name = TableReference::bare(name);
-        let removed = self.session.deregister_table(name).map_err(SqlError::query("plan"))?;
+        let reference = TableReference::bare(name);
+        let removed = self.session.deregister_table(reference).map_err(SqlError::query("plan"))?;
+        locked(&self.tables).remove(name);
+        locked(&self.views).remove(name);
         self.plans().clear();
         Ok(removed.is_some())
+    }
+
+    /// Plans a view of a table that is there. Nothing is read, and nothing is added yet.
+    ///
+    /// # Errors
+    /// [`SqlError::NotKept`] with what of it cannot be kept; what a query of the same text is refused for.
+    pub async fn plan_view(&self, definition: Definition) -> Result<View, SqlError> {
+        let table = locked(&self.tables).get(definition.table()).cloned();
+        let table = table.ok_or_else(|| SqlError::NoTable { name: definition.table().to_owned() })?;
+        let statement = crate::parse::query(definition.query())?;
+        let state = self.session.state();
+        let logical = state.statement_to_plan(statement).await.map_err(SqlError::query("plan"))?;
+        if depends_on_the_moment(&logical).map_err(SqlError::query("plan"))? {
+            return Err(SqlError::OfTheMoment);
+        }
+        let plan = state.create_physical_plan(&logical).await.map_err(SqlError::query("plan"))?;
+        View::of(definition, table, plan)
+    }
+
+    /// Adds a view that was planned here.
+    ///
+    /// # Errors
+    /// [`SqlError::Exists`].
+    pub fn add_view(&self, view: View) -> Result<(), SqlError> {
+        let view = Arc::new(view);
+        let name = view.definition().name();
+        self.register(name, Arc::new(ViewProvider::new(Arc::clone(&view))))?;
+        locked(&self.views).insert(name.to_owned(), view);
+        Ok(())
+    }
+
+    /// The views, by name.
+    #[must_use]
+    pub fn views(&self) -> Vec<Arc<View>> {
+        locked(&self.views).values().cloned().collect()
     }
 
     /// Answers a query.
@@ -233,8 +281,13 @@ impl Engine {
     }
 
     fn plans(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<dyn ExecutionPlan>>> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.plans)
     }
+}
+
+/// Nothing that is locked here is half changed when a thread panics.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A query that was checked, with places for values.

@@ -31,8 +31,29 @@ pub enum SqlError {
         /// Its first word.
         statement: String,
     },
+    /// A definition of a view that cannot be kept.
+    #[error("{what} (line {line}, column {column}) cannot be kept by a materialized view; {cure}")]
+    NotKept {
+        /// What of it.
+        what: String,
+        /// Where that begins, from 1 on; 0 where nobody knows.
+        line: u64,
+        /// The same.
+        column: u64,
+        /// What helps.
+        cure: String,
+    },
+    /// A view of a table that is not there.
+    #[error("no table {name} to make a view of; views of views are not there")]
+    NoTable {
+        /// The name.
+        name: String,
+    },
+    /// A view by a function that has another value at another moment.
+    #[error("a function of the moment, as now(), cannot be kept by a materialized view; write a constant")]
+    OfTheMoment,
     /// A table of this name is there.
-    #[error("there is a table {name} already")]
+    #[error("there is a table or view {name} already")]
     Exists {
         /// Its name.
         name: String,

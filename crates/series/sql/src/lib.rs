@@ -32,8 +32,10 @@ mod join;
 mod kernel;
 mod parse;
 mod scan;
+mod view;
 
 pub use engine::{Answer, Engine, Prepared};
 pub use error::SqlError;
 pub use files::Files;
 pub use scan::Source;
+pub use view::{Definition, View, ViewSize};

@@ -40,7 +40,7 @@ mod table;
 
 pub use dictionary::Dictionary;
 pub use durable::{
-    Backup, Compaction, Dropped, Durable, FORMAT_VERSION, Flush, Follower, LostBatches, LostFile,
+    Backup, Changes, Compaction, Dropped, Durable, FORMAT_VERSION, Flush, Follower, LostBatches, LostFile,
     MissingSequences, Options, Reading, Recovery, Salvage, Ticket, TimeUnit, salvage,
 };
 pub use error::TableError;

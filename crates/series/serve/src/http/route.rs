@@ -94,11 +94,14 @@ async fn metrics(state: &Arc<State>, head: &Head) -> Result<Response<Answer>, Fa
     let asks = Arc::clone(state);
     let looked = tokio::task::spawn_blocking(move || asks.metrics.look(asks.database.arena())).await;
     looked.map_err(|_| Failure::new(Kind::Internal, "looking at memory broke off"))?;
+    let (views, view_size) = state.database.view_sizes();
     let now = Now {
         running: state.queries.running(),
         waiting: state.queries.waiting(),
         memory_bytes: state.database.used_bytes(),
         tables: state.database.count(),
+        views,
+        view_size,
     };
     Ok(whole(CONTENT_TYPE, state.metrics.text(now)))
 }

@@ -1,5 +1,5 @@
-//! Requests at `/`: a query, an INSERT with its rows, a CREATE TABLE. The text stands in the address, in the body, or
-//! begins in the one and goes on in the other.
+//! Requests at `/`: a query, an INSERT with its rows, a CREATE of a table or view. The text stands in the address, in
+//! the body, or begins in the one and goes on in the other.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use hyper::{Response, StatusCode};
 use planish_ingest::{Faults, Options, Unit};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use crate::ddl::create_table;
+use crate::ddl::{create_table, is_of_view};
 use crate::failure::{Failure, Kind};
 use crate::format::Format;
 use crate::http::answer::{Answer, Stream, TEXT, Watch, whole, with};
@@ -60,12 +60,12 @@ pub(crate) async fn answer(
     };
     let (sql, format) = without_format(&text);
     match first_word(sql).as_str() {
-        "CREATE" => {
-            *kind = "create";
+        word @ ("CREATE" | "DROP") if word == "CREATE" || is_of_view(sql) => {
+            *kind = if word == "CREATE" { "create" } else { "drop" };
             is_for_post(head)?;
             guard::may_write(role)?;
             state.bounds.duty.takes_rows()?;
-            create(state, sql.to_owned()).await
+            change(state, sql.to_owned()).await
         }
         _ => query(state, head, (sql, format), &params, began).await,
     }
@@ -133,12 +133,14 @@ async fn gather(
     Ok(Gathered::Text(text))
 }
 
-async fn create(state: &Arc<State>, sql: String) -> Result<Response<Answer>, Failure> {
-    let table = create_table(&sql).map_err(|what| Failure::new(Kind::Syntax, what))?;
+async fn change(state: &Arc<State>, sql: String) -> Result<Response<Answer>, Failure> {
     let database = Arc::clone(&state.database);
     // Waits for the disk.
-    let made = tokio::task::spawn_blocking(move || database.create(table)).await;
-    made.map_err(|_| Failure::new(Kind::Internal, "making the table broke off"))??;
+    let made = tokio::task::spawn_blocking(move || match is_of_view(&sql) {
+        true => database.change_view(&sql),
+        false => database.create(create_table(&sql).map_err(|what| Failure::new(Kind::Syntax, what))?),
+    });
+    made.await.map_err(|_| Failure::new(Kind::Internal, "making it broke off"))??;
     Ok(whole(TEXT, Bytes::new()))
 }
 

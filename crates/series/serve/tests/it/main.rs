@@ -16,3 +16,4 @@ mod server;
 mod shell;
 mod tls;
 mod tokens;
+mod views;

@@ -6,5 +6,7 @@ mod rule;
 mod shape;
 mod threads;
 
+pub(crate) use bars::{Bars, BarsExec, Cell, Obstacle, obstacle};
 pub(crate) use rule::KernelRule;
+pub(crate) use shape::Width;
 pub(crate) use threads::Threads;

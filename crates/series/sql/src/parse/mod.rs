@@ -26,6 +26,17 @@ pub(crate) fn statement(sql: &str) -> Result<Statement, SqlError> {
     Ok(statement)
 }
 
+/// The statement of a query that was parsed.
+///
+/// # Errors
+/// [`SqlError::Query`] for words of others that are not known here.
+pub(crate) fn query(query: &ast::Query) -> Result<Statement, SqlError> {
+    let query = ast::Statement::Query(Box::new(query.clone()));
+    let mut statement = Statement::Statement(Box::new(query));
+    translate(&mut statement)?;
+    Ok(statement)
+}
+
 /// Puts what DataFusion knows in the place of what it does not.
 fn translate(statement: &mut Statement) -> Result<(), SqlError> {
     match statement {

@@ -11,4 +11,5 @@ pub(crate) mod source;
 
 pub(crate) use exec::ScanExec;
 pub(crate) use provider::{Provider, SeriesTable};
+pub(crate) use pushdown::Pushdown;
 pub use source::Source;

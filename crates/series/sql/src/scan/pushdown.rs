@@ -9,9 +9,8 @@ use crate::scan::source::Wanted;
 
 /// The columns that order and divide a table.
 pub(crate) struct Pushdown<'t> {
-    time: &'t str,
-    time_type: &'t DataType,
-    symbol: Option<&'t str>,
+    pub(crate) time: Option<(&'t str, &'t DataType)>,
+    pub(crate) symbol: Option<&'t str>,
 }
 
 impl<'t> Pushdown<'t> {
@@ -19,7 +18,7 @@ impl<'t> Pushdown<'t> {
         let columns = table.columns();
         let name = |column: usize| columns.columns()[column].name.as_str();
         let time_type = table.arrow_schema().field(columns.time()).data_type();
-        Self { time: name(columns.time()), time_type, symbol: columns.symbol().map(name) }
+        Self { time: Some((name(columns.time()), time_type)), symbol: columns.symbol().map(name) }
     }
 
     /// Narrows what is wanted by a condition; `false`, with nothing done, where the table cannot answer it exactly.
@@ -60,9 +59,9 @@ impl<'t> Pushdown<'t> {
     }
 
     fn compare(&self, wanted: &mut Wanted, column: &str, op: Operator, value: &ScalarValue) -> bool {
-        if column == self.time {
+        if let Some((_, time_type)) = self.time.filter(|(time, _)| *time == column) {
             // A literal that was not coerced to the type of the column is left to DataFusion.
-            let time = time_of(value).filter(|_| value.data_type() == *self.time_type);
+            let time = time_of(value).filter(|_| value.data_type() == *time_type);
             return time.is_some_and(|time| narrow(wanted, op, time));
         }
         if Some(column) == self.symbol && op == Operator::Eq {

@@ -181,11 +181,7 @@ impl Source {
                     None => in_order(&table, Vec::new(), None, wanted_columns, work),
                 }
             }
-            Self::Durable(table) => {
-                let table = table.read()?;
-                let (filter, files) = files_of(&table, wanted, &memory)?;
-                of_reading(&table, (filter, &files), wanted_columns, work)
-            }
+            Self::Durable(table) => read_of(&table.read()?, wanted, wanted_columns, work),
             Self::Followed(table) => {
                 let mut looks = 0;
                 let (table, (filter, files)) = loop {
@@ -200,6 +196,18 @@ impl Source {
             }
         }
     }
+}
+
+/// The same of a reading that somebody has: as often as one likes, all of it is of one moment.
+pub(crate) fn read_of<R>(
+    table: &Reading<'_, 'static>,
+    wanted: &Wanted,
+    (columns, memory): (&[usize], &MemoryReservation),
+    work: impl FnOnce(&Rows<'_>) -> Result<R, SqlError>,
+) -> Result<R, SqlError> {
+    let memory = memory.new_empty();
+    let (filter, files) = files_of(table, wanted, &memory)?;
+    of_reading(table, (filter, &files), (columns, &memory), work)
 }
 
 /// The filter of what is wanted, and the rows of files that may have some of it.

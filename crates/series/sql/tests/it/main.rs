@@ -13,3 +13,4 @@ mod peers;
 mod plans;
 mod queries;
 mod tables;
+mod views;

@@ -17,6 +17,7 @@
 //!   memory until then.
 //! - **Readers see whole batches**, and every batch that was acknowledged before they came.
 
+mod changes;
 mod compact;
 mod flush;
 mod follow;
@@ -42,6 +43,7 @@ use crate::schema::{Column, Kind, Schema};
 use crate::storage::Storage;
 use crate::table::{Cells, Table};
 
+pub use changes::Changes;
 pub use compact::Compaction;
 pub use flush::Flush;
 pub use follow::Follower;

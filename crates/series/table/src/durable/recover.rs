@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use planish_arena::Arena;
 
 use crate::dictionary::Dictionary;
+use crate::durable::changes::Watches;
 use crate::durable::manifest::MANIFEST;
 use crate::durable::{Durable, Manifest, Options, State, TimeUnit};
 use crate::error::TableError;
@@ -130,6 +131,7 @@ impl<'a> State<'a> {
             producers: manifest.producers.clone(),
             unflushed: BTreeMap::new(),
             deleted: BTreeMap::new(),
+            watches: Watches::default(),
             manifest,
         })
     }

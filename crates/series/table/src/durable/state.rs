@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::durable::Manifest;
+use crate::durable::changes::Watches;
 use crate::error::TableError;
 use crate::files::{FileRows, FileZone, Runs, TableFile};
 use crate::key::{Keys, merge};
@@ -24,17 +25,22 @@ pub(super) struct State<'a> {
     pub(super) unflushed: BTreeMap<Place, u64>,
     /// Keys whose rows in files are deleted, as columns in order.
     pub(super) deleted: BTreeMap<Place, Vec<Loose>>,
+    /// Who wants to know what changes.
+    pub(super) watches: Watches,
 }
 
 impl State<'_> {
     /// Takes in a batch of the log.
     pub(super) fn take_in(&mut self, number: u64, batch: &Batch) -> Result<(), TableError> {
-        let places = batch.with_cells(|cells| match batch.change {
-            Change::Rows => {
-                let manifest = &self.manifest;
-                self.table.append_where(cells, |place| manifest.is_wanted(place, number))
+        let places = batch.with_cells(|cells| {
+            self.note(batch.change, cells);
+            match batch.change {
+                Change::Rows => {
+                    let manifest = &self.manifest;
+                    self.table.append_where(cells, |place| manifest.is_wanted(place, number))
+                }
+                Change::Delete => self.delete(number, cells),
             }
-            Change::Delete => self.delete(number, cells),
         })?;
         for place in places {
             if self.is_in_memory(place) {

@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads its own files, never the host")]
 #![expect(clippy::unwrap_used, reason = "what goes wrong in a helper fails its test")]
 
+mod changes;
 mod corrections;
 mod crash;
 mod durable;

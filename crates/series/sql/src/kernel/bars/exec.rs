@@ -58,6 +58,16 @@ impl BarsExec {
         Self { bars, table, wanted, otherwise, threads, properties }
     }
 
+    /// What is asked for.
+    pub(crate) fn bars(&self) -> &Bars {
+        &self.bars
+    }
+
+    /// Of which rows.
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
     /// The bars, or `None` where they would not be what is asked for.
     fn run(&self, memory: &MemoryReservation) -> Result<Option<RecordBatch>, SqlError> {
         let bars = &self.bars;

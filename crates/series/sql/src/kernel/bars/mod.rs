@@ -5,6 +5,7 @@ mod merge;
 mod recognise;
 
 pub(crate) use exec::BarsExec;
+pub(crate) use recognise::{Obstacle, obstacle};
 
 use crate::kernel::shape::Width;
 
@@ -25,7 +26,7 @@ pub(crate) struct Bars {
 
 /// A column of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+pub(crate) enum Cell {
     Symbol,
     Bucket,
     /// First price in order of time; with or without nulls.
@@ -68,6 +69,31 @@ impl Cell {
 }
 
 impl Bars {
+    /// Whether there is a bar for each symbol.
+    pub(crate) fn by_symbol(&self) -> bool {
+        self.by_symbol
+    }
+
+    /// Buckets of time, if any.
+    pub(crate) fn by_time(&self) -> Option<Width> {
+        self.by_time
+    }
+
+    /// The column of prices.
+    pub(crate) fn price(&self) -> usize {
+        self.price
+    }
+
+    /// The column of sizes, if any.
+    pub(crate) fn size(&self) -> Option<usize> {
+        self.size
+    }
+
+    /// What each column of the result is.
+    pub(crate) fn cells(&self) -> &[Cell] {
+        &self.columns
+    }
+
     /// Which kernel runs.
     fn kernel(&self) -> &'static str {
         match (self.by_symbol, self.by_time) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::repartition::RepartitionExec;
 use planish_table::Kind;
 
 use crate::functions::VwapFunction;
@@ -24,39 +25,92 @@ fn parts(plan: &Arc<dyn ExecutionPlan>) -> Option<&AggregateExec> {
     }
 }
 
+/// What keeps an aggregate from being bars.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// What it reads is no scan of a table: a condition that the table does not answer lies between them.
+    Input,
+    /// A group, by its number, is neither a bucket of time nor the symbol.
+    Group(usize),
+    /// No aggregate tells which column is the price.
+    NoPrice,
+    /// An aggregate, by its name in the plan.
+    Aggregate(String),
+}
+
+/// What keeps an aggregate from being bars, in a plan of any shape; `None` for what is no aggregate of rows.
+pub(crate) fn obstacle(plan: &Arc<dyn ExecutionPlan>) -> Option<Obstacle> {
+    let aggregate = plan.downcast_ref::<AggregateExec>()?;
+    // The one that reads rows is the lowest.
+    if !matches!(
+        aggregate.mode(),
+        AggregateMode::Partial | AggregateMode::Single | AggregateMode::SinglePartitioned
+    ) {
+        return None;
+    }
+    let mut input = aggregate.input();
+    while let (None, [child], true) =
+        (Input::of(input), input.children().as_slice(), input.is::<RepartitionExec>())
+    {
+        input = child;
+    }
+    match Input::of(input) {
+        None => Some(Obstacle::Input),
+        Some(input) => Bars::of_rows(aggregate, &input).err(),
+    }
+}
+
 impl Bars {
     /// The bars that a plan asks for, and the scan that it reads; `None` for any other plan.
     pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<(Self, Input<'_>)> {
         let aggregate = parts(plan)?;
         let input = Input::of(aggregate.input())?;
-        let groups = aggregate.group_expr();
         let has_filter = aggregate.filter_expr().iter().any(Option::is_some);
-        if !groups.is_single() || groups.is_empty() || has_filter || aggregate.limit_options().is_some() {
+        if !aggregate.group_expr().is_single() || has_filter || aggregate.limit_options().is_some() {
             return None;
         }
+        let bars = Self::of_rows(aggregate, &input).ok()?;
+        Some((bars, input))
+    }
+
+    /// What groups and aggregates ask for of the rows of a scan.
+    fn of_rows(aggregate: &AggregateExec, input: &Input<'_>) -> Result<Self, Obstacle> {
+        let groups = aggregate.group_expr();
+        if groups.is_empty() {
+            return Err(Obstacle::Group(0));
+        }
         let (mut by_symbol, mut by_time, mut columns) = (false, None, Vec::new());
-        for (group, _) in groups.expr() {
-            match input.value(group)? {
-                Value::Column(column)
+        for (index, (group, _)) in groups.expr().iter().enumerate() {
+            match input.value(group) {
+                Some(Value::Column(column))
                     if Some(column) == input.scan.table().columns().symbol() && !by_symbol =>
                 {
                     by_symbol = true;
                     columns.push(Cell::Symbol);
                 }
-                Value::Bucket(width) if by_time.is_none() => {
+                Some(Value::Bucket(width)) if by_time.is_none() => {
                     by_time = Some(width);
                     columns.push(Cell::Bucket);
                 }
-                _ => return None,
+                _ => return Err(Obstacle::Group(index)),
             }
         }
-        let mut bars = Self { by_symbol, by_time, price: usize::MAX, size: None, columns };
-        bars.price = aggregate.aggr_expr().iter().find_map(|expression| price_of(expression, &input))?;
+        let price = aggregate.aggr_expr().iter().find_map(|expression| price_of(expression, input));
+        let Some(price) = price else {
+            let known = |expression: &&Arc<AggregateFunctionExpr>| {
+                !["count", "sum"].contains(&expression.fun().name())
+            };
+            let other = aggregate.aggr_expr().iter().find(known);
+            return Err(other
+                .map_or(Obstacle::NoPrice, |expression| Obstacle::Aggregate(expression.name().to_owned())));
+        };
+        let mut bars = Self { by_symbol, by_time, price, size: None, columns };
         for expression in aggregate.aggr_expr() {
-            let cell = bars.cell(expression, &input)?;
+            let cell = bars.cell(expression, input);
+            let cell = cell.ok_or_else(|| Obstacle::Aggregate(expression.name().to_owned()))?;
             bars.columns.push(cell);
         }
-        Some((bars, input))
+        Ok(bars)
     }
 
     /// What an aggregate is of a bar.
