@@ -72,8 +72,8 @@ pub fn prepare() -> Result<Shape> {
     Shape::from_command_line(&fs::read_to_string("/proc/cmdline").context("read /proc/cmdline")?)
 }
 
-/// Loads what the host side packed into a folder, in the order of its names: a disk without storage, whose queue has real
-/// settings; file systems.
+/// Loads what the host side packed into a folder, in the order of its names: a disk without storage, whose queue has
+/// real settings; file systems.
 pub fn load_modules(folder: &str) -> Result<()> {
     /// `MODULE_INIT_COMPRESSED_FILE` (`include/uapi/linux/module.h`): the kernel unpacks it itself.
     const COMPRESSED: i32 = 4;

@@ -17,8 +17,8 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 const IMAGES: &str = "/images";
 const HERE: &str = "/tmp/mounted";
 const PIECE_BYTES: usize = 4096;
-/// As a copier of files writes them: pieces of this size and no larger, which leave no huge page in the page cache where
-/// nobody asks for one.
+/// As a copier of files writes them: in pieces of this size and no larger, which leave no huge page in the page cache
+/// where nobody asks for one.
 const WRITE_BYTES: usize = 128 << 10;
 /// Room on a tmpfs for a program and its copy.
 const TMPFS_SIZE: &str = "64m";

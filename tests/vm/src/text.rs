@@ -40,7 +40,7 @@ const WARM: Asked =
 const COPY: Asked = Asked { word: "copy", route: "copy", program: "/bin/engine-pie", what: "PIE" };
 const COLLAPSE: Asked =
     Asked { word: "collapse", route: "collapse", program: "/bin/engine-fixed", what: "fixed addresses" };
-/// Which the kernel loads by itself, and before Linux 6.10 at an address of any alignment.
+/// Which no loader of a libc helps: where it lies is for the kernel alone to say.
 const COPY_STATIC: Asked =
     Asked { word: "copy-static", route: "copy", program: "/bin/engine-static-pie", what: "static PIE" };
 
