@@ -178,3 +178,47 @@ fn judge(answer: &Value, seen: &Seen) -> Result<String> {
         _ => bail!("smaps shows {counted}: {answer}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Seen, huge_of, judge};
+    use serde_json::json;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn only_a_true_answer_passes() {
+        let judged = |exit: i32, route: Option<&str>, told: Option<u64>, smaps: u64, verified: u64| {
+            let after = told.map(|mib| json!({"huge_bytes": mib * MIB}));
+            let before = json!({"whole_bytes": 4 * MIB, "huge_bytes": 0});
+            let routes = json!([{"route": "warm", "outcome": "short", "why": "so"}]);
+            let result = json!({"before": before, "after": after, "route": route, "routes": routes});
+            let seen = Seen { smaps: smaps * MIB, verified: verified * MIB };
+            judge(&json!({"exit": exit, "result": result}), &seen)
+        };
+        assert_eq!(judged(0, Some("warm"), Some(4), 4, 4).unwrap(), "yes: 4096 of 4096 KiB");
+        assert_eq!(judged(1, None, Some(2), 2, 2).unwrap(), "no: 2048 of 4096 KiB (short: so)");
+        assert_eq!(judged(1, None, None, 0, 0).unwrap(), "no: 0 of 4096 KiB (short: so)");
+        for (exit, route, told, smaps, verified) in [
+            (0, Some("warm"), Some(4), 0, 0),
+            (0, Some("warm"), Some(2), 2, 2),
+            (0, Some("already"), Some(4), 4, 4),
+            (0, None, Some(4), 4, 4),
+            (1, None, None, 4, 4),
+            (1, None, Some(0), 2, 2),
+            (0, Some("warm"), Some(4), 4, 0),
+        ] {
+            assert!(judged(exit, route, told, smaps, verified).is_err(), "{exit} {route:?} {told:?} {smaps}");
+        }
+    }
+
+    #[test]
+    fn huge_entries_of_the_code_alone_are_counted() {
+        let smaps = "\
+            400000-401000 r--p 00000000 07:00 12 /m/engine\nFilePmdMapped:  2048 kB\n\
+            401000-b7b000 r-xp 00001000 07:00 12 /m/engine\nFilePmdMapped:  2048 kB\nShmemPmdMapped: 4096 kB\n\
+            7f0000-7f2000 r-xp 00000000 07:00 13 /lib/libc.so.6\nFilePmdMapped:  2048 kB\n\
+            7ff000-800000 r-xp 00000000 00:00 0\nFilePmdMapped:  2048 kB\n";
+        assert_eq!(huge_of(smaps, "/m/engine").unwrap(), 6 * MIB);
+    }
+}
