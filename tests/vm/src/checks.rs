@@ -4,7 +4,7 @@ use crate::check::{Outcome, Report};
 use crate::machine::Shape;
 use crate::{
     cards, control, held, mapped, moved, partition, placed, planish, record, refused, scanned, servers,
-    settings, swapped, threads, tree, zeroes,
+    settings, swapped, text, threads, tree, zeroes,
 };
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -21,6 +21,9 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
     }
     if shape.servers {
         return servers::run_all(shape, report);
+    }
+    if shape.text {
+        return text::run_all(report);
     }
     report.check("guest.pools", guest_pools);
     if planish::present() {
@@ -49,6 +52,7 @@ pub fn run_all(shape: &Shape, report: &mut Report) {
         held::run_all(report);
         threads::run_all(report);
         report.check("workload.cgroup", limited_workload);
+        text::run_all(report);
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Shape {
     pub record: bool,
     /// Whether real servers are packed, and nothing else is to be looked at.
     pub servers: bool,
+    /// Whether nothing but text on huge pages is to be looked at.
+    pub text: bool,
 }
 
 impl Shape {
@@ -36,6 +38,7 @@ impl Shape {
             cpu_count: count("cpus")?,
             record: word("record") == Some("1"),
             servers: word("only") == Some("servers"),
+            text: word("only") == Some("text"),
         })
     }
 }
@@ -65,15 +68,16 @@ pub fn prepare() -> Result<Shape> {
             Err(error) => return Err(error).with_context(|| format!("mount {kind} on {target}")),
         }
     }
-    load_modules()?;
+    load_modules("/modules")?;
     Shape::from_command_line(&fs::read_to_string("/proc/cmdline").context("read /proc/cmdline")?)
 }
 
-/// Loads what the host side packed: a disk without storage, whose queue has real settings.
-fn load_modules() -> Result<()> {
+/// Loads what the host side packed into a folder, in the order of its names: a disk without storage, whose queue has
+/// real settings; file systems.
+pub fn load_modules(folder: &str) -> Result<()> {
     /// `MODULE_INIT_COMPRESSED_FILE` (`include/uapi/linux/module.h`): the kernel unpacks it itself.
     const COMPRESSED: i32 = 4;
-    let entries = fs::read_dir("/modules").context("list /modules")?;
+    let entries = fs::read_dir(folder).with_context(|| format!("list {folder}"))?;
     let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     files.sort();
     for path in files {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// All checks of a guest take four to seven minutes where nothing else runs, and three times as long on a busy machine;
+/// All checks of a guest take five to eight minutes where nothing else runs, and three times as long on a busy machine;
 /// beyond this it hangs.
 const TIMEOUT_SECONDS: u32 = 2400;
 /// Boots of a guest whose kernel dies before planish runs.

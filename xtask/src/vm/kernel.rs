@@ -20,6 +20,8 @@ pub struct Kernel {
     /// Modules that a guest loads, in this order: a disk that needs no storage and network cards that lead nowhere, for
     /// their settings.
     pub modules: Vec<PathBuf>,
+    /// Those of file systems, which a guest loads for the checks on them alone: a loop device is a disk more to others.
+    pub file_systems: Vec<PathBuf>,
 }
 
 /// Below `lib/modules/<release>/kernel`, without the ending, which tells how they are compressed.
@@ -37,6 +39,10 @@ const MODULES: &[&str] = &[
     "drivers/net/vmxnet3/vmxnet3.ko",
 ];
 
+/// Likewise. ext4 and tmpfs are built in.
+const FILE_SYSTEMS: &[&str] =
+    &["drivers/block/loop.ko", "lib/libcrc32c.ko", "fs/xfs/xfs.ko", "fs/overlayfs/overlay.ko"];
+
 /// Returns the kernel from the cache, or fetches it.
 ///
 /// # Errors
@@ -47,7 +53,9 @@ pub fn fetch(version: &str) -> Result<Kernel> {
         download(version, &folder)?;
     }
     let image = image_in(&folder).with_context(|| format!("no boot/vmlinuz-* in {}", folder.display()))?;
-    Ok(Kernel { version: version.to_owned(), image, modules: modules_in(&folder) })
+    let modules = modules_in(&folder, MODULES);
+    let file_systems = modules_in(&folder, FILE_SYSTEMS);
+    Ok(Kernel { version: version.to_owned(), image, modules, file_systems })
 }
 
 fn download(version: &str, folder: &Path) -> Result<()> {
@@ -70,7 +78,7 @@ fn download(version: &str, folder: &Path) -> Result<()> {
     fs::rename(&work, folder).with_context(|| format!("name {}", folder.display()))
 }
 
-fn modules_in(folder: &Path) -> Vec<PathBuf> {
+fn modules_in(folder: &Path, names: &[&str]) -> Vec<PathBuf> {
     let releases = fs::read_dir(folder.join("lib/modules")).into_iter().flatten().flatten();
     let kernels: Vec<PathBuf> = releases.map(|release| release.path().join("kernel")).collect();
     let plain_or_packed = |name: &&str| {
@@ -78,7 +86,7 @@ fn modules_in(folder: &Path) -> Vec<PathBuf> {
             kernels.iter().flat_map(|kernel| ["", ".xz"].map(|end| kernel.join(format!("{name}{end}"))));
         files.into_iter().find(|file| file.exists())
     };
-    MODULES.iter().filter_map(plain_or_packed).collect()
+    names.iter().filter_map(plain_or_packed).collect()
 }
 
 fn image_in(folder: &Path) -> Option<PathBuf> {

@@ -6,6 +6,7 @@
 mod cpio;
 mod disk;
 mod guest;
+mod images;
 mod kernel;
 mod programs;
 mod servers;
@@ -44,6 +45,9 @@ pub struct Options {
     /// Boot only the guest with real servers: minutes of its own, so that of the others only --full boots it too
     #[arg(long, conflicts_with_all = ["full", "record", "shape"])]
     pub servers: bool,
+    /// Check nothing but text on huge pages: what the guests say is the table of docs/text-huge.md
+    #[arg(long, conflicts_with_all = ["disk", "full", "record", "servers"])]
+    pub text: bool,
     /// Reboot a Debian that its loader starts from a disk instead: slow, and not a part of ci
     #[arg(long, conflicts_with_all = ["full", "kernels", "record", "servers", "shape"])]
     pub disk: bool,
@@ -115,7 +119,7 @@ fn boot_shapes(options: &Options, kernels: &[Kernel], programs: &Programs, folde
             initramfs,
             folder,
             record,
-            only: None,
+            only: options.text.then_some("text"),
         }));
     }
     run_side_by_side(&boots, |boot| options.record.as_ref().map_or(Ok(()), |into| unpack(boot, into)))
@@ -214,9 +218,9 @@ struct Programs {
     init: Vec<u8>,
     /// Missing while the command line is not there yet.
     planish: Option<Vec<u8>>,
-    /// What `planish run` starts there.
+    /// What `planish run` starts there and what is put on huge pages, and images of file systems to put it on.
     others: Vec<programs::Packed>,
-    /// Those that cannot be built here.
+    /// Those that cannot be made here.
     skips: Vec<String>,
 }
 
@@ -237,7 +241,10 @@ impl Programs {
         } else {
             None
         };
-        let (others, skips) = programs::build()?;
+        let (mut others, mut skips) = programs::build()?;
+        let (images, without) = images::make()?;
+        others.extend(images);
+        skips.extend(without);
         Ok(Self { init, planish, others, skips })
     }
 
@@ -250,7 +257,21 @@ impl Programs {
         let file = File::create(&plain).with_context(|| format!("make {}", plain.display()))?;
         let mut archive = cpio::Archive::new(std::io::BufWriter::new(file));
         for name in [
-            "bin", "dev", "etc", "lib", "lib64", "modules", "proc", "root", "run", "sys", "tmp", "usr", "var",
+            "bin",
+            "dev",
+            "etc",
+            "file-systems",
+            "images",
+            "lib",
+            "lib64",
+            "modules",
+            "proc",
+            "root",
+            "run",
+            "sys",
+            "tmp",
+            "usr",
+            "var",
         ] {
             archive.folder(name)?;
         }
@@ -271,10 +292,12 @@ impl Programs {
             servers.folders.iter().try_for_each(|name| archive.folder(name))?;
             servers.files.iter().try_for_each(|file| archive.program(&file.name, &file.bytes))?;
         }
-        for (index, module) in kernel.modules.iter().enumerate() {
-            let name = module.file_name().unwrap_or_default().to_string_lossy();
-            // The guest loads them in the order of their names.
-            archive.program(&format!("modules/{index:02}-{name}"), &read(module)?)?;
+        for (folder, modules) in [("modules", &kernel.modules), ("file-systems", &kernel.file_systems)] {
+            for (index, module) in modules.iter().enumerate() {
+                let name = module.file_name().unwrap_or_default().to_string_lossy();
+                // The guest loads them in the order of their names.
+                archive.program(&format!("{folder}/{index:02}-{name}"), &read(module)?)?;
+            }
         }
         archive.finish()?.into_inner().context("write the initramfs")?;
         shell::run(Command::new("gzip").args(["-1", "--force", "--no-name"]).arg(&plain))?;

@@ -1,5 +1,5 @@
-//! Programs of C for the guests, each linked dynamically to one libc that goes with it: what `planish run` starts, and
-//! what judges settings that have no file.
+//! Programs of C for the guests, each linked dynamically to one libc that goes with it: what `planish run` starts, what
+//! judges settings that have no file, and (two of them static) what `planish text huge` puts on huge pages.
 //!
 //! They are built from the compiler and the packages of this machine, so one that cannot be had is skipped aloud.
 
@@ -12,6 +12,7 @@ use std::process::Command;
 const SOURCE: &str = "tests/vm/programs/place.c";
 const CARD: &str = "tests/vm/programs/card.c";
 const DENIED: &str = "tests/vm/programs/denied.c";
+const ENGINE: &str = "tests/vm/programs/engine.c";
 /// Where Debian has the libraries of this machine; the only one that guests emulate.
 const MULTIARCH: &str = "x86_64-linux-gnu";
 
@@ -29,10 +30,10 @@ pub fn build() -> Result<(Vec<Packed>, Vec<String>)> {
     fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     let (mut packed, mut skips) = (Vec::new(), Vec::new());
     type Build = fn(&Path) -> Result<Vec<Packed>>;
-    for (libc, build) in [("glibc", glibc as Build), ("musl", musl)] {
+    for (what, build) in [("place-glibc", glibc as Build), ("place-musl", musl), ("engine", engines)] {
         match build(&folder) {
             Ok(files) => packed.extend(files),
-            Err(error) => skips.push(format!("SKIP vm.place-{libc}: {error:#}")),
+            Err(error) => skips.push(format!("SKIP vm.{what}: {error:#}")),
         }
     }
     Ok((packed, skips))
@@ -53,6 +54,21 @@ fn glibc(folder: &Path) -> Result<Vec<Packed>> {
         packed("lib64/ld-linux-x86-64.so.2", Path::new("/lib64/ld-linux-x86-64.so.2"))?,
         packed(&format!("usr/lib/{MULTIARCH}/libc.so.6"), Path::new(libc.trim()))?,
     ])
+}
+
+/// One program in the ways of linking that the routes to huge pages tell apart.
+fn engines(folder: &Path) -> Result<Vec<Packed>> {
+    const WAYS: [(&str, &[&str]); 3] = [
+        ("engine-fixed", &["-static", "-no-pie", "-fno-pie"]),
+        ("engine-pie", &["-pie", "-fpie"]),
+        ("engine-static-pie", &["-static-pie", "-fpie"]),
+    ];
+    let link = |(name, flags): (&str, &[&str])| {
+        let program = folder.join(name);
+        shell::run(compiler()?.args(flags).arg(ENGINE).arg("-o").arg(&program))?;
+        packed(&format!("bin/{name}"), &program)
+    };
+    WAYS.into_iter().map(link).collect()
 }
 
 fn musl(folder: &Path) -> Result<Vec<Packed>> {

@@ -105,20 +105,28 @@ impl Probe {
         self.cached()
     }
 
-    /// Asks the kernel to collapse what the page cache has of the text (Linux 6.1 with `READ_ONLY_THP_FOR_FS`, later
-    /// ones without). Every process that maps it has it so from its next fault on.
+    /// Asks the kernel to collapse what the page cache has of the text (Linux 6.1): that of a tmpfs, and with
+    /// `READ_ONLY_THP_FOR_FS` that of other files. Every process that maps it has it so from its next fault on.
     ///
     /// # Errors
-    /// It cannot be mapped; what the kernel says to the first piece that it refuses.
+    /// It cannot be mapped; where nothing of it lies on huge pages afterwards, what the kernel said to the first piece
+    /// that it refused.
     pub fn collapse(&self) -> Result<Cached, HugifyError> {
+        let mut refused = None;
         for (segment, range) in self.parts() {
             let mapping = self.map(segment, &range)?;
             let piece = usize_of(self.huge_bytes);
             for index in 0..usize_of((range.end - range.start) / self.huge_bytes) {
-                mapping.advise(index * piece..(index + 1) * piece, Advice::Collapse)?;
+                // Linux 6.1 collapses a piece of a tmpfs and calls it an error (EINVAL).
+                let asked = mapping.advise(index * piece..(index + 1) * piece, Advice::Collapse);
+                refused = refused.or(asked.err());
             }
         }
-        self.cached()
+        let cached = self.cached()?;
+        match refused {
+            Some(error) if cached.huge_bytes == 0 => Err(error.into()),
+            _ => Ok(cached),
+        }
     }
 
     fn nothing(&self) -> Cached {

@@ -158,22 +158,18 @@ fn process(
     let areas: Vec<_> = seen.regions.iter().map(|region| &region.area).filter(|area| is_code(area)).collect();
     let raw = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     let mut pagemap = Pagemap::open(raw).map_err(Failure::refused)?;
-    let mut runs = Vec::new();
-    for area in &areas {
-        pagemap.scan(area.range.clone(), &mut runs).map_err(Failure::refused)?;
-    }
-    let huge: Vec<Range<u64>> = runs
-        .into_iter()
-        .filter(|run| run.filled == Filled::Huge)
-        .map(|run| run.range.start.wrapping_sub(base)..run.range.end.wrapping_sub(base))
-        .collect();
-    let within = |range: &Range<u64>| -> u64 {
+    let huge = huge_runs(&mut pagemap, &areas, base)?;
+    let within = |huge: &[Range<u64>], range: &Range<u64>| -> u64 {
         let both = |huge: &Range<u64>| huge.end.min(range.end).saturating_sub(huge.start.max(range.start));
         huge.iter().map(both).sum()
     };
-    let on_pages = huge.iter().map(|run| run.end - run.start).sum();
-    let hot_huge_bytes = range.as_ref().map(within);
-    let on_huge = |address: u64| huge.iter().any(|run| run.contains(&address));
+    // Without the runs it is known of each mapping how much of it is huge, and not where.
+    let on_pages =
+        huge.as_ref().map_or(covered.huge_bytes, |huge| huge.iter().map(|run| run.end - run.start).sum());
+    let hot_huge_bytes = huge.as_deref().zip(range.as_ref()).map(|(huge, range)| within(huge, range));
+    let weighed = huge.as_ref().zip(profile).and_then(|(huge, profile)| {
+        share_where(profile, program, |address| huge.iter().any(|run| run.contains(&address)))
+    });
     Ok(TextProcessRow {
         pid,
         text_bytes: areas.iter().map(|area| area.bytes()).sum(),
@@ -181,7 +177,25 @@ fn process(
         huge_bytes: on_pages,
         hot_bytes: range.map(|range| range.end - range.start),
         hot_huge_bytes,
-        weight_huge: profile.and_then(|profile| share_where(profile, program, on_huge)),
+        weight_huge: weighed,
         wasted_bytes: hot_huge_bytes.map(|hot| on_pages - hot),
     })
+}
+
+/// Which addresses of the file, of these mappings of it, huge entries map. `None` before Linux 6.7, which tells no
+/// place.
+fn huge_runs(
+    pagemap: &mut Pagemap,
+    areas: &[&planish_residency::Area],
+    base: u64,
+) -> Result<Option<Vec<Range<u64>>>, Failure> {
+    let mut runs = Vec::new();
+    for area in areas {
+        match pagemap.scan(area.range.clone(), &mut runs) {
+            Err(planish_sys::Error::Missing { .. }) => return Ok(None),
+            scanned => scanned.map_err(Failure::refused)?,
+        }
+    }
+    let huge = runs.into_iter().filter(|run| run.filled == Filled::Huge);
+    Ok(Some(huge.map(|run| run.range.start.wrapping_sub(base)..run.range.end.wrapping_sub(base)).collect()))
 }

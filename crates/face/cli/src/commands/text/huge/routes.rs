@@ -188,8 +188,12 @@ fn short(cached: Cached) -> String {
 /// Whether a file is what it was made for: in the page cache by huge pieces, loaded by the kernel, and mapped so.
 fn tried(path: &Path, image: &Image, huge_bytes: u64, least: f64) -> Result<(), String> {
     let told = |error: HugifyError| chain(&error);
-    let cached =
-        Probe::open(path, image.clone(), huge_bytes).and_then(|probe| probe.cached()).map_err(told)?;
+    let probe = Probe::open(path, image.clone(), huge_bytes).map_err(told)?;
+    let mut cached = probe.cached().map_err(told)?;
+    if !cached.is_at_least(least) {
+        // A file system may cache in huge pieces what is read, and not what is written: xfs before Linux 6.6.
+        cached = probe.warm().map_err(told)?;
+    }
     if !cached.is_at_least(least) {
         return Err(short(cached));
     }
