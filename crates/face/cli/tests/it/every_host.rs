@@ -76,6 +76,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("prove series", "measures the machine that it runs on"),
     ("prove postgres", "measures the machine that it runs on"),
     ("prove numa", "measures the machine that it runs on"),
+    ("prove text", "compiles and measures on the machine that it runs on"),
     ("text record", "measures the machine that it runs on"),
     ("text import", "reads files, not a machine"),
     ("text merge", "reads files, not a machine"),

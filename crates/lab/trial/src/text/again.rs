@@ -25,12 +25,13 @@ pub(crate) fn look_again(recipes: &[Recipe], options: &RunOptions, outcome: &mut
     if let Some(why) = &lost {
         outcome.notes.push(format!("the baseline: {why}, so that nothing is concluded from this trial"));
     }
-    for recipe in &recipes[1..] {
-        let Some(text) = &recipe.text else { continue };
-        let Some(rung) = outcome.rungs.iter_mut().find(|rung| rung.name == recipe.name) else { continue };
+    let placebo = [(TrialOutcome::PLACEBO, baseline.twin())];
+    let arms = recipes[1..].iter().filter_map(|recipe| Some((recipe.name.as_str(), recipe.text.clone()?)));
+    for (name, text) in arms.chain(placebo) {
+        let Some(rung) = outcome.rungs.iter_mut().find(|rung| rung.name == name) else { continue };
         let has_run = rung.pairs > 0;
-        let why = look(text, rung.achieved.get_or_insert_default(), has_run, &options);
-        outcome.notes.extend(why.iter().map(|why| format!("`{}`: {why}", recipe.name)));
+        let why = look(&text, rung.achieved.get_or_insert_default(), has_run, &options);
+        outcome.notes.extend(why.iter().map(|why| format!("`{name}`: {why}")));
         why.iter().for_each(|why| open_again(rung, why));
         is_open_again |= why.is_some();
     }
