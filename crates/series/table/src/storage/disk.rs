@@ -18,7 +18,7 @@ const LOCK: &str = "lock";
 pub struct Disk {
     path: PathBuf,
     folder: File,
-    _lock: File,
+    lock: File,
     ring: Arc<Mutex<Option<Ring>>>,
     why_no_ring: Option<String>,
 }
@@ -68,7 +68,7 @@ impl Disk {
         }
         let folder = File::open(path).map_err(at("open", path))?;
         let ring = Arc::new(Mutex::new(ring));
-        Ok(Self { path: path.to_owned(), folder, _lock: lock, ring, why_no_ring })
+        Ok(Self { path: path.to_owned(), folder, lock, ring, why_no_ring })
     }
 
     /// Why writes do not go through io_uring; `None` when they do.
@@ -79,6 +79,13 @@ impl Disk {
 
     fn output(&self, file: io::Result<File>) -> io::Result<Box<dyn Output>> {
         Ok(Box::new(DiskFile { file: file?, ring: Arc::clone(&self.ring) }))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Closing it is not enough: a child between fork and exec has the same lock, and keeps it for as long.
+        let _ = self.lock.unlock();
     }
 }
 
@@ -158,5 +165,22 @@ impl Output for DiskFile {
 
     fn cut(&mut self, length: u64) -> io::Result<()> {
         self.file.set_len(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_free_as_soon_as_it_is_let_go_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::open(folder.path()).unwrap();
+        assert!(matches!(Disk::open(folder.path()), Err(TableError::InUse { .. })));
+        // What a child of another thread has until it runs another program.
+        let of_a_child = disk.lock.try_clone().unwrap();
+        drop(disk);
+        Disk::open(folder.path()).unwrap();
+        drop(of_a_child);
     }
 }
