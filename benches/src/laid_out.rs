@@ -116,7 +116,8 @@ fn figure(rung: &Value, gain: &Value) -> Result<(Figure, String)> {
     let pairs = rung["pairs"].as_u64().unwrap_or(0);
     let part = |name: &str| gain[name].as_f64().with_context(|| format!("no gain: {}", rung["reason"]));
     let figure = Figure { value: 1.0 - part("effect")?, low: 1.0 - part("high")?, high: 1.0 - part("low")? };
-    Ok((figure, format!("{pairs} pairs, {confirmed} of a confirmation; {}", rung["verdict"])))
+    let said = rung["reason"].as_str().unwrap_or_default();
+    Ok((figure, format!("{pairs} pairs, {confirmed} of a confirmation; {}: {said}", rung["verdict"])))
 }
 
 /// Rows of the page-cache route: a copy of each file, put on huge pages, and looked at.

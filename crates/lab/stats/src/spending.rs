@@ -83,6 +83,15 @@ impl Design {
         Ok(design)
     }
 
+    /// The same without its looks before so many pairs, or with the last one alone where it has fewer: for an interval
+    /// that is to be narrow, and not only clear of zero. The error of a look that is not taken is not spent.
+    #[must_use]
+    pub fn looking_from(mut self, pairs: usize) -> Design {
+        let least = pairs.min(self.pairs_max());
+        self.looks.retain(|&look| look >= least);
+        self
+    }
+
     /// Numbers of pairs at which the trial looks, ascending.
     pub fn looks(&self) -> &[usize] {
         &self.looks
@@ -148,6 +157,8 @@ mod tests {
         assert_eq!(looks(48), [12, 18, 24, 30, 36, 48]);
         assert_eq!(Design::confirmation(32, ALPHA, 0.01).unwrap().looks(), [12, 16, 20, 24, 32]);
         assert_eq!(Design::confirmation(4, ALPHA, 0.01).unwrap().looks(), [12]);
+        let from = |pairs| Design::new(32, 0.05, 0.01).unwrap().looking_from(pairs).looks().to_vec();
+        assert_eq!((from(0), from(21), from(33)), (LOOKS.to_vec(), vec![24, 32], vec![32]));
     }
 
     #[test]

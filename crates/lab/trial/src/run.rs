@@ -345,6 +345,7 @@ pub(crate) fn ladder_options(trial: &TrialFile, ground: &Ground<'_>) -> Result<L
         spent: Duration::ZERO,
         pairs_max: trial.pairs,
         pairs_cure: PAIRS_CURE,
+        pairs_min: trial.pairs_min,
         selfcheck_pairs: trial.selfcheck_pairs,
         warm_up: trial.warm_up(),
         confirm,

@@ -39,6 +39,7 @@ pub(super) fn options(trial: &TrialFile, saved: &Saved) -> LadderOptions {
         spent: Duration::ZERO,
         pairs_max: trial.boots.as_ref().map_or(0, |boots| boots.blocks),
         pairs_cure: PairsCure::alike("raise `blocks` of [boots] in the trial file"),
+        pairs_min: 0,
         selfcheck_pairs: 0,
         warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Skip { because: "a fresh run would be as many boots again".to_owned() },

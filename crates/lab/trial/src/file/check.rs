@@ -136,6 +136,10 @@ fn counts(trial: &TrialFile) -> Found {
     if let Some((name, count)) = counts.into_iter().find(|(_, count)| *count > PAIRS_MAX) {
         return wrong(name, format!("`{name}` is {PAIRS_MAX} at most, not {count}"));
     }
+    if trial.pairs_min > trial.pairs {
+        let (least, most) = (trial.pairs_min, trial.pairs);
+        return wrong("pairs_min", format!("`pairs_min` is {least}, and `pairs` allows {most}"));
+    }
     let slices = [
         ("workload.slices_per_start", trial.workload.slices_per_start),
         ("quick.slices_per_start", trial.quick.slices_per_start),

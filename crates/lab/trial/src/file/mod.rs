@@ -78,6 +78,10 @@ pub struct TrialFile {
     /// Pairs of a rung at most.
     #[serde(default = "pairs")]
     pub pairs: usize,
+    /// Pairs before which no rung is judged, where there is time for so many: for intervals that are narrow, and not
+    /// only clear of zero.
+    #[serde(default)]
+    pub pairs_min: usize,
     /// Pairs of the self-check; 8 at least.
     #[serde(default = "selfcheck_pairs")]
     pub selfcheck_pairs: usize,
@@ -483,6 +487,7 @@ hope = 0.3
 strict = true
 budget_seconds = 60
 pairs = 40
+pairs_min = 20
 seed = 5
 confirm = false
 guards = [{ metric = "rss_bytes", margin = 0.1 }]

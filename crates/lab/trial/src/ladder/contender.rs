@@ -104,7 +104,8 @@ impl Contender {
     /// A kept rung was run again as a part of the stack, or left out of it.
     pub(super) fn share_fate(&mut self, stack: &Self, left_out: bool) {
         if left_out {
-            let reason = "pays alone, and contradicts a better rung of the stack".to_owned();
+            let pairs = self.pairs();
+            let reason = format!("pays alone, by {pairs} pairs, and contradicts a better rung of the stack");
             self.conclude(RungVerdict::Inconclusive, reason);
         } else if stack.is_kept() {
             self.reason += "; confirmed as a part of the stack";

@@ -165,6 +165,8 @@ pub struct LadderOptions {
     pub spent: Duration,
     /// Pairs of a rung at most.
     pub pairs_max: usize,
+    /// Pairs before which none is judged, where there is time for so many.
+    pub pairs_min: usize,
     /// What helps where these are too few.
     pub pairs_cure: PairsCure,
     /// Pairs of the self-check; 8 at least.

@@ -298,7 +298,7 @@ impl<'c, 'a> Race<'c, 'a> {
         let (guards, guarded) = guards(climb.options, &climb.reported).map_err(TrialError::Design)?;
         let run = |index: usize| -> Result<(usize, Run), StatsError> {
             let design = design(direction.log_gain(contenders[index].min_gain)?)?;
-            let sequential = Sequential::new(design, guards.clone());
+            let sequential = Sequential::new(design.looking_from(climb.options.pairs_min), guards.clone());
             let guarded = guarded.clone();
             Ok((index, Run::new(sequential, guarded)))
         };

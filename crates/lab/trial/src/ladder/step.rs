@@ -165,6 +165,7 @@ mod tests {
             spent: Duration::ZERO,
             pairs_max: 32,
             pairs_cure: PairsCure::alike("raise `pairs`"),
+            pairs_min: 0,
             selfcheck_pairs: 8,
             warm_up: crate::ladder::WarmUpPlan::Auto,
             confirm: Confirm::Fresh,

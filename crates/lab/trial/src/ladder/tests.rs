@@ -94,6 +94,7 @@ pub(super) fn options(budget_seconds: f64, selfcheck_pairs: usize) -> LadderOpti
         spent: Duration::ZERO,
         pairs_max: 32,
         pairs_cure: PairsCure { more: "raise `pairs`", beyond: "wait for a quieter hour" },
+        pairs_min: 0,
         selfcheck_pairs,
         warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Fresh,
@@ -222,6 +223,20 @@ fn a_trial_of_the_hours_that_the_self_check_names_could_see_the_smallest_gain() 
             assert_eq!(given(0.97), SelfCheckVerdict::Noisy, "{mode:?} {duet} {hours}");
         }
     }
+}
+
+#[test]
+fn no_rung_is_judged_before_its_fewest_pairs() {
+    let pairs = |pairs_min, budget_seconds| {
+        let options = LadderOptions { pairs_min, ..options(budget_seconds, 8) };
+        let outcome = run(&mut Slow::new(0.0, 0.5, &COSTS), &options);
+        let half = outcome.rungs[0].clone();
+        assert_eq!(half.verdict, RungVerdict::Keep, "{}", half.reason);
+        (half.pairs, half.confirmed.expect("there is time").pairs)
+    };
+    assert_eq!(pairs(0, 600.0), (12, 12), "20 % are plain to see");
+    assert_eq!(pairs(20, 600.0), (20, 20));
+    assert!(pairs(32, 60.0).0 < 32, "there is no time for so many");
 }
 
 #[test]

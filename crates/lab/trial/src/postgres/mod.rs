@@ -251,6 +251,7 @@ fn ladder_options(
         spent: Duration::ZERO,
         pairs_max: 32,
         pairs_cure: PairsCure::alike("run it again at a quieter time: this proof runs no more"),
+        pairs_min: 0,
         selfcheck_pairs: 8,
         warm_up: WarmUpPlan::Auto,
         confirm,

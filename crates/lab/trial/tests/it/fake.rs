@@ -229,6 +229,7 @@ pub fn options(seed: u64) -> LadderOptions {
         spent: Duration::ZERO,
         pairs_max: 32,
         pairs_cure: PairsCure::alike("raise `pairs`"),
+        pairs_min: 0,
         selfcheck_pairs: 8,
         warm_up: WarmUpPlan::Auto,
         confirm: Confirm::Fresh,

@@ -342,7 +342,9 @@ fn of_two_kept_twins_one_is_confirmed_and_persisted() {
         outcome.rungs[..2].iter().partition(|rung| rung.verdict == RungVerdict::Keep);
     let ([kept], [left]) = (&kept[..], &left[..]) else { panic!("{:#?}", outcome.rungs) };
     assert_eq!(left.verdict, RungVerdict::Inconclusive);
-    assert_eq!(left.reason, "pays alone, and contradicts a better rung of the stack");
+    let pairs = left.pairs;
+    let told = format!("pays alone, by {pairs} pairs, and contradicts a better rung of the stack");
+    assert_eq!(left.reason, told);
     assert!(kept.reason.ends_with("confirmed as a part of the stack"), "{}", kept.reason);
     let [(profile, _)] = &bench.host.persisted[..] else { panic!("{:?}", bench.host.persisted) };
     let ids: Vec<&str> = profile.want.keys().map(KnobId::as_str).collect();
