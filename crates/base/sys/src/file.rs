@@ -46,6 +46,14 @@ pub fn open(path: &Path) -> io::Result<File> {
     regular(open_without_waiting(path)?)
 }
 
+/// The same where the path ends in no link.
+///
+/// # Errors
+/// As [`open`]; `ELOOP` for a link.
+pub fn open_unless_link(path: &Path) -> io::Result<File> {
+    regular(open_with(path, OFlags::NOFOLLOW)?)
+}
+
 fn open_without_waiting(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::empty())
 }

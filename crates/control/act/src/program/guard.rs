@@ -71,6 +71,16 @@ pub enum ProgramRefusal {
         /// The attribute.
         attribute: String,
     },
+    /// Others may give its name to another file at any moment.
+    #[error("{path} lies in {folder}, in which {who} may put another file in its place")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// The folder, or one above it.
+        folder: String,
+        /// Who may.
+        who: String,
+    },
     /// A package has it.
     #[error("{path} is a file of a package ({package})")]
     Packaged {
@@ -98,6 +108,10 @@ impl ProgramRefusal {
             Self::SeveralNames { path, .. } => {
                 format!("give it a file of its own first: cp -p {path} {path}.own && mv {path}.own {path}")
             }
+            Self::Foreign { folder, .. } => format!(
+                "run it as the owner of {folder}, or see that root alone may write there: chown root {folder} && \
+                 chmod go-w {folder}"
+            ),
             Self::Sealed { .. } | Self::Signed { .. } => {
                 "who sealed it has to lift that first, or build the program so that it fits: planish text check"
                     .to_owned()
@@ -118,7 +132,7 @@ pub(super) fn refuse(
     if !metadata.is_file() {
         return Err(ProgramRefusal::NotAFile { path: own() });
     }
-    if metadata.mode() & 0o6000 != 0 {
+    if metadata.mode() & super::rights::SETUID != 0 {
         return Err(ProgramRefusal::Setuid { path: own() });
     }
     if metadata.nlink() > 1 {
@@ -132,6 +146,7 @@ pub(super) fn refuse(
         return Err(ProgramRefusal::Init { path: own() });
     }
     refuse_sealed(path, real)?;
+    refuse_foreign(path, real)?;
     match package_of(host, path) {
         Some(package) if !packaged => Err(ProgramRefusal::Packaged { path: own(), package }),
         _ => Ok(()),
@@ -170,12 +185,48 @@ fn refuse_sealed(path: &str, real: &Path) -> Result<(), ProgramRefusal> {
     if let Some((_, what)) = sealed.into_iter().find(|(flag, _)| flags.intersects(*flag)) {
         return Err(ProgramRefusal::Sealed { path: path.to_owned(), what });
     }
-    let names = super::live::attributes(&file).map_err(unread)?;
+    let names = super::rights::attributes(&file).map_err(unread)?;
     let vouches = |name: &&String| matches!(name.as_str(), "security.ima" | "security.evm");
     match names.iter().find(vouches) {
         Some(name) => Err(ProgramRefusal::Signed { path: path.to_owned(), attribute: name.clone() }),
         None => Ok(()),
     }
+}
+
+/// Refuses what lies where somebody else than root and us decides which file has a name: what is made there, and given
+/// an owner, would be theirs to move about.
+fn refuse_foreign(path: &str, real: &Path) -> Result<(), ProgramRefusal> {
+    for folder in real.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+        let unread = |source: io::Error| ProgramRefusal::Unread { path: path.to_owned(), source };
+        let file = File::open(folder).map_err(unread)?;
+        let has_list = super::rights::attributes(&file).map_err(unread)?;
+        let has_list = has_list.iter().any(|name| name == "system.posix_acl_access");
+        let metadata = file.metadata().map_err(unread)?;
+        if let Some(who) = stranger(metadata.uid(), metadata.gid(), metadata.mode(), has_list) {
+            let folder = folder.display().to_string();
+            return Err(ProgramRefusal::Foreign { path: path.to_owned(), folder, who });
+        }
+    }
+    Ok(())
+}
+
+/// Who besides root and us may rename what lies in a folder; `None` where nobody may.
+fn stranger(owner: u32, group: u32, mode: u32, has_list: bool) -> Option<String> {
+    use rustix::process::{getegid, geteuid};
+    const STICKY: u32 = 0o1000;
+    if owner != 0 && owner != geteuid().as_raw() {
+        return Some(format!("user {owner}"));
+    }
+    // There each may rename what is his own, and the folder's owner all.
+    if mode & STICKY != 0 {
+        return None;
+    }
+    if mode & 0o002 != 0 {
+        return Some("everybody".to_owned());
+    }
+    // With an access list, the bits of the group are the most that any of its entries has.
+    let is_ours = (group == 0 || group == getegid().as_raw()) && !has_list;
+    (mode & 0o020 != 0 && !is_ours).then(|| format!("group {group}"))
 }
 
 /// `FS_VERITY_FL` of include/uapi/linux/fs.h.
@@ -244,6 +295,20 @@ mod tests {
         ] {
             assert_eq!(needed_by_all(path).is_some(), is_needed, "{path}");
         }
+    }
+
+    #[test]
+    fn a_folder_of_others_is_known_by_who_may_write_it() {
+        let own = rustix::process::geteuid().as_raw();
+        let group = rustix::process::getegid().as_raw();
+        let told = |owner, group, mode| stranger(owner, group, mode, false);
+        assert_eq!((told(0, 0, 0o755), told(own, group, 0o775), told(0, 50, 0o755)), (None, None, None));
+        assert_eq!(told(0, 0, 0o1777), None, "a file of ours stays ours in /tmp");
+        assert_eq!(told(own + 1, group, 0o700), Some(format!("user {}", own + 1)));
+        assert_eq!(told(own + 1, group, 0o1777), Some(format!("user {}", own + 1)));
+        assert_eq!(told(0, 0, 0o777).as_deref(), Some("everybody"));
+        assert_eq!(told(0, group + 1, 0o775), Some(format!("group {}", group + 1)));
+        assert!(stranger(0, 0, 0o775, true).is_some(), "an access list may name anybody");
     }
 
     #[test]

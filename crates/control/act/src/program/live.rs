@@ -2,14 +2,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use planish_host::{Host, in_root};
 use planish_sys::pages;
-use rustix::fs::{CWD, RenameFlags, XattrFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::guard::{ProgramRefusal, refuse};
+use super::rights::Rights;
 use super::{Mark, Programs, Side, beside, other};
 use crate::error::{Operation, SinkError};
 
@@ -58,15 +59,18 @@ impl Programs for LivePrograms<'_> {
     fn sum(&self, path: &str, side: Side) -> Result<Option<String>, SinkError> {
         let failed = |error| SinkError::new(Operation::Read, path, error);
         let real = self.at(path, side).map_err(failed)?;
+        // A link that somebody put there is theirs, whatever it leads to.
+        let odd = || Ok(Some("no plain file".to_owned()));
         match fs::symlink_metadata(&real) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
-            // A link that somebody put there is theirs, whatever it leads to.
-            Ok(metadata) if !metadata.is_file() => return Ok(Some("no plain file".to_owned())),
+            Ok(metadata) if !metadata.is_file() => return odd(),
             Ok(_) => {}
         }
-        let bytes = planish_sys::file::read_up_to(&real, BYTES_MAX).map_err(failed)?;
-        Ok(Some(super::sum_of(&bytes)))
+        match planish_sys::file::read_unless_link(&real, BYTES_MAX).map_err(failed)? {
+            Some(bytes) => Ok(Some(super::sum_of(&bytes))),
+            None => odd(),
+        }
     }
 
     fn mark(&self, path: &str) -> Result<Mark, SinkError> {
@@ -74,14 +78,18 @@ impl Programs for LivePrograms<'_> {
         metadata.map(|metadata| mark(&metadata)).map_err(|error| SinkError::new(Operation::Read, path, error))
     }
 
-    fn make(&self, path: &str, bytes: &[u8]) -> Result<(), SinkError> {
+    fn make(&self, path: &str, origin: &Mark, bytes: &[u8]) -> Result<(), SinkError> {
         let failed = |error| SinkError::new(Operation::Replace, path, error);
         let (real, fresh) = self.both(path).map_err(failed)?;
+        let old = planish_sys::file::open_unless_link(&real).map_err(failed)?;
+        if mark(&old.metadata().map_err(failed)?) != *origin {
+            return Err(other(path, "somebody changed it meanwhile"));
+        }
         // Only its owner may open it until it is whole; one that is there is not ours to write into.
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(0o600);
         let mut file = options.open(&fresh).map_err(failed)?;
-        let made = write_in_pieces(&mut file, bytes).and_then(|()| take_after(&real, &file));
+        let made = write_in_pieces(&mut file, bytes).and_then(|()| Rights::of(&old)?.give(&file));
         let made = made.and_then(|()| file.sync_all()).and_then(|()| sync_folder(&fresh));
         made.map_err(|error| {
             let _ = fs::remove_file(&fresh);
@@ -106,6 +114,22 @@ impl Programs for LivePrograms<'_> {
         let (real, fresh) = self.both(path).map_err(failed)?;
         let renamed = renameat_with(CWD, &fresh, CWD, &real, RenameFlags::NOREPLACE);
         renamed.map_err(io::Error::from).and_then(|()| sync_folder(&real)).map_err(failed)
+    }
+
+    fn keep_rights(&self, path: &str) -> Result<bool, SinkError> {
+        let failed = |error| SinkError::new(Operation::Replace, path, error);
+        let (real, fresh) = self.both(path).map_err(failed)?;
+        let open = |file| planish_sys::file::open_unless_link(file).map_err(failed);
+        let (named, kept) = (open(&real)?, open(&fresh)?);
+        let rights = Rights::of(&named).map_err(failed)?;
+        if rights == Rights::of(&kept).map_err(failed)? {
+            return Ok(false);
+        }
+        if rights.is_setuid() {
+            return Err(other(path, "it runs with the rights of its owner or group since (chmod u-s,g-s)"));
+        }
+        rights.give(&kept).and_then(|()| kept.sync_all()).map_err(failed)?;
+        Ok(true)
     }
 
     fn remove(&self, path: &str) -> Result<(), SinkError> {
@@ -139,49 +163,6 @@ fn mark(metadata: &fs::Metadata) -> Mark {
 fn write_in_pieces(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     let piece = pages::thp_bytes().unwrap_or(2 << 20);
     bytes.chunks(piece).try_for_each(|piece| file.write_all(piece))
-}
-
-/// Gives a new file what lies with the old one. What of it cannot be had is an error: a program without its
-/// capabilities is another one.
-fn take_after(real: &Path, file: &File) -> io::Result<()> {
-    let old = planish_sys::file::open(real)?;
-    let (was, is) = (old.metadata()?, file.metadata()?);
-    if (is.uid(), is.gid()) != (was.uid(), was.gid()) {
-        std::os::unix::fs::fchown(file, Some(was.uid()), Some(was.gid()))?;
-    }
-    for name in attributes(&old)? {
-        let value = attribute(&old, &name)?;
-        // A label that the folder gave it already needs no right to be set.
-        if attribute(file, &name).ok().as_ref() != Some(&value) {
-            rustix::fs::fsetxattr(file, name.as_str(), &value, XattrFlags::empty())?;
-        }
-    }
-    file.set_permissions(fs::Permissions::from_mode(was.mode() & 0o7777))?;
-    let mut kept = [attributes(&old)?, attributes(file)?];
-    kept.iter_mut().for_each(|names| names.sort_unstable());
-    let is_same = kept[0].iter().all(|name| kept[1].contains(name));
-    if is_same { Ok(()) } else { Err(io::Error::other("its attributes cannot be kept")) }
-}
-
-/// Names of the attributes that lie with a file; none where the file system has none.
-pub(super) fn attributes(file: &File) -> io::Result<Vec<String>> {
-    let room = match rustix::fs::flistxattr_query(file) {
-        Ok(room) => room,
-        Err(rustix::io::Errno::OPNOTSUPP) => 0,
-        Err(errno) => return Err(errno.into()),
-    };
-    let mut names = vec![0_u8; room];
-    let length = if room == 0 { 0 } else { rustix::fs::flistxattr(file, &mut names[..])? };
-    let names = names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-}
-
-fn attribute(file: &File, name: &str) -> io::Result<Vec<u8>> {
-    let room = rustix::fs::fgetxattr_query(file, name)?;
-    let mut value = vec![0_u8; room];
-    let length = if room == 0 { 0 } else { rustix::fs::fgetxattr(file, name, &mut value[..])? };
-    value.truncate(length);
-    Ok(value)
 }
 
 fn sync_folder(file: &Path) -> io::Result<()> {

@@ -20,6 +20,7 @@ use crate::error::SinkError;
 
 mod guard;
 mod live;
+mod rights;
 
 pub use guard::ProgramRefusal;
 pub use live::LivePrograms;
@@ -64,12 +65,20 @@ pub trait Programs {
     /// The file and what the kernel says.
     fn mark(&self, path: &str) -> Result<Mark, SinkError>;
 
-    /// Makes the file beside a program, with its owner, mode, and all else that lies with it: capabilities, access
-    /// lists, labels. It is on the disk when this returns, in the page cache in pieces of huge pages.
+    /// Makes the file beside a program that is still the one of this mark, with its owner, mode, and all else that lies
+    /// with it: capabilities, access lists, labels. It is on the disk when this returns, in the page cache in pieces of
+    /// huge pages.
     ///
     /// # Errors
-    /// The file and what the kernel says; then nothing is left of it.
-    fn make(&self, path: &str, bytes: &[u8]) -> Result<(), SinkError>;
+    /// The file and what the kernel says, or that it is another one; then nothing is left of it.
+    fn make(&self, path: &str, origin: &Mark, bytes: &[u8]) -> Result<(), SinkError>;
+
+    /// Gives the file beside a program what lies with that now, content apart: who has changed its mode meant the
+    /// program. Whether anything differed.
+    ///
+    /// # Errors
+    /// The file and what the kernel says.
+    fn keep_rights(&self, path: &str) -> Result<bool, SinkError>;
 
     /// Has both files change names.
     ///
@@ -123,7 +132,7 @@ pub fn replace(
     programs: &dyn Programs,
 ) -> Outcome {
     let path = step.place.as_str();
-    let made = programs.make(path, bytes).map_err(|error| error.in_full());
+    let made = programs.make(path, &mark, bytes).map_err(|error| error.in_full());
     let tried = made.and_then(|()| trial(&programs.real(path, Side::Beside)));
     // Who wrote to it, or replaced it, meanwhile is not in the copy.
     let same = tried.and_then(|()| match programs.mark(path) {
@@ -208,9 +217,12 @@ fn taken_back(step: &EntryStep, force: bool, programs: &dyn Programs) -> Result<
         return Ok((OutcomeKind::Satisfied, None));
     }
     if is_kept && (is_ours || (force && named.is_some())) {
+        // What has been done to its rights since is somebody else's change, and no part of ours.
+        let differed = is_ours && programs.keep_rights(path)?;
         programs.exchange(path)?;
         programs.remove(path)?;
-        return Ok((OutcomeKind::Done, None));
+        let told = "owner, mode or attributes were changed since, and are kept";
+        return Ok((OutcomeKind::Done, differed.then(|| told.to_owned())));
     }
     if is_kept && force {
         programs.give_name(path)?;

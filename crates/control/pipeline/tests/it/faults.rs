@@ -436,10 +436,13 @@ impl Programs for FusedPrograms<'_> {
     fn mark(&self, path: &str) -> Result<Mark, SinkError> {
         self.inner.mark(path)
     }
-    fn make(&self, path: &str, bytes: &[u8]) -> Result<(), SinkError> {
+    fn make(&self, path: &str, origin: &Mark, bytes: &[u8]) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
         let half = || put(&self.inner.real(path, Side::Beside), &bytes[..bytes.len() / 2]);
-        self.fuse.pass(|| self.inner.make(path, bytes), Some(half))
+        self.fuse.pass(|| self.inner.make(path, origin, bytes), Some(half))
+    }
+    fn keep_rights(&self, path: &str) -> Result<bool, SinkError> {
+        self.fuse.pass(|| self.inner.keep_rights(path), WHOLE)
     }
     fn exchange(&self, path: &str) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;

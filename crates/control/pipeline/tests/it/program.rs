@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use planish_act::program::{LivePrograms, Programs as _, Side};
 use planish_model::{Closure, EntryState, Exit, OutcomeKind};
 use planish_pipeline::{
     NewProgram, PipelineError, ReplacedProgram, Session, Target, TextFile, check, kept_original,
@@ -258,11 +259,64 @@ fn guards_name_what_they_guard() {
         std::os::unix::fs::symlink(PATH, at(tree, "/sbin/init")).expect("ours");
     };
     assert!(refused(&init).contains("process 1"));
+    let open_to_all = |tree: &Tree| {
+        let folder = at(tree, "/usr/local/bin");
+        fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).expect("ours");
+    };
+    assert!(refused(&open_to_all).contains("/usr/local/bin, in which everybody may put another file"));
     // A flag of the command line allows what a package has.
     let tree = host();
     packaged(&tree);
     let new = NewProgram { packaged: true, ..new() };
     assert!(replace_program(&tree.session(), &new, &mut |_| Ok(())).expect("replaced").entry.is_some());
+}
+
+#[test]
+fn what_takes_the_name_after_the_guard_gives_nothing_to_the_copy() {
+    let tree = host();
+    let session = tree.session();
+    let programs = LivePrograms::new(session.host(), tree.root());
+    let mark = programs.guard(PATH, false).expect("it may be replaced");
+    let secret = at(&tree, "/secret");
+    fs::write(&secret, "of root").expect("ours");
+    fs::set_permissions(&secret, PermissionsExt::from_mode(0o4711)).expect("ours");
+    fs::rename(at(&tree, PATH), at(&tree, "/usr/local/bin/saved")).expect("ours");
+    std::os::unix::fs::symlink(&secret, at(&tree, PATH)).expect("ours");
+    programs.make(PATH, &mark, NEW).expect_err("it is a link");
+    assert!(!beside(&tree).exists());
+    fs::remove_file(at(&tree, PATH)).expect("ours");
+    fs::rename(&secret, at(&tree, PATH)).expect("ours");
+    let error = programs.make(PATH, &mark, NEW).expect_err("it is another file");
+    assert!(error.in_full().contains("changed it meanwhile"), "{}", error.in_full());
+    assert!(!beside(&tree).exists());
+    assert!(matches!(programs.sum(PATH, Side::Named), Ok(Some(_))));
+}
+
+#[test]
+fn rights_that_were_changed_since_stay_with_the_program() {
+    let tree = host();
+    done(&tree);
+    fs::set_permissions(at(&tree, PATH), PermissionsExt::from_mode(0o700)).expect("ours");
+    let attribute = rustix::fs::setxattr(at(&tree, PATH), "user.note", b"new", XattrFlags::empty());
+    let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+    let told = undone.entries[0].1[0].detail.as_deref();
+    assert!(told.is_some_and(|told| told.contains("were changed since, and are kept")), "{told:?}");
+    assert_eq!((content(&tree), undone.exit), (OLD.to_vec(), Exit::Done));
+    assert_eq!(fs::metadata(at(&tree, PATH)).expect("ours").mode() & 0o7777, 0o700);
+    if attribute.is_ok() {
+        let mut value = [0; 8];
+        assert_eq!(rustix::fs::getxattr(at(&tree, PATH), "user.note", &mut value[..]), Ok(3));
+    }
+    // What would run with other rights is not given them on.
+    let tree = host();
+    done(&tree);
+    fs::set_permissions(at(&tree, PATH), PermissionsExt::from_mode(0o4750)).expect("ours");
+    let left = undo(&tree.session(), Target::Newest, false).expect("told");
+    assert_ne!(left.exit, Exit::Done);
+    assert_eq!(content(&tree), NEW, "{left:?}");
+    fs::set_permissions(at(&tree, PATH), PermissionsExt::from_mode(0o750)).expect("ours");
+    let undone = undo(&tree.session(), Target::Newest, false).expect("undone");
+    assert_eq!((undone.exit, content(&tree)), (Exit::Done, OLD.to_vec()));
 }
 
 #[test]
