@@ -6,7 +6,7 @@
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
@@ -36,6 +36,34 @@ impl From<Unread> for io::Error {
     fn from(unread: Unread) -> Self {
         Self::new(io::ErrorKind::InvalidInput, unread)
     }
+}
+
+/// Who besides these users and groups may put another file in the place of what lies at a path, and by which file or
+/// folder: it, or one above it, is somebody else's, or may be written by others.
+#[must_use]
+pub fn who_may_replace<'a>(path: &'a Path, trusted: &[u32], groups: &[u32]) -> Option<(String, &'a Path)> {
+    path.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
+        let facts = path.metadata().ok()?;
+        // In a sticky folder each may rename what is his own, and its owner all.
+        let may_write = |right: u32| facts.mode() & 0o1000 == 0 && facts.mode() & right != 0;
+        match (facts.uid(), facts.gid()) {
+            _ if may_write(0o002) => Some(("everybody".to_owned(), path)),
+            (owner, _) if !trusted.contains(&owner) => Some((format!("user {owner}"), path)),
+            (_, group) if may_write(0o020) && !groups.contains(&group) => {
+                Some((format!("group {group}"), path))
+            }
+            _ if may_write(0o020) && has_access_list(path) => {
+                Some(("whom its access list names".to_owned(), path))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Whether rights are given by a list, too: the bits of the group are the most then that any of its entries has.
+fn has_access_list(path: &Path) -> bool {
+    let mut room = [0_u8; 0];
+    rustix::fs::getxattr(path, "system.posix_acl_access", &mut room).is_ok_and(|bytes| bytes > 0)
 }
 
 /// Opens a regular file for reading. Links are followed.

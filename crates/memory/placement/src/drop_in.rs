@@ -8,7 +8,6 @@ use std::path::Path;
 use planish_sys::{NodeSet, Policy};
 
 use crate::launch::Launch;
-use crate::preload::who_may_replace;
 use crate::wish::Spread;
 
 /// The text of the drop-in.
@@ -99,7 +98,7 @@ fn quoted(value: &str) -> String {
 fn of_others(library: &str) -> Option<String> {
     // One without a folder is looked for where the loader looks.
     let path = Some(Path::new(library)).filter(|path| path.is_absolute())?;
-    let (who, place) = who_may_replace(path, &[0], &[0])?;
+    let (who, place) = planish_sys::file::who_may_replace(path, &[0], &[0])?;
     let text = format!(
         "# {who} may replace what is loaded into this service, by {}: for a service of another user copy it to a \
          folder of root's, which ProtectHome= does not hide either",

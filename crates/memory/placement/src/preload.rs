@@ -2,7 +2,7 @@
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use planish_residency::Area;
@@ -51,31 +51,11 @@ pub(crate) fn put(folder: &Path) -> Result<PathBuf, PlacementError> {
 pub fn others(folder: &Path, what: &str) -> Option<String> {
     let own = rustix::process::geteuid().as_raw();
     let own_group = rustix::process::getegid().as_raw();
-    let (who, path) = who_may_replace(folder, &[0, own], &[0, own_group])?;
+    let (who, path) = file::who_may_replace(folder, &[0, own], &[0, own_group])?;
     Some(format!(
         "{who} may replace {what} that this program executes, by {}: name a --state folder that is yours",
         path.display()
     ))
-}
-
-/// Who besides these users and groups may change what lies at a path, and by which file or folder.
-pub(crate) fn who_may_replace<'a>(
-    path: &'a Path,
-    trusted: &[u32],
-    groups: &[u32],
-) -> Option<(String, &'a Path)> {
-    path.ancestors().filter(|path| !path.as_os_str().is_empty()).find_map(|path| {
-        let facts = path.metadata().ok()?;
-        let may_write = |right: u32| facts.mode() & 0o1000 == 0 && facts.mode() & right != 0;
-        match (facts.uid(), facts.gid()) {
-            _ if may_write(0o002) => Some(("everybody".to_owned(), path)),
-            (owner, _) if !trusted.contains(&owner) => Some((format!("user {owner}"), path)),
-            (_, group) if may_write(0o020) && !groups.contains(&group) => {
-                Some((format!("group {group}"), path))
-            }
-            _ => None,
-        }
-    })
 }
 
 /// Writes beside it and renames, so that no loader ever opens half of it.
@@ -106,6 +86,8 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use planish_host::Host;
+use planish_sys::file::who_may_replace;
 use rustix::fs::{IFlags, ioctl_getflags};
 use rustix::io::Errno;
 
@@ -196,37 +197,11 @@ fn refuse_sealed(path: &str, real: &Path) -> Result<(), ProgramRefusal> {
 /// Refuses what lies where somebody else than root and us decides which file has a name: what is made there, and given
 /// an owner, would be theirs to move about.
 fn refuse_foreign(path: &str, real: &Path) -> Result<(), ProgramRefusal> {
-    for folder in real.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
-        let unread = |source: io::Error| ProgramRefusal::Unread { path: path.to_owned(), source };
-        let file = File::open(folder).map_err(unread)?;
-        let has_list = super::rights::attributes(&file).map_err(unread)?;
-        let has_list = has_list.iter().any(|name| name == "system.posix_acl_access");
-        let metadata = file.metadata().map_err(unread)?;
-        if let Some(who) = stranger(metadata.uid(), metadata.gid(), metadata.mode(), has_list) {
-            let folder = folder.display().to_string();
-            return Err(ProgramRefusal::Foreign { path: path.to_owned(), folder, who });
-        }
-    }
-    Ok(())
-}
-
-/// Who besides root and us may rename what lies in a folder; `None` where nobody may.
-fn stranger(owner: u32, group: u32, mode: u32, has_list: bool) -> Option<String> {
-    use rustix::process::{getegid, geteuid};
-    const STICKY: u32 = 0o1000;
-    if owner != 0 && owner != geteuid().as_raw() {
-        return Some(format!("user {owner}"));
-    }
-    // There each may rename what is his own, and the folder's owner all.
-    if mode & STICKY != 0 {
-        return None;
-    }
-    if mode & 0o002 != 0 {
-        return Some("everybody".to_owned());
-    }
-    // With an access list, the bits of the group are the most that any of its entries has.
-    let is_ours = (group == 0 || group == getegid().as_raw()) && !has_list;
-    (mode & 0o020 != 0 && !is_ours).then(|| format!("group {group}"))
+    let (own, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let found = real.parent().and_then(|folder| who_may_replace(folder, &[0, own], &[0, group]));
+    found.map_or(Ok(()), |(who, folder)| {
+        Err(ProgramRefusal::Foreign { path: path.to_owned(), folder: folder.display().to_string(), who })
+    })
 }
 
 /// `FS_VERITY_FL` of include/uapi/linux/fs.h.
@@ -295,20 +270,6 @@ mod tests {
         ] {
             assert_eq!(needed_by_all(path).is_some(), is_needed, "{path}");
         }
-    }
-
-    #[test]
-    fn a_folder_of_others_is_known_by_who_may_write_it() {
-        let own = rustix::process::geteuid().as_raw();
-        let group = rustix::process::getegid().as_raw();
-        let told = |owner, group, mode| stranger(owner, group, mode, false);
-        assert_eq!((told(0, 0, 0o755), told(own, group, 0o775), told(0, 50, 0o755)), (None, None, None));
-        assert_eq!(told(0, 0, 0o1777), None, "a file of ours stays ours in /tmp");
-        assert_eq!(told(own + 1, group, 0o700), Some(format!("user {}", own + 1)));
-        assert_eq!(told(own + 1, group, 0o1777), Some(format!("user {}", own + 1)));
-        assert_eq!(told(0, 0, 0o777).as_deref(), Some("everybody"));
-        assert_eq!(told(0, group + 1, 0o775), Some(format!("group {}", group + 1)));
-        assert!(stranger(0, 0, 0o775, true).is_some(), "an access list may name anybody");
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use planish_host::Host;
@@ -142,23 +142,28 @@ fn looks_around(bytes: &[u8]) -> bool {
 }
 
 /// The copy, in a folder that its content names: one that is there already serves every start. Its name is that of the
-/// program, which the kernel calls the process by.
+/// program, which the kernel calls the process by. Nobody may read or run it who may not the program.
 fn copy_in(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let place = folder.join(format!("text-{:016x}", fingerprint(bytes)));
     let copy = place.join(name);
+    let mode = path.metadata()?.mode() & 0o755;
     // Compared, not trusted: what lies there is executed.
     if file::read_up_to(&copy, bytes.len() as u64).is_ok_and(|there| there == bytes) {
+        let has = copy.metadata()?.mode();
+        if has & 0o7777 & !mode != 0 {
+            std::fs::set_permissions(&copy, Permissions::from_mode(has & mode))?;
+        }
         return Ok(copy);
     }
     file::make_folders(folder, 0o755, |_| Ok(()))?;
     DirBuilder::new().recursive(true).mode(0o755).create(&place)?;
     let part = place.join(format!(".part-{}", std::process::id()));
     let written = (|| {
-        let mut file = File::options().write(true).create_new(true).open(&part)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&part)?;
         let piece = pages::thp_bytes().unwrap_or(2 << 20);
         bytes.chunks(piece).try_for_each(|piece| file.write_all(piece))?;
-        file.set_permissions(Permissions::from_mode(0o755))?;
+        file.set_permissions(Permissions::from_mode(mode))?;
         file.sync_all()?;
         std::fs::rename(&part, &copy)
     })();
@@ -188,6 +193,19 @@ fn verify(copy: &Path, image: &Image, huge_bytes: u64) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_copy_is_no_more_readable_than_its_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("engine");
+        std::fs::write(&program, "private").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
+        for (own, wanted) in [(0o777, 0o755), (0o750, 0o750), (0o700, 0o700), (0o755, 0o700)] {
+            std::fs::set_permissions(&program, Permissions::from_mode(own)).unwrap();
+            let copy = copy_in(&folder.path().join("copies"), &program, b"private").unwrap();
+            assert_eq!(mode(&copy), wanted, "of {own:o}");
+        }
+    }
 
     #[test]
     fn a_program_that_looks_around_is_known() {
