@@ -95,6 +95,11 @@ impl Column {
         }
     }
 
+    /// Bytes of a cell.
+    pub(crate) fn cell_bytes(&self) -> usize {
+        if matches!(self, Self::Symbols(_)) { 4 } else { 8 }
+    }
+
     fn texts(&self) -> Vec<&str> {
         match self {
             Self::Symbols(symbols) => symbols.texts.iter().map(AsRef::as_ref).collect(),

@@ -158,7 +158,8 @@ impl AsofJoin {
         let parts = parts_of(out.len(), threads).zip(cut_mut(out, threads)).collect();
         crew.map(parts, |(range, out): (Range<usize>, &mut [f64])| {
             if is_plain {
-                let payload = (f64::NAN, |row| values[row]);
+                // SAFETY: a row that is carried is one of the right table, which has as many rows as `values`.
+                let payload = (f64::NAN, |row: usize| unsafe { *values.get_unchecked(row) });
                 let mut scratch = Scratch::new(self.key_count, f64::NAN);
                 let Scratch { tables, is_found, .. } = &mut scratch;
                 let is_forward = self.direction == Direction::Forward;
@@ -232,18 +233,18 @@ fn merge<T: Copy>(
     payload: (T, impl Fn(usize) -> T + Copy),
     out: &mut [T],
 ) {
+    let sides = Sides { left: (&sides.left.0[range.clone()], &sides.left.1[range]), ..sides };
     match (is_forward, is_strict) {
-        (false, false) => Merge::<_, _, false, false> { sides, range, payload }.run(tables, is_found, out),
-        (false, true) => Merge::<_, _, false, true> { sides, range, payload }.run(tables, is_found, out),
-        (true, false) => Merge::<_, _, true, false> { sides, range, payload }.run(tables, is_found, out),
-        (true, true) => Merge::<_, _, true, true> { sides, range, payload }.run(tables, is_found, out),
+        (false, false) => Merge::<_, _, false, false> { sides, payload }.run(tables, is_found, out),
+        (false, true) => Merge::<_, _, false, true> { sides, payload }.run(tables, is_found, out),
+        (true, false) => Merge::<_, _, true, false> { sides, payload }.run(tables, is_found, out),
+        (true, true) => Merge::<_, _, true, true> { sides, payload }.run(tables, is_found, out),
     }
 }
 
 /// One merge. Rows are counted from the end where it goes `FORWARD`, so that time runs backwards.
 struct Merge<'a, T, P, const FORWARD: bool, const STRICT: bool> {
     sides: Sides<'a>,
-    range: Range<usize>,
     payload: (T, P),
 }
 
@@ -259,7 +260,7 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
     /// A left row by its number in the order of the merge.
     #[inline(always)]
     fn left(&self, number: usize) -> usize {
-        if FORWARD { self.range.end - 1 - number } else { self.range.start + number }
+        if FORWARD { self.sides.left.0.len() - 1 - number } else { number }
     }
 
     #[inline(always)]
@@ -279,8 +280,8 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
     }
 
     fn run(self, tables: &mut [T], is_found: &mut [bool], out: &mut [T]) {
-        let (rows, right_rows) = (self.range.len(), self.sides.right.0.len());
-        assert!(out.len() == rows && self.range.end <= self.sides.left.0.len(), "one result a left row");
+        let (rows, right_rows) = (self.sides.left.0.len(), self.sides.right.0.len());
+        assert!(out.len() == rows && self.sides.left.1.len() == rows, "one result a left row");
         let table_rows = self.sides.key_count + 1;
         tables.fill(self.payload.0);
         let mut chains = [Chain { left: 0, left_end: 0, right: 0 }; CHAINS];
@@ -313,7 +314,7 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
             }
             for left in chain.left..chain.left_end {
                 let row = self.left(left);
-                out[row - self.range.start] = table[self.sides.left.1[row] as usize];
+                out[row] = table[self.sides.left.1[row] as usize];
             }
         }
     }
@@ -333,9 +334,9 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
         let Sides { left: (left_times, left_keys), right: (right_times, right_keys), key_count } = self.sides;
         let (left, right) = (self.left(chain.left), self.right(chain.right));
         debug_assert!(left < left_times.len() && right < right_times.len() && table.len() == key_count + 1);
-        // SAFETY: by the caller's promise `left` lies in `range`, and `right` in the right table. `range` lies in
-        // the left table and has as many rows as `out`: `run` asserts both. `AsofJoin::check` found the key columns
-        // as long as the time columns. Keys are below `key_count`, which `Keys` checked, and `run` made the table
+        // SAFETY: by the caller's promise `left` lies in the left table, and `right` in the right one. The left table
+        // has as many rows as `out`, and as many keys: `run` asserts both. `AsofJoin::check` found the right key column
+        // as long as the time column. Keys are below `key_count`, which `Keys` checked, and `run` made the table
         // one longer than that.
         unsafe {
             let is_right = self.is_before(*right_times.get_unchecked(right), *left_times.get_unchecked(left));
@@ -345,7 +346,7 @@ impl<T: Copy, P: Fn(usize) -> T, const FORWARD: bool, const STRICT: bool> Merge<
             let place = key_count.wrapping_add(key.wrapping_sub(key_count) & mask);
             *table.get_unchecked_mut(place) = (self.payload.1)(right);
             let key = *left_keys.get_unchecked(left) as usize;
-            *out.get_unchecked_mut(left - self.range.start) = *table.get_unchecked(key);
+            *out.get_unchecked_mut(left) = *table.get_unchecked(key);
             chain.right += usize::from(is_right);
             chain.left += usize::from(!is_right);
         }

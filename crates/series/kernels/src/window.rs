@@ -25,7 +25,10 @@ use crate::{Crew, KernelError, Keys, Times};
 
 /// Windows of up to this many rows are added up anew; fewer steps than keeping the two parts.
 const DIRECT_ROWS: usize = 24;
-/// Left rows whose windows are found before they are added up: their borders stay in the first cache.
+/// Left rows whose borders are found before their windows are added up. Each time the search begins anew for every
+/// stretch that is walked; so they are as many as stay in the first cache.
+const BORDER_ROWS: usize = 4096;
+/// Left rows whose windows are added up before they are put into their columns.
 const BLOCK_ROWS: usize = 512;
 /// Above this many rows a window, sorting by key is cheaper than looking at every key in it.
 const SWEEP_ROWS: usize = 128;
@@ -236,8 +239,8 @@ impl WindowJoin {
     #[must_use]
     pub fn with_window_rows(mut self, rows: usize) -> Self {
         for scratch in &mut self.scratch {
-            scratch.lows.resize(BLOCK_ROWS, 0);
-            scratch.highs.resize(BLOCK_ROWS, 0);
+            scratch.lows.resize(BORDER_ROWS, 0);
+            scratch.highs.resize(BORDER_ROWS, 0);
             scratch.windows.resize(BLOCK_ROWS, Aggregate::EMPTY);
             scratch.suffixes.reserve_exact(rows);
         }
@@ -330,7 +333,8 @@ impl WindowJoin {
             is_allowed,
             "below 4294967296",
         )?;
-        let known = Known::of(self.isa, values, out.wants_ends());
+        let has_null = self.isa.run(AnyNull(values));
+        let known = Known::of(has_null && out.wants_ends(), values);
         let (isa, low, high) = (self.isa, self.low, self.high);
         let threads = crew.as_ref().map_or(1, |crew| crew.threads());
         self.scratch.resize_with(threads.max(self.scratch.len()), Scratch::default);
@@ -339,7 +343,7 @@ impl WindowJoin {
             let right_keys = right_keys.map(Keys::as_slice);
             let keys = left_keys.zip(right_keys);
             let left = left.slice(range);
-            isa.run(Join { left, right, keys, values, known: &known, low, high, scratch, out });
+            isa.run(Join { left, right, keys, values, has_null, known: &known, low, high, scratch, out });
         };
         match crew {
             None => part((0..rows, out, &mut self.scratch[0])),
@@ -441,9 +445,9 @@ struct Known {
 }
 
 impl Known {
-    fn of(isa: Isa, values: &[f64], is_wanted: bool) -> Self {
+    fn of(is_needed: bool, values: &[f64]) -> Self {
         let (mut next, mut before) = (Vec::new(), Vec::new());
-        if is_wanted && isa.run(AnyNull(values)) {
+        if is_needed {
             let rows = values.len();
             next.resize(rows + 1, rows as u32);
             before.resize(rows + 1, 0);
@@ -487,6 +491,7 @@ struct Join<'a> {
     /// Of the left and the right table, unless time alone joins.
     keys: Option<(&'a [u32], &'a [u32])>,
     values: &'a [f64],
+    has_null: bool,
     known: &'a Known,
     low: Border,
     high: Border,
@@ -499,42 +504,102 @@ impl Kernel for Join<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(mut self, simd: S) {
-        let Scratch { lows, highs, windows, suffixes } = self.scratch;
-        lows.resize(BLOCK_ROWS, 0);
-        highs.resize(BLOCK_ROWS, 0);
+        let mut scratch = std::mem::take(self.scratch);
+        let Scratch { lows, highs, windows, suffixes } = &mut scratch;
+        lows.resize(BORDER_ROWS, 0);
+        highs.resize(BORDER_ROWS, 0);
         windows.resize(BLOCK_ROWS, Aggregate::EMPTY);
         let wanted = Wanted::of(&self.out);
         suffixes.clear();
         let mut parts =
             TwoParts { suffixes, values: self.values, split: 0, newer: Aggregate::EMPTY, high: 0 };
         let (rows, mut low, mut high) = (self.left.as_slice().len(), 0, 0);
-        for block in (0..rows).step_by(BLOCK_ROWS) {
-            let left = self.left.slice(block..rows.min(block + BLOCK_ROWS));
+        for border in (0..rows).step_by(BORDER_ROWS) {
+            let left = self.left.slice(border..rows.min(border + BORDER_ROWS));
             let count = left.as_slice().len();
             let (lows, highs) = (&mut lows[..count], &mut highs[..count]);
             let right = self.right;
             Positions { left, right, border: self.low, from: low, out: lows }.run(simd);
             Positions { left, right, border: self.high, from: high, out: highs }.run(simd);
             (low, high) = (lows[count - 1] as usize, highs[count - 1] as usize);
-            let windows = &mut windows[..count];
-            for (row, ((&low, &high), window)) in (block..).zip(lows.iter().zip(&*highs).zip(&mut *windows)) {
-                let (low, high) = (low as usize, high as usize);
-                if let Some((left_keys, right_keys)) = self.keys {
-                    let swept = sweep(simd, self.values, &right_keys[low..high], left_keys[row], low);
-                    *window = swept.0;
-                    self.out.put_ends(row, swept.1);
+            let blocks = lows.chunks(BLOCK_ROWS).zip(highs.chunks(BLOCK_ROWS));
+            for (block, (lows, highs)) in (border..).step_by(BLOCK_ROWS).zip(blocks) {
+                let are_few = |(low, high): (&u32, &u32)| (high - low) as usize <= DIRECT_ROWS;
+                let all_few = lows.iter().zip(highs).fold(true, |all, window| all & are_few(window));
+                if all_few && !self.has_null && self.keys.is_none() {
+                    self.few(simd, block, lows, highs);
                     continue;
                 }
-                *window = if high - low <= DIRECT_ROWS {
-                    direct(simd, &self.values[low..high], wanted)
-                } else {
-                    parts.window(low, high)
-                };
-                if wanted.ends {
-                    self.out.put_ends(row, self.known.ends(self.values, low, high));
+                let windows = &mut windows[..lows.len()];
+                let borders = lows.iter().zip(highs);
+                for (row, ((&low, &high), window)) in (block..).zip(borders.zip(&mut *windows)) {
+                    *window = self.window(simd, row, (low as usize, high as usize), wanted, &mut parts);
                 }
+                self.out.put(block, windows);
             }
-            self.out.put(block, windows);
+        }
+        *self.scratch = scratch;
+    }
+}
+
+impl Join<'_> {
+    /// The window of a row, of its key where there are keys.
+    #[inline(always)]
+    fn window<S: Simd>(
+        &mut self,
+        simd: S,
+        row: usize,
+        (low, high): (usize, usize),
+        wanted: Wanted,
+        parts: &mut TwoParts<'_>,
+    ) -> Aggregate {
+        if let Some((left_keys, right_keys)) = self.keys {
+            let swept = sweep(simd, self.values, &right_keys[low..high], left_keys[row], low);
+            self.out.put_ends(row, swept.1);
+            return swept.0;
+        }
+        if wanted.ends {
+            self.out.put_ends(row, self.known.ends(self.values, low, high));
+        }
+        match high - low <= DIRECT_ROWS {
+            true => direct(simd, &self.values[low..high], wanted),
+            false => parts.window(low, high),
+        }
+    }
+
+    /// The windows of rows from `row` on that are all short, and of values that are all known: they need not be counted,
+    /// and each column is written where it goes.
+    #[inline(always)]
+    fn few<S: Simd>(&mut self, simd: S, row: usize, lows: &[u32], highs: &[u32]) {
+        let (rows, values) = (row..row + lows.len(), self.values);
+        let slice = move |(&low, &high): (&u32, &u32)| &values[low as usize..high as usize];
+        let windows = || lows.iter().zip(highs).map(slice);
+        let or_nan = |values: &[f64], result: f64| if values.is_empty() { f64::NAN } else { result };
+        if let Some(sum) = self.out.sum.as_deref_mut() {
+            sum[rows.clone()].iter_mut().zip(windows()).for_each(|(sum, it)| *sum = simd.sum_of_few(it));
+        }
+        if let Some(avg) = self.out.avg.as_deref_mut() {
+            let avg = &mut avg[rows.clone()];
+            avg.iter_mut().zip(windows()).for_each(|(avg, it)| *avg = simd.sum_of_few(it));
+            let counts = lows.iter().zip(highs).map(|(low, high)| f64::from(high - low));
+            avg.iter_mut().zip(counts).for_each(|(avg, count)| *avg /= count);
+        }
+        if let Some(min) = self.out.min.as_deref_mut() {
+            let lowest = |values: &[f64]| or_nan(values, simd.lowest_of_few(values));
+            min[rows.clone()].iter_mut().zip(windows()).for_each(|(min, it)| *min = lowest(it));
+        }
+        if let Some(max) = self.out.max.as_deref_mut() {
+            let highest = |values: &[f64]| or_nan(values, simd.highest_of_few(values));
+            max[rows.clone()].iter_mut().zip(windows()).for_each(|(max, it)| *max = highest(it));
+        }
+        if let Some(count) = self.out.count.as_deref_mut() {
+            let counts = lows.iter().zip(highs).map(|(low, high)| u64::from(high - low));
+            count[rows].iter_mut().zip(counts).for_each(|(count, it)| *count = it);
+        }
+        if self.out.wants_ends() {
+            for (row, (&low, &high)) in (row..).zip(lows.iter().zip(highs)) {
+                self.out.put_ends(row, self.known.ends(values, low as usize, high as usize));
+            }
         }
     }
 }

@@ -112,6 +112,13 @@ fn queries() -> Vec<(&'static str, String)> {
              WINDOW JOIN {right} q ON {on} q.ts BETWEEN t.ts - 5000000000 AND t.ts + 5000000000"
         )
     };
+    // The same as peers are asked it.
+    let range = |left: &str, right: &str, on: &str| {
+        format!(
+            "SELECT t.ts AS ts, avg(q.price) AS a, max(q.price) AS m, count(q.price) AS n FROM {left} t \
+             LEFT JOIN {right} q ON {on} q.ts BETWEEN t.ts-5000000000 AND t.ts+5000000000 GROUP BY t.ts"
+        )
+    };
     let symbar =
         format!("SELECT sym, ts / 300000000000 AS bar, {BARS} FROM t1m GROUP BY sym, ts / 300000000000");
     vec![
@@ -124,6 +131,9 @@ fn queries() -> Vec<(&'static str, String)> {
         ("q3_wj_s1", window("ts1", "qs1", "")),
         ("q3_wj_s100", window("ts100", "qs100", "t.sym = q.sym AND")),
         ("q3_wj_dense", window("tsd", "qsd", "")),
+        ("q3_range_s1", range("ts1", "qs1", "")),
+        ("q3_range_s100", range("ts100", "qs100", "t.sym = q.sym AND")),
+        ("q3_range_dense", range("tsd", "qsd", "")),
         (
             "q4_asof_1m",
             "SELECT t.ts, q.price AS y FROM t1m t ASOF JOIN q1m q MATCH_CONDITION (t.ts >= q.ts) ON t.sym = q.sym"

@@ -78,13 +78,14 @@ pub(super) fn append(
         let old = times[base..].iter().enumerate().filter(|(_, time)| **time < kept_from);
         bad.extend(old.map(|(row, &time)| (row, 0, What::TooOld { time, kept_from })));
     }
-    rows.bytes += bytes;
     bad.sort_by_key(|(row, column, _)| (*row, *column));
     bad.dedup_by_key(|(row, ..)| *row);
     if !bad.is_empty() {
         let removed: Vec<usize> = bad.iter().map(|(row, ..)| *row).collect();
         rows.columns.iter_mut().for_each(|column| column.remove(base, &removed));
     }
+    // Texts of rows that are left out stay, cells do not.
+    rows.bytes += bytes - bad.len() * rows.columns.iter().map(Column::cell_bytes).sum::<usize>();
     if bad.len() < count {
         rows.told(count - bad.len(), first, first + count as u64 - 1);
     }

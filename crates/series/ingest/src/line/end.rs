@@ -15,11 +15,13 @@ pub(super) enum LineEnd {
     /// Measurement and tags.
     Series,
     SeriesEscape,
-    /// Fields and time.
+    /// Names of fields, and the time.
     Fields,
     FieldsEscape,
     /// Behind the `=` of a field.
     Value,
+    /// In a value, or behind its quotes: all up to a comma or a blank is plain, equals signs too.
+    Bare,
     Quoted,
     QuotedEscape,
 }
@@ -44,11 +46,13 @@ impl LineEnd {
             (Self::Series, b' ') => Self::Fields,
             (Self::Start | Self::Series | Self::SeriesEscape, _) => Self::Series,
             (Self::Value, b'"') => Self::Quoted,
-            (Self::Fields | Self::Value, b'\\') => Self::FieldsEscape,
-            (Self::Fields | Self::Value, b'=') => Self::Value,
-            (Self::Fields | Self::FieldsEscape | Self::Value, _) => Self::Fields,
+            (Self::Value | Self::Bare, b',' | b' ') => Self::Fields,
+            (Self::Value | Self::Bare, _) => Self::Bare,
+            (Self::Fields, b'\\') => Self::FieldsEscape,
+            (Self::Fields, b'=') => Self::Value,
+            (Self::Fields | Self::FieldsEscape, _) => Self::Fields,
             (Self::Quoted, b'\\') => Self::QuotedEscape,
-            (Self::Quoted, b'"') => Self::Fields,
+            (Self::Quoted, b'"') => Self::Bare,
             (Self::Quoted | Self::QuotedEscape, _) => Self::Quoted,
         }
     }

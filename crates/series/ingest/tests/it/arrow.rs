@@ -120,6 +120,22 @@ fn a_value_that_the_column_does_not_hold_exactly_leaves_its_row_out() {
     assert_eq!(shown, [(Some(0.5), 10_000, "a"), (None, 20_000, "b"), (Some(-1.0), 30_000, "a")]);
 }
 
+/// A batch of no rows is none that a table takes.
+#[test]
+fn rows_that_are_all_left_out_are_no_batch_however_many_bytes_they_had() {
+    let options = Options { batch_bytes_max: 40, ..Options::default() };
+    for length in [0, 300] {
+        let batch = |sizes: [Option<i64>; 3]| {
+            let notes = StringArray::from(vec!["x".repeat(length), "y".repeat(length), String::new()]);
+            with(vec![("size", Arc::new(Int64Array::from(sizes.to_vec()))), ("note", Arc::new(notes))])
+        };
+        let bytes = stream(&[batch([None; 3]), batch([Some(1), Some(2), Some(3)])]);
+        let (shown, outcome) = feed(&mut decoder(options.clone()), &bytes, &[]);
+        assert_eq!((shown.rows.len(), outcome.unwrap().faults.len()), (3, 3));
+        assert_eq!(shown.batches, [(3, 4, 6)]);
+    }
+}
+
 #[test]
 fn columns_that_do_not_fit_the_table_refuse_the_stream() {
     let error = |name, array: ArrayRef| {

@@ -99,6 +99,7 @@ fn a_fault_tells_line_column_and_cure_and_no_other_line_is_lost() {
         (with("prize=1.5"), 16, "the table has no column prize"),
         (with("price=1.5,price=2"), 32, "column price is there twice"),
         (with("price=abc"), 22, "\"abc\" is no float"),
+        (with("price=2=\"open"), 22, "is no float"),
         (with("price=9007199254740993i"), 22, "is no float"),
         (with("price=1.5,size=1.5"), 31, "\"1.5\" is no int"),
         (with("price=1.5,size=9223372036854775808u"), 31, "is no int"),
@@ -126,6 +127,21 @@ fn a_fault_tells_line_column_and_cure_and_no_other_line_is_lost() {
         let wanted = format!("line 2, column {column}: ");
         assert!(faults.len() == 1 && faults[0].starts_with(&wanted), "{bad}: {faults:?}, not {wanted}");
         assert!(faults[0].contains(reason) && faults[0].contains("; "), "{bad}: {faults:?}");
+    }
+}
+
+/// What is left out unread is a value like any other: quotes within it begin no text, which would eat the lines behind
+/// it, and did so where the line came in two pieces.
+#[test]
+fn quotes_within_a_value_that_is_left_out_do_not_take_the_next_lines() {
+    let good = "ticks,symbol=a price=1.5,size=3i,fee\\,\\ net=0 1\n";
+    for other in ["x=2=\"open,", "x=2\\=\"open,", "x=\"a\",y==\"open,"] {
+        let text = format!("{}{good}{good}", good.replace("price", &format!("{other}price")));
+        let options = || Options { unknown: Unknown::LeaveOut, ..Options::default() };
+        let (whole, outcome) = feed(&mut decoder(options()), text.as_bytes(), &[]);
+        assert_eq!((whole.rows.len(), outcome.unwrap().faults.len()), (3, 0), "{other}");
+        let (rows, outcome) = drip(&mut decoder(options()), text.as_bytes());
+        assert_eq!((rows.rows, outcome.unwrap().faults.len()), (whole.rows, 0), "{other}");
     }
 }
 

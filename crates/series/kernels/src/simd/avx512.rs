@@ -34,6 +34,24 @@ fn low_bits(count: usize) -> __mmask8 {
     if count >= 8 { 0xff } else { (1 << count) - 1 }
 }
 
+/// The first 24 numbers of a slice; `other` where there is none.
+///
+/// # Safety
+/// As of [`run`].
+#[inline(always)]
+unsafe fn few(other: __m512d, values: &[f64]) -> [__m512d; 3] {
+    let from = values.as_ptr();
+    // SAFETY: the caller's promise; lanes beyond the end of the slice are behind the mask, and not read.
+    unsafe {
+        let lanes = _bzhi_u32(0xff_ffff, values.len().min(24) as u32);
+        [
+            _mm512_mask_loadu_pd(other, lanes as u8, from),
+            _mm512_mask_loadu_pd(other, (lanes >> 8) as u8, from.wrapping_add(8)),
+            _mm512_mask_loadu_pd(other, (lanes >> 16) as u8, from.wrapping_add(16)),
+        ]
+    }
+}
+
 impl Simd for Avx512 {
     const LANES: usize = 8;
     type Vector = __m512d;
@@ -91,6 +109,22 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn bits(self, mask: __mmask8) -> u32 {
         u32::from(mask)
+    }
+
+    methods! {
+        // Three vectors, however many there are: nobody can foresee how many, and a branch costs more than a load.
+        sum_of_few(values: &[f64]) -> f64 {
+            let [first, second, third] = few(_mm512_setzero_pd(), values);
+            _mm512_reduce_add_pd(_mm512_add_pd(_mm512_add_pd(first, second), third))
+        }
+        lowest_of_few(values: &[f64]) -> f64 {
+            let [first, second, third] = few(_mm512_set1_pd(f64::INFINITY), values);
+            _mm512_reduce_min_pd(_mm512_min_pd(_mm512_min_pd(first, second), third))
+        }
+        highest_of_few(values: &[f64]) -> f64 {
+            let [first, second, third] = few(_mm512_set1_pd(f64::NEG_INFINITY), values);
+            _mm512_reduce_max_pd(_mm512_max_pd(_mm512_max_pd(first, second), third))
+        }
     }
 
     pairs!();

@@ -200,6 +200,30 @@ pub trait Simd: Copy {
     fn pair_add(self, left: Self::Pair, right: Self::Pair) -> Self::Pair;
     /// The higher of each two; `best` where `value` is NaN.
     fn pair_higher(self, best: Self::Pair, value: Self::Pair) -> Self::Pair;
+
+    /// Sum of at most 24 numbers without NaN.
+    #[inline(always)]
+    fn sum_of_few(self, values: &[f64]) -> f64 {
+        let add = |sum, values: &[f64]| {
+            let vector = self.load_part(values);
+            self.add(sum, self.keep(self.known(vector), vector))
+        };
+        self.sum(values.chunks(Self::LANES).fold(self.splat(0.0), add))
+    }
+
+    /// The lowest of at most 24 numbers without NaN; infinity of none.
+    #[inline(always)]
+    fn lowest_of_few(self, values: &[f64]) -> f64 {
+        let lower = |best, values: &[f64]| self.lower(best, self.load_part(values));
+        self.lowest(values.chunks(Self::LANES).fold(self.splat(f64::INFINITY), lower))
+    }
+
+    /// The highest of at most 24 numbers without NaN; minus infinity of none.
+    #[inline(always)]
+    fn highest_of_few(self, values: &[f64]) -> f64 {
+        let higher = |best, values: &[f64]| self.higher(best, self.load_part(values));
+        self.highest(values.chunks(Self::LANES).fold(self.splat(f64::NEG_INFINITY), higher))
+    }
 }
 
 /// Powers 1, 2 and 4 of a factor in every lane, as [`Simd::scan`] wants them.

@@ -72,6 +72,14 @@ impl Kernel for Definition<'_> {
         simd.pair_store(simd.pair_add(best, simd.pair(1.0, 2.0)), &mut pair);
         let higher = |best: f64, value: f64| if value > best { value } else { best };
         same(&pair, &[higher(0.0, self.values[0]) + 1.0, higher(f64::NEG_INFINITY, self.values[1]) + 2.0]);
+        let few: Vec<f64> =
+            known.iter().copied().cycle().take(if known.is_empty() { 0 } else { 24 }).collect();
+        for count in 0..=few.len() {
+            let few = &few[..count];
+            assert!((simd.sum_of_few(few) - few.iter().sum::<f64>()).abs() <= 24.0 * scale);
+            assert_eq!(simd.lowest_of_few(few), few.iter().copied().fold(f64::INFINITY, f64::min));
+            assert_eq!(simd.highest_of_few(few), few.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+        }
         simd.prefetch(self.keys, usize::MAX);
     }
 }

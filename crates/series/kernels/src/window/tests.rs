@@ -203,3 +203,32 @@ fn refuses_what_it_cannot_answer() {
     let wrong = join.run(times, times, &[1.0, 2.0], out);
     assert_eq!(wrong, Err(KernelError::Length { column: "max", want: 2, got: 1 }));
 }
+
+/// More rows than borders are found for at once; blocks of short windows alone, of long ones, and of both.
+#[test]
+fn blocks_of_rows_are_joined_at_their_seams() {
+    let left: Vec<i64> = (0..2 * BORDER_ROWS as i64 + 77).map(|row| row * 3).collect();
+    let dense = |time: i64| if (time / 4096) % 3 == 1 { 1 } else { 4 };
+    let right: Vec<i64> = std::iter::successors(Some(-9), |time| Some(time + dense(*time)))
+        .take_while(|time| *time < 3 * left.len() as i64)
+        .collect();
+    for nulls in [false, true] {
+        let value = |row: usize| if nulls && row % 50 == 0 { f64::NAN } else { (row % 1000) as f64 };
+        let values: Vec<f64> = (0..right.len()).map(value).collect();
+        let times = (Times::new(&left).unwrap(), Times::new(&right).unwrap());
+        for isa in Isa::all() {
+            let mut join = WindowJoin::new(-20, 15).unwrap().with_isa(isa);
+            let got = All::of(left.len(), |out| join.run(times.0, times.1, &values, out).unwrap());
+            for (row, &time) in left.iter().enumerate() {
+                let low = right.partition_point(|&other| other < time - 20);
+                let high = right.partition_point(|&other| other <= time + 15);
+                let known: Vec<f64> =
+                    values[low..high].iter().copied().filter(|value| !value.is_nan()).collect();
+                let highest = known.iter().copied().fold(f64::NAN, f64::max);
+                assert_eq!((got.count[row], got.floats[0][row]), (known.len() as u64, known.iter().sum()));
+                assert_close(got.floats[3][row], highest, 0.0);
+                assert_close(got.floats[4][row], known.first().copied().unwrap_or(f64::NAN), 0.0);
+            }
+        }
+    }
+}

@@ -1,8 +1,13 @@
 //! ASOF joins: for each left row the nearest right row of its key.
 
-use datafusion::arrow::array::{Array, RecordBatch, UInt32Array};
-use datafusion::arrow::compute::{filter, filter_record_batch, is_not_null, take};
-use datafusion::arrow::datatypes::SchemaRef;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, UInt32Array,
+};
+use datafusion::arrow::buffer::ScalarBuffer;
+use datafusion::arrow::compute::{filter, is_not_null, take};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef, UInt32Type};
 use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
@@ -12,7 +17,9 @@ use crate::SqlError;
 use crate::join::exec::OnRows;
 use crate::join::sides::{SideKeys, SideTimes};
 use crate::kernel::Threads;
+use crate::scan::arrays::known;
 use crate::scan::exec::batch;
+use crate::scan::spare::{Cell, Spare};
 
 /// An ASOF join.
 pub(super) struct Asof<'j> {
@@ -25,27 +32,36 @@ pub(super) struct Asof<'j> {
 }
 
 impl Asof<'_> {
-    /// The left rows with their partners beside them.
+    /// Of the left rows with their partners beside them the columns `outputs`, by their number among both sides'.
     pub(super) fn join(
         &self,
         schema: &SchemaRef,
-        left: &RecordBatch,
-        right: &RecordBatch,
+        (left, right): (&RecordBatch, &RecordBatch),
+        outputs: &[usize],
     ) -> Result<RecordBatch> {
-        let partners = self.partners(left, right)?;
-        let partners: UInt32Array = match partners.contains(&NO_ROW) {
-            true => partners.into_iter().map(|row| (row != NO_ROW).then_some(row)).collect(),
-            false => partners.into(),
+        let partners: ScalarBuffer<u32> = self.partners(left, right)?.into();
+        let nulls = partners.contains(&NO_ROW).then(|| known(partners.len(), |row| partners[row] != NO_ROW));
+        let partners = UInt32Array::new(partners, nulls);
+        let found =
+            (partners.null_count() > 0 && !self.is_left).then(|| is_not_null(&partners)).transpose()?;
+        let partners = match &found {
+            Some(found) => filter(&partners, found)?.as_primitive::<UInt32Type>().clone(),
+            None => partners,
         };
-        if partners.null_count() == 0 || self.is_left {
-            return put(schema, left, right, &partners);
-        }
-        let found = is_not_null(&partners)?;
-        put(schema, &filter_record_batch(left, &found)?, right, &filter(&partners, &found)?)
+        let lefts = left.num_columns();
+        let column = |&output: &usize| match output.checked_sub(lefts) {
+            Some(output) => taken(right.column(output), &partners),
+            None => match &found {
+                Some(found) => Ok(filter(left.column(output), found)?),
+                None => Ok(Arc::clone(left.column(output))),
+            },
+        };
+        let columns = outputs.iter().map(column).collect::<Result<_>>()?;
+        Ok(batch(schema, columns, partners.len())?)
     }
 
     /// The row of the partner of each left row.
-    fn partners(&self, left: &RecordBatch, right: &RecordBatch) -> Result<Vec<u32>> {
+    fn partners(&self, left: &RecordBatch, right: &RecordBatch) -> Result<Spare<u32>> {
         let (direction, is_strict) = match self.op {
             Operator::GtEq => (Direction::Backward, false),
             Operator::Gt => (Direction::Backward, true),
@@ -55,8 +71,9 @@ impl Asof<'_> {
         };
         let times = (SideTimes::of(&self.on.times.0, left)?, SideTimes::of(&self.on.times.1, right)?);
         let keys = SideKeys::of(self.on, (left, times.0.nulls), (right, times.1.nulls))?;
-        let mut partners = vec![NO_ROW; left.num_rows()];
-        let (_, known) = partners.split_at_mut(times.0.nulls);
+        let mut partners = Spare::of(left.num_rows());
+        let (unknown, known) = partners.split_at_mut(times.0.nulls);
+        unknown.fill(NO_ROW);
         let run = |crew: &mut Crew| {
             let join = AsofJoin::new(keys.count).direction(direction).strict(is_strict);
             let left = (Times::new(times.0.known())?, Keys::new(&keys.left, keys.count)?);
@@ -75,13 +92,26 @@ impl Asof<'_> {
     }
 }
 
-fn put(
-    schema: &SchemaRef,
-    left: &RecordBatch,
-    right: &RecordBatch,
-    partners: &dyn Array,
-) -> Result<RecordBatch> {
-    let rights = right.columns().iter().map(|column| take(column, partners, None));
-    let columns = left.columns().iter().cloned().map(Ok).chain(rights);
-    Ok(batch(schema, columns.collect::<Result<_, _>>()?, left.num_rows())?)
+/// The rows of a column that are partners; null where there is none.
+fn taken(column: &ArrayRef, partners: &UInt32Array) -> Result<ArrayRef> {
+    let nulls = partners.nulls().cloned();
+    Ok(match column.data_type() {
+        DataType::Float64 if column.null_count() == 0 => {
+            let cells = column.as_primitive::<Float64Type>().values();
+            Arc::new(Float64Array::new(gathered(cells, partners.values()).into(), nulls))
+        }
+        DataType::Int64 if column.null_count() == 0 => {
+            let cells = column.as_primitive::<Int64Type>().values();
+            Arc::new(Int64Array::new(gathered(cells, partners.values()).into(), nulls))
+        }
+        _ => take(column, partners, None)?,
+    })
+}
+
+/// Cells by their rows; any of them where there is no such row.
+fn gathered<T: Cell>(cells: &[T], rows: &[u32]) -> Spare<T> {
+    let Some(last) = cells.len().checked_sub(1) else { return Spare::filled(rows.len(), T::default()) };
+    let mut found = Spare::of(rows.len());
+    found.iter_mut().zip(rows).for_each(|(place, &row)| *place = cells[(row as usize).min(last)]);
+    found
 }

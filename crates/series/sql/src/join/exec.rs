@@ -11,8 +11,10 @@ use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::UserDefinedLogicalNodeCore;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::distribution_requirements::InputDistributionRequirements;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
@@ -36,6 +38,8 @@ pub(super) struct TimeJoinExec {
     left: Arc<dyn ExecutionPlan>,
     right: Arc<dyn ExecutionPlan>,
     join: Arc<Join>,
+    /// The columns of the join that anybody wants; all others are not made.
+    outputs: Arc<[usize]>,
     properties: Arc<PlanProperties>,
 }
 
@@ -55,12 +59,19 @@ impl TimeJoinExec {
         threads: Arc<Threads>,
     ) -> Self {
         let properties = one_partition(Arc::clone(node.schema().inner()), None);
-        Self { left, right, join: Arc::new(Join { on, kind: node.kind.clone(), threads }), properties }
+        let outputs = (0..node.schema().fields().len()).collect();
+        Self {
+            left,
+            right,
+            outputs,
+            join: Arc::new(Join { on, kind: node.kind.clone(), threads }),
+            properties,
+        }
     }
 }
 
 /// All rows of a plan, as one batch, for which memory is set aside.
-async fn all_rows(
+pub(super) async fn all_rows(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     memory: &MemoryReservation,
@@ -132,13 +143,30 @@ impl ExecutionPlan for TimeJoinExec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let [left, right] =
             <[_; 2]>::try_from(children).or_else(|_| internal_err!("a join by time has two inputs"))?;
-        let (join, properties) = (Arc::clone(&self.join), Arc::clone(&self.properties));
-        Ok(Arc::new(Self { left, right, join, properties }))
+        let (join, outputs) = (Arc::clone(&self.join), Arc::clone(&self.outputs));
+        let properties = Arc::clone(&self.properties);
+        Ok(Arc::new(Self { left, right, join, outputs, properties }))
+    }
+
+    /// A projection that picks columns becomes a part of the join: to take the partners' rows of a column costs as much
+    /// as to find them.
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let output = |it: &ProjectionExpr| {
+            let column = it.expr.downcast_ref::<Column>()?;
+            self.outputs.get(column.index()).copied()
+        };
+        let Some(outputs) = projection.expr().iter().map(output).collect() else { return Ok(None) };
+        let (left, right) = (Arc::clone(&self.left), Arc::clone(&self.right));
+        let (join, properties) = (Arc::clone(&self.join), one_partition(projection.schema(), None));
+        Ok(Some(Arc::new(Self { left, right, join, outputs, properties })))
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (left, right) = (Arc::clone(&self.left), Arc::clone(&self.right));
-        let (join, schema) = (Arc::clone(&self.join), self.schema());
+        let (join, outputs, schema) = (Arc::clone(&self.join), Arc::clone(&self.outputs), self.schema());
         let memory = memory_of(self.name(), &context);
         let joined = async move {
             let left = all_rows(left, Arc::clone(&context), &memory).await?;
@@ -146,10 +174,11 @@ impl ExecutionPlan for TimeJoinExec {
             match &join.kind {
                 Kind::Asof { op, is_left } => {
                     let asof = Asof { on: &join.on, op: *op, is_left: *is_left, threads: &join.threads };
-                    asof.join(&schema, &left, &right)
+                    asof.join(&schema, (&left, &right), &outputs)
                 }
                 Kind::Window { from, to, wanted } => {
-                    windows(&schema, (&left, &right), &join.on, (*from, *to), wanted, &join.threads)
+                    let out = (&schema, &*outputs);
+                    windows(out, (&left, &right), &join.on, (*from, *to), wanted, &join.threads)
                 }
             }
         };

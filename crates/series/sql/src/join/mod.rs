@@ -14,9 +14,11 @@ mod exec;
 mod marks;
 mod node;
 mod planner;
+mod range;
 mod sides;
 mod window;
 
 pub(crate) use analyse::TimeJoins;
 pub(crate) use marks::{ASOF_ROWS, WINDOW_ROWS, functions};
 pub(crate) use planner::Planner;
+pub(crate) use range::RangeJoinExec;

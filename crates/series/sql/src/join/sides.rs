@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int64Array, RecordBatch};
+use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, UInt32Type};
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
@@ -13,6 +14,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 
 use crate::join::exec::OnRows;
+use crate::scan::spare::Spare;
 
 /// Of which side an expression is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,13 +71,13 @@ impl SideTimes {
 
 /// Keys of both sides as dense numbers: equal where all columns are equal, and neither is null.
 pub(super) struct SideKeys {
-    pub(super) left: Vec<u32>,
-    pub(super) right: Vec<u32>,
-    /// How many different ones; all are below it.
+    pub(super) left: ScalarBuffer<u32>,
+    pub(super) right: ScalarBuffer<u32>,
+    /// All are below it.
     pub(super) count: usize,
 }
 
-/// Left rows with a null in their key; no right row has it.
+/// Left rows with a null in a key of several columns; no right row has it.
 const NO_LEFT: u32 = 0;
 /// Right rows with a null in their key; no left row has it.
 const NO_RIGHT: u32 = 1;
@@ -99,7 +101,7 @@ impl SideKeys {
             on.keys.iter().map(|(_, key)| columns(right, right_from, key)).collect::<Result<Vec<_>>>()?;
         match (&*lefts, &*rights) {
             ([], []) => {
-                let zeros = |side: &RecordBatch, from| vec![0; side.num_rows() - from];
+                let zeros = |side: &RecordBatch, from| vec![0; side.num_rows() - from].into();
                 Ok(Self { left: zeros(left, left_from), right: zeros(right, right_from), count: 1 })
             }
             ([left], [right]) if is_symbol(left) && is_symbol(right) => Ok(Self::of_symbols(left, right)),
@@ -107,38 +109,38 @@ impl SideKeys {
         }
     }
 
-    /// Texts are compared once, and not once a row.
+    /// Texts are compared once, and not once a row. Left symbols keep their numbers, so that nothing need be written
+    /// where no text is there twice; right ones get those of the same texts, or new ones behind them.
     fn of_symbols(left: &ArrayRef, right: &ArrayRef) -> Self {
-        let mut numbers: HashMap<String, u32> = HashMap::new();
-        let mut side = |symbols: &ArrayRef, none: u32| -> Vec<u32> {
-            let symbols = symbols.as_dictionary::<UInt32Type>();
-            let texts = symbols.values().as_string::<i32>();
-            let mut number = |text: Option<&str>| {
-                let Some(text) = text else { return none };
-                if let Some(&known) = numbers.get(text) {
-                    return known;
-                }
-                let new = FIRST + u32::try_from(numbers.len()).expect("there are fewer texts than keys");
-                numbers.insert(text.to_owned(), new);
-                new
-            };
-            let of_texts: Vec<u32> = texts.iter().map(&mut number).collect();
-            match symbols.keys().null_count() {
-                0 => symbols.keys().values().iter().map(|&key| of_texts[key as usize]).collect(),
-                _ => {
-                    symbols.keys().iter().map(|key| key.map_or(none, |key| of_texts[key as usize])).collect()
-                }
-            }
+        let (left, right) = (left.as_dictionary::<UInt32Type>(), right.as_dictionary::<UInt32Type>());
+        let (left_texts, right_texts) = (left.values().as_string::<i32>(), right.values().as_string::<i32>());
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
+        let number = |count: usize| u32::try_from(count).expect("there are fewer texts than keys");
+        let lefts = left_texts.iter().enumerate();
+        let lefts: Vec<Option<u32>> =
+            lefts.map(|(new, text)| Some(*numbers.entry(text?).or_insert(number(new)))).collect();
+        let mut count = lefts.len();
+        let mut of_right = |text| {
+            *numbers.entry(text).or_insert_with(|| {
+                count += 1;
+                number(count - 1)
+            })
         };
-        let (left, right) = (side(left, NO_LEFT), side(right, NO_RIGHT));
-        Self { left, right, count: FIRST as usize + numbers.len() }
+        let rights: Vec<Option<u32>> = right_texts.iter().map(|text| text.map(&mut of_right)).collect();
+        // No row of the other side has these: what is null is equal to nothing.
+        let (no_left, no_right) = (number(count), number(count + 1));
+        Self {
+            left: keys_of(left, &lefts, no_left),
+            right: keys_of(right, &rights, no_right),
+            count: count + 2,
+        }
     }
 
     fn of_rows(lefts: &[ArrayRef], rights: &[ArrayRef]) -> Result<Self> {
         let fields = lefts.iter().map(|column| SortField::new(column.data_type().clone()));
         let converter = RowConverter::new(fields.collect())?;
         let mut numbers: HashMap<OwnedRow, u32> = HashMap::new();
-        let mut side = |columns: &[ArrayRef], none: u32| -> Result<Vec<u32>> {
+        let mut side = |columns: &[ArrayRef], none: u32| -> Result<ScalarBuffer<u32>> {
             let rows = converter.convert_columns(columns)?;
             let nulls = columns.iter().map(|column| column.logical_nulls()).collect::<Vec<_>>();
             let is_null = |row: usize| nulls.iter().flatten().any(|nulls| nulls.is_null(row));
@@ -152,11 +154,30 @@ impl SideKeys {
                 let new = u32::try_from(new).map_err(|_| too_many_keys())?;
                 keys.push(*numbers.entry(key.owned()).or_insert(new));
             }
-            Ok(keys)
+            Ok(ScalarBuffer::from(keys))
         };
         let (left, right) = (side(lefts, NO_LEFT)?, side(rights, NO_RIGHT)?);
         Ok(Self { left, right, count: FIRST as usize + numbers.len() })
     }
+}
+
+/// The key of each row, of those of the texts.
+fn keys_of(symbols: &DictionaryArray<UInt32Type>, of_texts: &[Option<u32>], none: u32) -> ScalarBuffer<u32> {
+    let texts = symbols.keys();
+    let is_same = |(text, key): (u32, &Option<u32>)| *key == Some(text);
+    if texts.null_count() == 0 && (0..).zip(of_texts).all(is_same) {
+        return texts.values().clone();
+    }
+    let of_texts: Vec<u32> = of_texts.iter().map(|key| key.unwrap_or(none)).collect();
+    let mut keys = Spare::of(texts.len());
+    match texts.null_count() {
+        0 => keys.iter_mut().zip(texts.values()).for_each(|(key, &text)| *key = of_texts[text as usize]),
+        _ => keys
+            .iter_mut()
+            .zip(texts)
+            .for_each(|(key, text)| *key = text.map_or(none, |text| of_texts[text as usize])),
+    }
+    keys.into()
 }
 
 fn too_many_keys() -> DataFusionError {

@@ -28,6 +28,7 @@ use crate::scan::SeriesTable;
 use crate::scan::arrays::{array, floats};
 use crate::scan::exec::{batch, memory_of, one_partition, row_bytes};
 use crate::scan::source::{Rows, Slice, Wanted, set_aside};
+use crate::scan::spare::Spare;
 
 /// A column of the result.
 #[derive(Debug, Clone, Copy)]
@@ -201,7 +202,7 @@ impl Running {
     }
 
     fn feed(&mut self, crew: &mut Crew, slice: &Slice<'_>) -> Result<ArrayRef, SqlError> {
-        let mut out = vec![0.0; slice.times.len()];
+        let mut out = Spare::of(slice.times.len());
         match self {
             Self::One { value, average } => average.run(crew, slice.columns[*value].floats(), &mut out)?,
             Self::BySymbol { value, symbol, key_count, average } => {

@@ -8,5 +8,5 @@ mod threads;
 
 pub(crate) use bars::{Bars, BarsExec, Cell, Obstacle, obstacle};
 pub(crate) use rule::KernelRule;
-pub(crate) use shape::Width;
+pub(crate) use shape::{Width, aggregate_of};
 pub(crate) use threads::Threads;

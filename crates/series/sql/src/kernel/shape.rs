@@ -7,6 +7,7 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::scalar::ScalarValue;
 use planish_table::Kind;
@@ -48,6 +49,23 @@ impl Width {
             Self::Start(width) | Self::Number(width) => width,
         }
     }
+}
+
+/// An aggregate over all rows of its input, where planned as one step, or as two with nothing in between yet. `None`
+/// where not each group of all rows is wanted: sets of groups, FILTER, a limit.
+pub(crate) fn aggregate_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&AggregateExec> {
+    let outer = plan.downcast_ref::<AggregateExec>()?;
+    let aggregate = match outer.mode() {
+        AggregateMode::Single | AggregateMode::SinglePartitioned => outer,
+        AggregateMode::Final | AggregateMode::FinalPartitioned => {
+            let inner = outer.input().downcast_ref::<AggregateExec>()?;
+            (*inner.mode() == AggregateMode::Partial && outer.limit_options().is_none()).then_some(inner)?
+        }
+        _ => return None,
+    };
+    let has_filter = aggregate.filter_expr().iter().any(Option::is_some);
+    let is_whole = aggregate.group_expr().is_single() && !has_filter && aggregate.limit_options().is_none();
+    is_whole.then_some(aggregate)
 }
 
 impl<'p> Input<'p> {

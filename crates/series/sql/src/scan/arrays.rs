@@ -6,7 +6,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, DictionaryArray, Float64Array, Int64Array, StringArray,
     TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray, UInt32Array,
 };
-use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{
     DataType, Field, Float64Type, Schema as ArrowSchema, SchemaRef, TimeUnit as ArrowUnit,
 };
@@ -14,6 +14,7 @@ use planish_table::{Column, Dictionary, Kind, Schema, TimeUnit};
 
 use crate::SqlError;
 use crate::scan::source::Cells;
+use crate::scan::spare::{Cell, Spare};
 
 /// Digits that 64 bits may have.
 const DIGITS: u8 = 19;
@@ -67,7 +68,7 @@ pub(crate) fn array(
         DataType::Float64 => floats(joined(parts, |cells| cells.floats())),
         DataType::Dictionary(..) => {
             let texts = texts.expect("a dictionary for each column of symbols");
-            let keys = UInt32Array::from(joined(parts, |cells| cells.symbols()));
+            let keys = UInt32Array::new(joined(parts, |cells| cells.symbols()).into(), None);
             let symbols = DictionaryArray::try_new(keys, Arc::clone(texts));
             Arc::new(symbols.map_err(|error| SqlError::query("execute")(error.into()))?)
         }
@@ -75,39 +76,60 @@ pub(crate) fn array(
     })
 }
 
-fn joined<'t, T: Copy + 't>(parts: &[Cells<'t>], of: impl Fn(Cells<'t>) -> &'t [T]) -> Vec<T> {
-    let mut all = Vec::with_capacity(parts.iter().map(|&cells| of(cells).len()).sum());
-    parts.iter().for_each(|&cells| all.extend_from_slice(of(cells)));
+fn joined<'t, T: Cell>(parts: &[Cells<'t>], of: impl Fn(Cells<'t>) -> &'t [T]) -> Spare<T> {
+    let mut all = Spare::of(parts.iter().map(|&cells| of(cells).len()).sum());
+    let mut place = &mut all[..];
+    for &cells in parts {
+        let (here, behind) = place.split_at_mut(of(cells).len());
+        here.copy_from_slice(of(cells));
+        place = behind;
+    }
     all
 }
 
 /// Times, whole numbers or decimals as an array of a column's type.
-pub(crate) fn whole(cells: Vec<i64>, is_of: &DataType) -> ArrayRef {
+pub(crate) fn whole(cells: impl Into<ScalarBuffer<i64>>, is_of: &DataType) -> ArrayRef {
+    let cells = cells.into();
     match is_of {
-        DataType::Timestamp(ArrowUnit::Millisecond, _) => Arc::new(TimestampMillisecondArray::from(cells)),
-        DataType::Timestamp(ArrowUnit::Microsecond, _) => Arc::new(TimestampMicrosecondArray::from(cells)),
-        DataType::Timestamp(ArrowUnit::Nanosecond, _) => Arc::new(TimestampNanosecondArray::from(cells)),
+        DataType::Timestamp(ArrowUnit::Millisecond, _) => {
+            Arc::new(TimestampMillisecondArray::new(cells, None))
+        }
+        DataType::Timestamp(ArrowUnit::Microsecond, _) => {
+            Arc::new(TimestampMicrosecondArray::new(cells, None))
+        }
+        DataType::Timestamp(ArrowUnit::Nanosecond, _) => Arc::new(TimestampNanosecondArray::new(cells, None)),
         DataType::Decimal128(..) => {
-            let wide = cells.into_iter().map(i128::from);
+            let wide = cells.iter().copied().map(i128::from);
             Arc::new(Decimal128Array::from_iter_values(wide).with_data_type(is_of.clone()))
         }
-        _ => Arc::new(Int64Array::from(cells)),
+        _ => Arc::new(Int64Array::new(cells, None)),
     }
 }
 
 /// Floats as an array in which NaN is null.
-pub(crate) fn floats(cells: Vec<f64>) -> ArrayRef {
-    let is_null = |cell: &f64| cell.is_nan();
-    let nulls = cells.iter().any(is_null);
-    let nulls = nulls.then(|| NullBuffer::from_iter(cells.iter().map(|cell| !cell.is_nan())));
-    Arc::new(Float64Array::new(cells.into(), nulls))
+pub(crate) fn floats(cells: impl Into<ScalarBuffer<f64>>) -> ArrayRef {
+    let cells = cells.into();
+    let nulls = has_nan(&cells).then(|| known(cells.len(), |row| !cells[row].is_nan()));
+    Arc::new(Float64Array::new(cells, nulls))
+}
+
+/// Which of some rows are no nulls.
+pub(crate) fn known(rows: usize, is_known: impl FnMut(usize) -> bool) -> NullBuffer {
+    NullBuffer::new(BooleanBuffer::collect_bool(rows, is_known))
+}
+
+/// Whether any of some floats is NaN. In pieces without a branch, which is done by vectors.
+pub(crate) fn has_nan(cells: &[f64]) -> bool {
+    cells.chunks(1024).any(|cells| cells.iter().fold(false, |any, cell| any | cell.is_nan()))
 }
 
 /// The other way: floats as kernels read them.
-pub(crate) fn values_of(array: &ArrayRef) -> Vec<f64> {
+pub(crate) fn values_of(array: &ArrayRef) -> ScalarBuffer<f64> {
     let array = array.as_primitive::<Float64Type>();
-    match array.null_count() {
-        0 => array.values().to_vec(),
-        _ => array.iter().map(|value| value.unwrap_or(f64::NAN)).collect(),
+    if array.null_count() == 0 {
+        return array.values().clone();
     }
+    let mut values = Spare::of(array.len());
+    values.iter_mut().zip(array).for_each(|(place, value)| *place = value.unwrap_or(f64::NAN));
+    values.into()
 }

@@ -8,6 +8,7 @@ pub(crate) mod exec;
 mod provider;
 mod pushdown;
 pub(crate) mod source;
+pub(crate) mod spare;
 
 pub(crate) use exec::ScanExec;
 pub(crate) use provider::{Provider, SeriesTable};

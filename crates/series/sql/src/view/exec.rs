@@ -106,7 +106,7 @@ impl<'k> Chosen<'k> {
 
     /// Prices, of which NaN is null.
     fn prices(&self, part: Part) -> ArrayRef {
-        floats(self.floats(part).collect())
+        floats(self.floats(part).collect::<Vec<_>>())
     }
 
     /// A sum that is null where it is of no row; NaN is a value.
@@ -124,7 +124,7 @@ impl<'k> Chosen<'k> {
             }
             Cell::Bucket => {
                 let starts = self.buckets.iter().flat_map(|(start, _, rows)| rows.clone().map(|_| *start));
-                whole(starts.collect(), field.data_type())
+                whole(starts.collect::<Vec<_>>(), field.data_type())
             }
             Cell::Open { ignores_nulls: false } => self.prices(Part::First),
             Cell::Open { ignores_nulls: true } => self.prices(Part::FirstKnown),
@@ -140,7 +140,7 @@ impl<'k> Chosen<'k> {
             Cell::Vwap => {
                 let mean =
                     |(value, weight): (f64, f64)| if weight == 0.0 { f64::NAN } else { value / weight };
-                floats(self.floats(Part::Value).zip(self.floats(Part::Weight)).map(mean).collect())
+                floats(self.floats(Part::Value).zip(self.floats(Part::Weight)).map(mean).collect::<Vec<_>>())
             }
         })
     }

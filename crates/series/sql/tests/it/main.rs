@@ -12,5 +12,6 @@ mod limits;
 mod peers;
 mod plans;
 mod queries;
+mod ranges;
 mod tables;
 mod views;

@@ -209,9 +209,12 @@ fn window_joins_in_plain_sql_are_those_of_the_kernel() {
                 "SELECT t.ts, wj_avg(q.price), wj_max(q.price), wj_count(q.price) FROM t1m t WINDOW JOIN q1m q \
                  ON {equal} q.ts BETWEEN t.ts - {HALF} AND t.ts + {HALF}"
             );
-            for theirs in window_joins(by_symbol, div) {
+            let theirs = window_joins(by_symbol, div);
+            for theirs in &theirs {
                 same(&engine, &format!("{theirs}{tail}"), &ours);
             }
+            let plan = explain(&engine, &format!("{}{tail}", theirs[0]));
+            assert!(plan.contains("RangeJoinExec: kernel=window_join"), "{plan}");
         }
     }
 }

@@ -125,7 +125,7 @@ impl BarsExec {
             Arc::new(Int64Array::from_iter_values(sums.iter().map(|bar| count(bar).cast_signed())))
         };
         let prices = |price: fn(&Bar) -> f64| {
-            floats(sums.iter().map(|bar| price(&bar.state.bar(bar.start))).collect())
+            floats(sums.iter().map(|bar| price(&bar.state.bar(bar.start))).collect::<Vec<_>>())
         };
         Ok(match cell {
             Cell::Symbol => {
@@ -141,7 +141,7 @@ impl BarsExec {
                     Some(Width::Number(width)) => bar.start / width,
                     _ => bar.start,
                 };
-                whole(sums.iter().map(name).collect(), field.data_type())
+                whole(sums.iter().map(name).collect::<Vec<_>>(), field.data_type())
             }
             Cell::Open { .. } => prices(|bar| bar.open),
             Cell::High => prices(|bar| bar.high),

@@ -10,20 +10,7 @@ use planish_table::Kind;
 
 use crate::functions::VwapFunction;
 use crate::kernel::bars::{Bars, Cell};
-use crate::kernel::shape::{Input, Value};
-
-/// An aggregate and what it aggregates, where planned as one step, or as two with nothing in between yet.
-fn parts(plan: &Arc<dyn ExecutionPlan>) -> Option<&AggregateExec> {
-    let outer = plan.downcast_ref::<AggregateExec>()?;
-    match outer.mode() {
-        AggregateMode::Single | AggregateMode::SinglePartitioned => Some(outer),
-        AggregateMode::Final | AggregateMode::FinalPartitioned => {
-            let inner = outer.input().downcast_ref::<AggregateExec>()?;
-            (*inner.mode() == AggregateMode::Partial && outer.limit_options().is_none()).then_some(inner)
-        }
-        _ => None,
-    }
-}
+use crate::kernel::shape::{Input, Value, aggregate_of};
 
 /// What keeps an aggregate from being bars.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +50,8 @@ pub(crate) fn obstacle(plan: &Arc<dyn ExecutionPlan>) -> Option<Obstacle> {
 impl Bars {
     /// The bars that a plan asks for, and the scan that it reads; `None` for any other plan.
     pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<(Self, Input<'_>)> {
-        let aggregate = parts(plan)?;
+        let aggregate = aggregate_of(plan)?;
         let input = Input::of(aggregate.input())?;
-        let has_filter = aggregate.filter_expr().iter().any(Option::is_some);
-        if !aggregate.group_expr().is_single() || has_filter || aggregate.limit_options().is_some() {
-            return None;
-        }
         let bars = Self::of_rows(aggregate, &input).ok()?;
         Some((bars, input))
     }
