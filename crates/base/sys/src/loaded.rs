@@ -8,7 +8,7 @@
 //! So a file is tried that nobody dares to start: a server would bind its port, a tool would do what it is for.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -61,6 +61,22 @@ impl Loaded {
     /// Its PID.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Where the kernel tells it that its program headers lie (`AT_PHDR`).
+    ///
+    /// # Errors
+    /// Its auxiliary vector cannot be read, or has no such word.
+    pub fn program_headers(&self) -> Result<u64> {
+        let errno = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
+        let mut vector = Vec::new();
+        let file = File::open(format!("/proc/{}/auxv", self.pid()));
+        let read = file.and_then(|mut file| file.read_to_end(&mut vector));
+        read.map_err(|error| Error::of("read of auxv", errno(&error)))?;
+        let (words, _) = vector.as_chunks::<8>();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let pair = words.chunks_exact(2).find(|pair| pair[0] == libc::AT_PHDR);
+        pair.map(|pair| pair[1]).ok_or_else(|| Error::of("read of auxv", Errno::NODATA))
     }
 
     /// Reads a byte of its memory, so that its page is mapped.
@@ -145,6 +161,9 @@ mod tests {
         let text = maps.lines().find(|line| line.contains(" r-xp ")).expect("it has code");
         let start = u64::from_str_radix(text.split('-').next().unwrap(), 16).unwrap();
         loaded.touch(start).unwrap();
+        let headers = loaded.program_headers().unwrap();
+        assert_ne!(headers, 0);
+        loaded.touch(headers).unwrap();
         assert!(loaded.touch(0).is_err());
         let pid = loaded.pid();
         drop(loaded);

@@ -175,6 +175,15 @@ impl Image {
         self.text().fold((0, 0), |(all, pages), segment| (all + segment.file_bytes, pages + whole(segment)))
     }
 
+    /// The address of the program headers, before the base is added; `None` where no segment holds them.
+    #[must_use]
+    pub(crate) fn programs_address(&self) -> Option<u64> {
+        let end = self.programs_at + self.programs * size_of::<ProgramHeader64<LittleEndian>>() as u64;
+        let holds = |segment: &&Segment| segment.offset <= self.programs_at && end <= segment.end();
+        let segment = self.segments.iter().find(holds)?;
+        Some(segment.address.wrapping_add(self.programs_at - segment.offset))
+    }
+
     /// Whether every executable segment with a whole huge page can be mapped by entries of that size as it is.
     #[must_use]
     pub fn is_ready(&self, huge_bytes: u64) -> bool {

@@ -9,6 +9,8 @@
 //!
 //! Only where things lie in the file changes: `p_offset`, `sh_offset`, `e_phoff`, `e_shoff`; and `p_align`, by which
 //! loaders choose a base. Symbols, relocations, debug information and unwind tables speak of addresses, and stay.
+//! The table of program headers may lie in a segment behind the text (BOLT puts it there: it needs more room than there
+//! is behind the ELF header). It moves with that segment, and is found at the address at which it was.
 //! Before anything is handed out it is compared with its origin, segment by segment ([`HugifyError::Differs`]).
 //!
 //! Pure: bytes in, bytes out.
@@ -95,24 +97,30 @@ impl Remake {
 
     /// Refuses files in which more than headers says where things lie.
     fn refuse_odd(&self, bytes: u64) -> Result<(), HugifyError> {
-        let Some(first) = self.insertions.first() else { return Ok(()) };
+        if self.insertions.is_empty() {
+            return Ok(());
+        }
         let refused = |why| Err(HugifyError::Unmovable { why });
         // Archives and the programs of some runtimes hang behind the end, and are found by offsets of their own.
         if self.image.named_bytes < bytes {
             return refused("bytes follow that no header names, and may be looked for where they are");
         }
-        if self.image.programs_at >= first.at {
-            return refused("its program headers lie behind the text");
-        }
         // Each offset in one table is changed, and must be no word of another one.
         let sections = self.image.sections_at..self.image.sections_at + self.image.sections * SECTION_BYTES;
         let overlaps = |table: &Range<u64>| table.start < sections.end && sections.start < table.end;
-        if !sections.is_empty() && self.headers().iter().any(overlaps) {
+        let [header, programs] = self.headers();
+        if !sections.is_empty() && [&header, &programs].into_iter().any(overlaps) {
             return refused("its section headers share bytes with other headers");
+        }
+        if programs.start < header.end {
+            return refused("its program headers share bytes with the header of the file");
         }
         let is_cut = |piece: &Range<u64>| {
             self.insertions.iter().any(|insertion| piece.start < insertion.at && insertion.at < piece.end)
         };
+        if is_cut(&header) || is_cut(&programs) {
+            return refused("a segment begins inside of its headers");
+        }
         if self.image.pieces.iter().any(is_cut) {
             return refused("a section reaches over the end of its segment");
         }
@@ -174,7 +182,8 @@ impl Remake {
     }
 
     fn patch(&self, new: &mut [u8]) {
-        let programs = self.image.programs_at;
+        // Where the table lies now, which may have moved as well.
+        let programs = self.place(self.image.programs_at);
         if !self.insertions.is_empty() {
             if self.image.sections > 0 {
                 self.move_word(new, E_SHOFF);
@@ -199,7 +208,7 @@ impl Remake {
         put(new, at, self.place(old));
     }
 
-    /// Where the headers lie that say how the file is loaded.
+    /// Where the headers lie that say how the file is loaded, in the old file.
     fn headers(&self) -> [Range<u64>; 2] {
         let programs = self.image.programs_at..self.image.programs_at + self.image.programs * PROGRAM_BYTES;
         [0..HEADER_BYTES, programs]
@@ -211,6 +220,10 @@ impl Remake {
         let count = self.image.segments.len();
         if made.kind != self.image.kind || made.segments.len() != count || !made.is_ready(self.huge_bytes) {
             return Err(HugifyError::Differs { address: 0 });
+        }
+        // Loaders, and unwinders by dl_iterate_phdr, read the table at its address, whatever the file says of offsets.
+        if made.programs_address() != self.image.programs_address() {
+            return Err(HugifyError::Differs { address: self.image.programs_address().unwrap_or(0) });
         }
         let headers = self.headers();
         for (before, after) in self.image.segments.iter().zip(&made.segments) {
@@ -263,11 +276,13 @@ fn put(bytes: &mut [u8], at: u64, value: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use object::elf;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{Load, R, RW, RX, lld, program, with};
+    use crate::testing::{Load, R, RW, RX, bolted, lld, program, with};
 
     const HUGE: u64 = 2 << 20;
 
@@ -334,6 +349,44 @@ mod tests {
         let old = lead(&bytes, &text(&Image::parse(&bytes).unwrap()));
         assert_eq!(old, lead(&new, &text(&image)));
         assert!(!old.is_empty());
+    }
+
+    #[test]
+    fn program_headers_behind_the_text_move_and_keep_their_address() {
+        let bytes = bolted();
+        let before = Image::parse(&bytes).unwrap();
+        let text = *before.text().next().unwrap();
+        assert!(before.programs_at > text.end(), "as BOLT lays it out");
+        let (remake, new, image) = made(&bytes);
+        // One before the text, and one that brings the new segment to its own alignment again.
+        assert_eq!(remake.insertions.len(), 2);
+        assert_eq!(image.programs_at, before.programs_at + remake.added_bytes());
+        assert_eq!(image.programs_address(), Some(before.segments[3].address));
+        assert_eq!(image.programs_address(), before.programs_address());
+        // PT_PHDR says the same as the header.
+        let phdr = image.programs_at;
+        assert_eq!(word(&new, phdr) as u32, elf::PT_PHDR.0);
+        assert_eq!(word(&new, phdr + P_OFFSET), image.programs_at);
+        // What lies around the table, and where it was, is what it was.
+        let behind = |bytes: &[u8], image: &Image| {
+            let at = usize_of(image.programs_at + image.programs * PROGRAM_BYTES);
+            bytes[at..usize_of(image.segments[3].end())].to_vec()
+        };
+        assert!(!behind(&bytes, &before).is_empty());
+        assert_eq!(behind(&bytes, &before), behind(&new, &image));
+        assert_eq!(bytes[64..400], new[64..400]);
+        assert!(image.is_ready(HUGE) && Remake::plan(&new, HUGE).unwrap().is_same());
+    }
+
+    #[test]
+    fn headers_that_text_would_be_put_into_are_refused() {
+        // The table ends inside of the text, which is to move and to stay.
+        let sound = lld();
+        let text = Image::parse(&sound).unwrap().text().next().unwrap().offset;
+        let table = &sound[64..64 + 3 * usize_of(PROGRAM_BYTES)];
+        let mut cut = with(&sound, E_PHOFF, text - 56);
+        cut[usize_of(text - 56)..][..table.len()].copy_from_slice(table);
+        assert!(matches!(Remake::plan(&cut, HUGE), Err(HugifyError::Unmovable { .. })));
     }
 
     #[test]
@@ -411,13 +464,18 @@ mod tests {
         /// Whatever the headers say, what comes out is the same program, or nothing.
         #[test]
         fn no_header_panics(at in 0_usize..400, value in any::<u8>(), more in 0_usize..400, other in any::<u8>()) {
-            let mut bytes = lld();
-            bytes[at] = value;
-            bytes[more] = other;
-            if let Ok(remake) = Remake::plan(&bytes, HUGE)
-                && let Ok(new) = remake.make(&bytes)
-            {
-                prop_assert!(Image::parse(&new).unwrap().is_ready(HUGE));
+            static SOUND: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| [lld(), bolted()]);
+            for sound in &*SOUND {
+                let mut bytes = sound.clone();
+                let table = usize_of(word(sound, E_PHOFF));
+                let place = |at: usize| if at < 64 { at } else { table + at - 64 };
+                bytes[place(at)] = value;
+                bytes[place(more)] = other;
+                if let Ok(remake) = Remake::plan(&bytes, HUGE)
+                    && let Ok(new) = remake.make(&bytes)
+                {
+                    prop_assert!(Image::parse(&new).unwrap().is_ready(HUGE));
+                }
             }
         }
     }

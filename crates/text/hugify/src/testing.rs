@@ -86,6 +86,24 @@ pub(crate) fn lld() -> Vec<u8> {
     )
 }
 
+/// As BOLT leaves what lld has laid out: a new segment of code on its own huge page, which begins with the table of
+/// program headers; behind the ELF header lies what nobody reads any more.
+pub(crate) fn bolted() -> Vec<u8> {
+    let (text, new) = (5 << 20, 6 << 20);
+    let loads = [
+        Load::new(R, new, new, 5 * 56),
+        Load::new(R, 0, 0, 0x1a40),
+        Load::new(RX, 0x1a40, 0x2a40, text),
+        Load::new(RW, 0x1a40 + text, 0x3a40 + text, 0x300),
+        Load { align: 2 << 20, ..Load::new(RX, new, new, (2 << 20) + 0x123) },
+    ];
+    let mut bytes = program(elf::ET_DYN, &loads);
+    let at = usize::try_from(new).unwrap();
+    bytes.copy_within(64..64 + loads.len() * 56, at);
+    let bytes = with(&bytes, new, u64::from(elf::PT_PHDR.0) | u64::from(R) << 32);
+    with(&bytes, 32, new)
+}
+
 /// The same file with another word.
 pub(crate) fn with(bytes: &[u8], at: u64, value: u64) -> Vec<u8> {
     let mut bytes = bytes.to_vec();

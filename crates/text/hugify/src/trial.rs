@@ -25,6 +25,13 @@ pub fn try_program(path: &Path, image: &Image, huge_bytes: u64) -> Result<Option
     let odd = || HugifyError::Unmovable { why: "it is not mapped as its headers say" };
     let look = || coverage(&host, pid, &name, image, huge_bytes)?.ok_or_else(odd);
     let before = look()?;
+    // Kernels before Linux 5.18 took the offset of the program headers for their address: a loader that starts by
+    // what lies there would crash.
+    if let Some(address) = image.programs_address()
+        && loaded.program_headers()? != before.base.wrapping_add(address)
+    {
+        return Err(HugifyError::Unmovable { why: "this kernel looks for its program headers elsewhere" });
+    }
     for range in image.text().filter_map(|segment| segment.whole(huge_bytes)) {
         let mut at = before.base.wrapping_add(range.start);
         let end = before.base.wrapping_add(range.end);

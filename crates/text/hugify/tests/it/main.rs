@@ -56,6 +56,16 @@ impl Here {
         built.status.success().then(|| fs::read(&program).unwrap())
     }
 
+    /// The program as lld lays it out, with what BOLT needs of it.
+    fn linked_by_lld(&self) -> Option<Vec<u8>> {
+        let flags = ["-O1", "-fuse-ld=lld", "-Wl,--emit-relocs"];
+        // That of the Rust toolchain serves as well.
+        let host = concat!("lib/rustlib/", "x86_64-unknown-linux-gnu", "/bin/gcc-ld");
+        let linker = format!("-B{}", sysroot().join(host).display());
+        let built = self.build("lld", &flags);
+        built.or_else(|| self.build("lld", &[&flags[..], &[&linker]].concat()))
+    }
+
     /// Writes a program by pieces, in a process of its own: a file that is open for writing would be inherited by what
     /// another test starts at that moment, and the kernel executes none.
     fn write(&self, name: &str, bytes: &[u8], piece: usize) -> PathBuf {
@@ -85,6 +95,17 @@ impl Here {
         }
         is
     }
+}
+
+/// Where the Rust toolchain lies.
+fn sysroot() -> PathBuf {
+    let told = Command::new("rustc").args(["--print", "sysroot"]).output().map(|output| output.stdout);
+    PathBuf::from(String::from_utf8(told.unwrap_or_default()).unwrap().trim())
+}
+
+/// Where a file says that its program headers lie.
+fn programs_at(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(*bytes[32..].first_chunk().unwrap())
 }
 
 fn wait(program: &Path) -> Child {
@@ -205,20 +226,86 @@ fn a_file_that_nobody_uses_is_warmed_and_a_cold_one_is_only_looked_at() {
 fn text_that_is_linked_apart_from_its_offsets_moves_and_runs() {
     let test = "text_that_is_linked_apart_from_its_offsets_moves_and_runs";
     let Some(here) = Here::new(test) else { return };
-    // That of the Rust toolchain serves as well.
-    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().map(|output| output.stdout);
-    let sysroot = String::from_utf8(sysroot.unwrap_or_default()).unwrap();
-    let host = concat!("lib/rustlib/", "x86_64-unknown-linux-gnu", "/bin/gcc-ld");
-    let linker = format!("-B{}", Path::new(sysroot.trim()).join(host).display());
-    let built = here.build("lld", &["-O1", "-fuse-ld=lld"]);
-    let built = built.or_else(|| here.build("lld", &["-O1", "-fuse-ld=lld", &linker]));
-    let Some(bytes) = built else { return skip(test, "no lld") };
+    let Some(bytes) = here.linked_by_lld() else { return skip(test, "no lld") };
     let remake = Remake::plan(&bytes, here.huge).unwrap();
     assert!(remake.added_bytes() > 0, "lld does not lay text at offsets that fit addresses");
     let made = remake.make(&bytes).unwrap();
     let copy = here.write("copy", &made, here.huge as usize);
     let status = Command::new(&copy).status().unwrap();
     assert!(status.success(), "{status}");
+    if here.has_large_folios(test, &made) {
+        assert!(here.cached(&copy).is_at_least(LEAST));
+    }
+}
+
+/// BOLT puts the program headers into its new segment, where a program and its loader look for them.
+#[test]
+fn a_program_that_bolt_has_laid_out_moves_and_runs() {
+    let test = "a_program_that_bolt_has_laid_out_moves_and_runs";
+    let Some(here) = Here::new(test) else { return };
+    let packaged = (16..40).rev().map(|major| format!("/usr/lib/llvm-{major}/bin/llvm-bolt"));
+    let Some(bolt) = packaged.into_iter().find(|path| Path::new(path).is_file()) else {
+        return skip(test, "no llvm-bolt: apt-get install bolt-19 brings one");
+    };
+    if here.linked_by_lld().is_none() {
+        return skip(test, "no lld");
+    }
+    let laid = Command::new(bolt).arg(here.at("lld")).arg("-o").arg(here.at("laid")).output().unwrap();
+    assert!(laid.status.success(), "{}", String::from_utf8_lossy(&laid.stderr));
+    let bytes = fs::read(here.at("laid")).unwrap();
+    let remake = Remake::plan(&bytes, here.huge).unwrap();
+    assert!(remake.insertions[0].at < programs_at(&bytes), "BOLT puts them behind the text");
+    let made = remake.make(&bytes).unwrap();
+    let copy = here.write("copy", &made, here.huge as usize);
+    match try_program(&copy, &Image::parse(&made).unwrap(), here.huge) {
+        // It has asked the kernel where they are.
+        Ok(loaded) => assert!(loaded.expect("it is a program").base.is_multiple_of(here.huge)),
+        Err(error) => skip(test, format!("a program cannot be loaded and not run here: {error}")),
+    }
+    let status = Command::new(&copy).status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+/// The library of the Rust compiler is laid out anew by BOLT, which puts the program headers into its new segment.
+#[test]
+fn a_library_whose_program_headers_lie_behind_its_text_moves_and_works() {
+    let test = "a_library_whose_program_headers_lie_behind_its_text_moves_and_works";
+    let Some(here) = Here::new(test) else { return };
+    let libraries = fs::read_dir(sysroot().join("lib")).into_iter().flatten().flatten();
+    let mut libraries = libraries.map(|entry| entry.path());
+    let is_driver =
+        |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with("librustc_driver");
+    let Some(library) = libraries.find(is_driver) else { return skip(test, "no compiler made of a library") };
+    let bytes = fs::read(&library).unwrap();
+    let remake = Remake::plan(&bytes, here.huge).unwrap();
+    let first = remake.insertions.first().map_or(u64::MAX, |insertion| insertion.at);
+    if programs_at(&bytes) <= first {
+        return skip(test, "the library of this compiler is laid out otherwise");
+    }
+    let made = remake.make(&bytes).unwrap();
+    assert!(Image::parse(&made).unwrap().is_ready(here.huge));
+    assert_eq!(programs_at(&made), programs_at(&bytes) + remake.added_bytes());
+    let copy = here.write(library.file_name().unwrap().to_str().unwrap(), &made, here.huge as usize);
+
+    let compiler = |words: &[&str]| {
+        let mut rustc = Command::new(sysroot().join("bin/rustc"));
+        // It finds its own libraries from where it lies.
+        let folders = std::env::join_paths([here.folder.path(), &sysroot().join("lib")]).unwrap();
+        rustc.env("LD_LIBRARY_PATH", folders).current_dir(here.folder.path());
+        rustc.arg("--sysroot").arg(sysroot()).args(words);
+        rustc
+    };
+    let listed = compiler(&["--version"]).env("LD_TRACE_LOADED_OBJECTS", "1").output().unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains(copy.to_str().unwrap()), "{listed:?}");
+    for (source, is_sound) in [("pub fn one() -> u32 { 1 }", true), ("pub fn one() -> u32 { \"1\" }", false)]
+    {
+        fs::write(here.at("one.rs"), source).unwrap();
+        let built = compiler(&["--crate-type=lib", "-O", "one.rs"]).output().unwrap();
+        // Errors of the compiler end in a panic that is caught: it unwinds by the program headers.
+        let code = if is_sound { 0 } else { 1 };
+        assert_eq!(built.status.code(), Some(code), "{}", String::from_utf8_lossy(&built.stderr));
+        assert_eq!(String::from_utf8_lossy(&built.stderr).contains("mismatched types"), !is_sound);
+    }
     if here.has_large_folios(test, &made) {
         assert!(here.cached(&copy).is_at_least(LEAST));
     }
