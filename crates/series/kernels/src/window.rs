@@ -567,8 +567,8 @@ impl Join<'_> {
         }
     }
 
-    /// The windows of rows from `row` on that are all short, and of values that are all known: they need not be counted,
-    /// and each column is written where it goes.
+    /// The windows of rows from `row` on that are all short, and of values that are all known: they need not be
+    /// counted, and each column is written where it goes.
     #[inline(always)]
     fn few<S: Simd>(&mut self, simd: S, row: usize, lows: &[u32], highs: &[u32]) {
         let (rows, values) = (row..row + lows.len(), self.values);

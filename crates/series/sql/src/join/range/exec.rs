@@ -118,8 +118,8 @@ impl RangeJoin {
         self.batch(schema, groups).map(Some)
     }
 
-    /// Whether nothing that the condition computes lies beyond the ends of all times. SQL's own sum is wrapped there, or
-    /// an error.
+    /// Whether nothing that the condition computes lies beyond the ends of all times. SQL's own sum is wrapped there,
+    /// or an error.
     fn stays_in_time(&self, times: &[i64]) -> bool {
         let first = times.first().is_none_or(|time| time.checked_sub(self.reach).is_some());
         first && times.last().is_none_or(|time| time.checked_add(self.reach).is_some())

@@ -13,8 +13,8 @@
 //! among the groups and no two rows have the same, which is looked at each time, each row is its group.
 //!
 //! Invariant: an answer is that of the plan which stands below as `otherwise`, or that plan runs. It runs for what a
-//! kernel that knows floats alone has another answer to: NaN among the values (which SQL adds up, and which are nulls to
-//! the kernel), whole numbers that are no floats, and windows that reach beyond the ends of all times.
+//! kernel that knows floats alone has another answer to: NaN among the values (which SQL adds up, and which are nulls
+//! to the kernel), whole numbers that are no floats, and windows that reach beyond the ends of all times.
 
 mod exec;
 mod groups;
