@@ -40,6 +40,14 @@ pub enum StoreError {
         /// The kernel's reason.
         source: io::Error,
     },
+    /// A blob that is there, of another user, and that counts as old: a prune would take what is pinned now.
+    #[error("cannot put {} anew, which another user has put there", path.display())]
+    NotRenewed {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's reason.
+        source: io::Error,
+    },
     /// The store has nothing of this name.
     #[error("{store} has no {handle}")]
     Missing {
@@ -133,6 +141,10 @@ impl StoreError {
         Some(match self {
             Self::Location { .. } => "name a folder, s3://BUCKET/PREFIX or https://HOST/PATH".to_owned(),
             Self::NoFolder { path } => format!("mount it, or make it: mkdir -p {}", path.display()),
+            Self::NotRenewed { .. } => {
+                "publish as that user, or let this one replace files there: it would count as old, and be pruned"
+                    .to_owned()
+            }
             Self::Missing { .. } => "publish it again, or undo the pin: git revert".to_owned(),
             Self::Other { handle, .. } => format!("take {handle} away there, and publish it again"),
             Self::ReadOnly { .. } => "publish to a folder or to s3://BUCKET/PREFIX".to_owned(),

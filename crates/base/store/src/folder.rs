@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use planish_sys::draft::create_beside;
 use planish_sys::file::{Unread, make_folders, read_up_to};
 
 use crate::digest::FOLDER;
@@ -35,13 +36,17 @@ pub(crate) fn put(folder: &Path, handle: &str, bytes: &[u8]) -> Result<(), Store
     write_whole(&path, bytes).map_err(|source| StoreError::File { what: "write", path, source })
 }
 
-/// Makes a blob that is there as young as one that was just put, so that whoever prunes leaves it alone.
-pub(crate) fn freshen(folder: &Path, handle: &str) -> Result<(), StoreError> {
+/// Makes a blob that is there, with these bytes, as young as one that was just put, so that whoever prunes leaves it
+/// alone. The time of another user's file is not ours to set: it is put anew, in place of that, where the folder takes
+/// new files.
+pub(crate) fn freshen(folder: &Path, handle: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let path = there(folder)?.join(handle);
     let set = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     match set {
-        // A blob of another user: who may write the folder may put it anew.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            // One that stays old is taken away by the next prune although somebody has just pinned it.
+            write_whole(&path, bytes).map_err(|source| StoreError::NotRenewed { path, source })
+        }
         set => set.map_err(|source| StoreError::File { what: "write", path, source }),
     }
 }
@@ -112,11 +117,9 @@ fn there(folder: &Path) -> Result<&Path, StoreError> {
 /// The kernel's.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
-    let name = path.file_name().ok_or(ErrorKind::InvalidInput)?.to_string_lossy();
     let sync = |folder: &Path| File::open(folder)?.sync_all();
     make_folders(folder, 0o777, sync)?;
-    let draft: PathBuf = folder.join(format!(".{name}.{}.draft", std::process::id()));
-    let mut file = File::create(&draft)?;
+    let (mut file, draft) = create_beside(path)?;
     let written =
         file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {

@@ -119,7 +119,7 @@ impl Store {
         let is_new = !is_sound(&self.raw_get(&handle)?);
         match &self.location {
             Location::Folder(folder) if is_new => folder::put(folder, &handle, bytes)?,
-            Location::Folder(folder) => folder::freshen(folder, &handle)?,
+            Location::Folder(folder) => folder::freshen(folder, &handle, bytes)?,
             // Object stores have no other way to change the time of an object.
             Location::Beyond { url, .. } => self.helper().put(&format!("{url}/{handle}"), bytes)?,
         }
@@ -253,6 +253,64 @@ mod tests {
         }
         assert!(store.put(b"profile").unwrap().is_new);
         assert_eq!(store.get(&put.handle, &put.digest).unwrap(), b"profile");
+    }
+
+    /// Root's blob in a store of all, put again by somebody who may not set its time: he pins it a moment later.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of this test")]
+    fn what_another_user_has_put_is_young_again_or_the_put_fails() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let somebody = rustix::fs::Uid::from_raw(65534);
+        let (folder, store) = store();
+        let put = store.put(b"profile").unwrap();
+        let file = folder.path().join(&put.handle);
+        let set_mode =
+            |path: &Path, mode| fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        set_mode(folder.path(), 0o755);
+        set_mode(file.parent().unwrap().parent().unwrap(), 0o755);
+        let old =
+            || fs::File::open(&file).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(9)).unwrap();
+        // The kernel knows users of threads.
+        let again = || {
+            let put = || {
+                rustix::thread::set_thread_res_uid(somebody, somebody, somebody).unwrap();
+                store.put(b"profile")
+            };
+            std::thread::scope(|scope| scope.spawn(put).join().unwrap())
+        };
+        for (mode, is_taken) in [(0o755, false), (0o1777, false), (0o777, true)] {
+            set_mode(file.parent().unwrap(), mode);
+            old();
+            let told = again();
+            assert_eq!(told.is_ok(), is_taken, "{mode:o}: {told:?}");
+            assert_eq!(fs::metadata(&file).unwrap().mtime() > 9, is_taken, "{mode:o}");
+            if let Err(error) = told {
+                assert!(matches!(error, StoreError::NotRenewed { .. }) && error.cure().is_some(), "{error}");
+            }
+            assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "no draft stays");
+        }
+        assert_eq!(fs::metadata(&file).unwrap().uid(), somebody.as_raw());
+        let blob = store.list().unwrap().blobs.remove(0);
+        assert!(blob.put_at > 9 && !store.delete(&Held { put_at: 9, ..blob }).unwrap());
+    }
+
+    /// Whoever else writes the folder sees the draft before it has its name.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "files of this test")]
+    fn a_name_that_could_be_guessed_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (victim, path) = (folder.path().join("victim"), folder.path().join("p"));
+        fs::write(&victim, "precious").unwrap();
+        let guessed = folder.path().join(format!(".p.{}.draft", std::process::id()));
+        std::os::unix::fs::symlink(&victim, &guessed).unwrap();
+        folder::write_whole(&path, b"ours").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "ours");
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod child;
 pub mod code;
 pub mod datagram;
 pub mod detach;
+pub mod draft;
 mod error;
 pub mod ethtool;
 pub mod file;
