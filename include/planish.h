@@ -453,9 +453,9 @@ typedef struct planish_hugified {
     size_t text_bytes;
     /* Bytes of it in whole huge pages, the most that there can be; from __hot_start to __hot_end where it has both. */
     size_t whole_bytes;
-    /* Bytes on huge pages before. */
+    /* Of these, bytes on huge pages before. */
     size_t before_bytes;
-    /* Bytes on huge pages now. */
+    /* The same now. */
     size_t huge_bytes;
     /* A planish_hugify_route. */
     uint32_t route;

@@ -16,6 +16,7 @@
 //! says which.
 
 mod copy;
+mod seen;
 mod symbols;
 mod wish;
 
@@ -26,7 +27,6 @@ use std::path::Path;
 
 use object::ReadCache;
 use planish_host::Host;
-use planish_residency::{Region, parse_smaps};
 use planish_sys::{Advice, code, pages};
 
 use copy::Stage;
@@ -83,9 +83,9 @@ pub struct Own {
     pub text_bytes: u64,
     /// Of these, bytes in whole huge pages: the most that can lie on some.
     pub whole_bytes: u64,
-    /// Bytes on huge pages before.
+    /// Of those, bytes on huge pages before.
     pub before_bytes: u64,
-    /// Bytes on huge pages now, read back.
+    /// The same now, read back.
     pub huge_bytes: u64,
     /// By which route.
     pub route: OwnRoute,
@@ -132,13 +132,17 @@ impl Process {
     }
 
     fn hugify(&self, switch: Option<&OsStr>) -> Result<Own, HugifyError> {
-        let before = self.coverage()?;
-        let most = self.wanted.iter().map(|range| range.end - range.start).sum();
+        let seen = self.coverage()?;
+        let at: Vec<Range<u64>> = self.wanted.iter().map(|range| moved(range, seen.base)).collect();
+        // Of what is wanted, and of nothing else: cold text on huge pages helps no hot one.
+        let huge_bytes = || seen::huge_bytes_in(&at, self.huge_bytes).ok_or_else(unread);
+        let most = at.iter().map(length).sum();
+        let before_bytes = huge_bytes()?;
         let mut own = Own {
-            text_bytes: before.text_bytes,
+            text_bytes: seen.text_bytes,
             whole_bytes: most,
-            before_bytes: before.huge_bytes,
-            huge_bytes: before.huge_bytes,
+            before_bytes,
+            huge_bytes: before_bytes,
             route: OwnRoute::None,
             why_not: Vec::new(),
         };
@@ -146,7 +150,7 @@ impl Process {
             own.why_not.push("its text holds no whole huge page".to_owned());
             return Ok(own);
         }
-        if self.is_enough(before, most) {
+        if is_enough(before_bytes, most) {
             own.route = OwnRoute::Already;
             return Ok(own);
         }
@@ -162,46 +166,47 @@ impl Process {
                 continue;
             }
             let tried = match route {
-                OwnRoute::File => self.ask(before.base).map_err(|error| told(&error)),
-                _ => self.wanted.iter().try_for_each(|range| self.copy(before.base, range, route)),
+                OwnRoute::File => self.ask(&at).map_err(|error| told(&error)),
+                _ => self.wanted.iter().try_for_each(|range| self.copy(seen.base, range, route)),
             };
             own.why_not.extend(tried.err().map(|why| format!("{}: {why}", route.word())));
-            own.huge_bytes = self.coverage()?.huge_bytes;
-            if self.is_enough(Coverage { huge_bytes: own.huge_bytes, ..before }, most) {
+            own.huge_bytes = huge_bytes()?;
+            if is_enough(own.huge_bytes, most) {
                 own.route = route;
                 break;
             }
         }
         if wish.map && matches!(own.route, OwnRoute::Anonymous | OwnRoute::Hugetlb) {
-            let written = self.name(before.base);
+            let written = self.name(seen.base);
             own.why_not.extend(written.err().map(|error| format!("names for perf: {error}")));
         }
         Ok(own)
     }
 
-    fn is_enough(&self, seen: Coverage, most: u64) -> bool {
-        Coverage { whole_bytes: most, ..seen }.is_at_least(LEAST)
-    }
-
     fn coverage(&self) -> Result<Coverage, HugifyError> {
-        let path = Path::new("/proc/self/smaps");
-        let failed = |source| HugifyError::File { what: "read", path: path.to_owned(), source };
-        let odd = || failed(std::io::Error::from(std::io::ErrorKind::InvalidData));
-        let text = Host::live().read_lossy("/proc/self/smaps").map_err(|_| odd())?;
-        let regions: Vec<Region> = parse_smaps(&text).map_err(|_| odd())?;
+        let regions = seen::regions().ok_or_else(unread)?;
         covered(&regions, &self.name, &self.image, self.huge_bytes, pages::base_bytes() as u64)
-            .ok_or_else(odd)
+            .ok_or_else(unread)
     }
 
-    /// Asks the kernel to have the file's pages as huge ones.
-    fn ask(&self, base: u64) -> Result<(), planish_sys::Error> {
-        for range in &self.wanted {
-            let at = base.wrapping_add(range.start)..base.wrapping_add(range.end);
+    /// Has the file's pages as huge ones: those that the page cache has so, else what the kernel makes so.
+    fn ask(&self, at: &[Range<u64>]) -> Result<(), planish_sys::Error> {
+        let page_bytes = pages::base_bytes() as u64;
+        for range in at {
             // Faults from here on read huge pieces, where the file system has them.
-            code::advise_code(at.clone(), Advice::HugePage)?;
-            code::advise_code(at, Advice::Collapse)?;
+            code::advise_code(range.clone(), Advice::HugePage)?;
+            // At the start of a program little of its text was run yet: one fault in each piece maps it as it is cached.
+            // A kernel without that call goes without.
+            let mut piece = range.start;
+            while piece < range.end {
+                let _ = code::advise_code(piece..piece + page_bytes, Advice::PopulateRead);
+                piece += self.huge_bytes;
+            }
         }
-        Ok(())
+        if is_enough(seen::huge_bytes_in(at, self.huge_bytes).unwrap_or(0), at.iter().map(length).sum()) {
+            return Ok(());
+        }
+        at.iter().try_for_each(|range| code::advise_code(range.clone(), Advice::Collapse))
     }
 
     /// Has the functions of a copy named for perf.
@@ -248,13 +253,22 @@ fn told(error: &planish_sys::Error) -> String {
     }
 }
 
-/// Bytes on huge pages of a mapping of ours; `None` where nobody tells.
-fn huge_at(start: u64, bytes: u64) -> Option<u64> {
-    let text = Host::live().read_lossy("/proc/self/smaps").ok()?;
-    let range = start..start + bytes;
-    let regions = parse_smaps(&text).ok()?;
-    let inside = regions.iter().filter(|region| range.contains(&region.area.range.start));
-    Some(inside.map(|region| region.thp_bytes() + region.hugetlb_bytes).sum())
+fn is_enough(huge_bytes: u64, most: u64) -> bool {
+    Coverage { whole_bytes: most, huge_bytes, ..Coverage::default() }.is_at_least(LEAST)
+}
+
+fn unread() -> HugifyError {
+    let source = std::io::Error::from(std::io::ErrorKind::InvalidData);
+    HugifyError::File { what: "read", path: Path::new("/proc/self/smaps").to_owned(), source }
+}
+
+/// Where addresses of the file are, in a process with that base.
+fn moved(range: &Range<u64>, base: u64) -> Range<u64> {
+    base.wrapping_add(range.start)..base.wrapping_add(range.end)
+}
+
+fn length(range: &Range<u64>) -> u64 {
+    range.end - range.start
 }
 
 /// The part of whole huge pages that a hot range touches; all of them without one.
@@ -286,6 +300,7 @@ mod tests {
             return planish_skip::skip("this_process_is_looked_at_and_goes_on", "no transparent huge pages");
         };
         assert!(own.text_bytes > 0 && own.whole_bytes <= own.text_bytes, "{own:?}");
+        assert!(own.huge_bytes <= own.whole_bytes, "what is wanted counts alone: {own:?}");
         assert!(own.route != OwnRoute::None || !own.why_not.is_empty(), "{own:?}");
     }
 }

@@ -1,6 +1,7 @@
 /*
  * A program of 7 MiB of code that puts it on huge pages while two threads run it, and forks afterwards; with a word, one
- * whose code somebody has patched in memory, as a breakpoint does.
+ * whose code somebody has patched in memory, as a breakpoint does. With -DCOLD it has 22 MiB of other code before that, of
+ * which it touches every page before it asks.
  */
 #include <planish.h>
 
@@ -11,6 +12,11 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef COLD
+__asm__(".text\n.globl cold\n.p2align 21\ncold:\n .fill 23068672, 1, 0x90\n");
+extern const volatile char cold[];
+#endif
 
 __asm__(".text\n.globl big\n.type big, %function\n.p2align 12\nbig:\n"
         ".rept 1792\n nop\n .p2align 12, 0x90\n .endr\n ret\n.size big, .-big\n");
@@ -46,6 +52,10 @@ int main(int count, char **words)
         printf("not patched\n");
         return 0;
     }
+#ifdef COLD
+    for (int at = 0; at < 23068672; at += 4096)
+        (void)cold[at];
+#endif
     pthread_t threads[2];
     if (count == 1)
         for (int index = 0; index < 2; index++)

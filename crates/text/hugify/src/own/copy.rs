@@ -2,13 +2,15 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::slice::from_ref;
 
 use planish_sys::{Advice, MapOptions, Mapping, PageRequest, cgroup, map_anonymous};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create, sendfile};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, MremapFlags, ProtFlags, mmap, mprotect, mremap_fixed};
 
-use super::{OwnRoute, huge_at, told};
+use super::seen::huge_bytes_in;
+use super::{OwnRoute, told};
 
 /// Memory of ours at a multiple of a huge page, with the bytes of the file, read and executed and never written again.
 pub(super) struct Stage {
@@ -41,7 +43,8 @@ impl Stage {
         // Where the kernel had no huge page free at the first touch it makes one, by copying (Linux 6.1).
         let collapsed = stage.mapping.advise(Advice::Collapse).err().map(|error| told(&error));
         let start = stage.mapping.as_ptr().addr() as u64;
-        if let Some(on) = huge_at(start, bytes as u64).filter(|on| *on < bytes as u64) {
+        let on = huge_bytes_in(from_ref(&(start..start + bytes as u64)), huge_bytes);
+        if let Some(on) = on.filter(|on| *on < bytes as u64) {
             let why = collapsed.map(|why| format!(" ({why})")).unwrap_or_default();
             return Err(format!("the kernel has huge pages for {} of {} MiB{why}", on >> 20, bytes >> 20));
         }
