@@ -3,7 +3,7 @@
 //! ```text
 //! already? ──> ask the kernel for the file's own pages: MADV_HUGEPAGE, MADV_COLLAPSE ──> a copy of this process:
 //!
-//!   file ──> |stage: memfd, anonymous, of a pool| ──compare with memory──> read and execute ──one mremap──> over the
+//!   file ──> |stage: anonymous, memfd, of a pool| ──compare with memory──> read and execute ──one mremap──> over the
 //! text
 //! ```
 //!
@@ -16,17 +16,19 @@
 //! says which.
 
 mod copy;
+mod names;
 mod seen;
 mod symbols;
 mod wish;
 
-use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 
 use object::ReadCache;
 use planish_host::Host;
+use planish_sys::process::is_secure;
 use planish_sys::{Advice, code, pages};
 
 use copy::Stage;
@@ -60,7 +62,10 @@ pub enum OwnRoute {
 
 impl OwnRoute {
     /// What is tried, in this order; the first one wins whose huge pages are seen.
-    const ALL: [Self; 4] = [Self::File, Self::Memfd, Self::Anonymous, Self::Hugetlb];
+    const ALL: [Self; 4] = [Self::File, Self::Anonymous, Self::Memfd, Self::Hugetlb];
+    /// Of these what is tried where nobody names any: perf takes the name of a memfd for that of a file with symbols,
+    /// finds no such file, and so names none of the program's functions.
+    const USUAL: [Self; 3] = [Self::File, Self::Anonymous, Self::Hugetlb];
 
     /// Its name, as `PLANISH_HUGIFY` has it.
     #[must_use]
@@ -101,8 +106,12 @@ pub struct Own {
 /// # Errors
 /// The program, or its memory, cannot be looked at. That nothing was achieved is none: [`Own::why_not`] tells why.
 pub fn hugify_self() -> Result<Own, HugifyError> {
-    let switch = std::env::var_os(SWITCH);
-    Process::look()?.hugify(switch.as_deref())
+    let is_secure = is_secure();
+    let switch = std::env::var_os(SWITCH).filter(|_| !is_secure);
+    let mut wish = Wish::read(switch.as_deref());
+    // It would write a file with rights that who started it has not.
+    wish.is_named &= !is_secure;
+    Process::look()?.hugify(&wish)
 }
 
 /// This process.
@@ -110,6 +119,8 @@ struct Process {
     file: File,
     image: Image,
     name: String,
+    /// Where it was not stripped of them.
+    symbols: Option<Symbols>,
     huge_bytes: u64,
     /// Addresses of the file to be put on huge pages.
     wanted: Vec<Range<u64>>,
@@ -125,13 +136,14 @@ impl Process {
         let name = name.trim_end_matches(" (deleted)").to_owned();
         let cache = ReadCache::new(file.try_clone().map_err(failed)?);
         let image = Image::read(&cache)?;
-        let hot = Symbols::read(&file, &cache).and_then(|symbols| symbols.marks());
+        let symbols = Symbols::read(&file, &cache);
+        let hot = symbols.as_ref().and_then(Symbols::marks);
         let whole = image.text().filter_map(|segment| segment.whole(huge_bytes));
         let wanted = whole.filter_map(|range| within(range, hot.as_ref(), huge_bytes)).collect();
-        Ok(Self { file, image, name, huge_bytes, wanted })
+        Ok(Self { file, image, name, symbols, huge_bytes, wanted })
     }
 
-    fn hugify(&self, switch: Option<&OsStr>) -> Result<Own, HugifyError> {
+    fn hugify(&self, wish: &Wish) -> Result<Own, HugifyError> {
         let seen = self.coverage()?;
         let at: Vec<Range<u64>> = self.wanted.iter().map(|range| moved(range, seen.base)).collect();
         // Of what is wanted, and of nothing else: cold text on huge pages helps no hot one.
@@ -152,9 +164,14 @@ impl Process {
         }
         if is_enough(before_bytes, most) {
             own.route = OwnRoute::Already;
+            // Who was forked has his parent's copy, and a number of his own, by which perf looks for names.
+            if wish.is_named && seen::has_no_file(&at) {
+                let failed = self.name(seen.base).err();
+                let failed = failed.filter(|error| error.kind() != io::ErrorKind::AlreadyExists);
+                own.why_not.extend(failed.map(unnamed));
+            }
             return Ok(own);
         }
-        let wish = Wish::read(switch);
         own.why_not.extend(wish.unknown.iter().map(|word| format!("{SWITCH}: no route is called {word}")));
         if wish.is_off {
             own.why_not.push(format!("{SWITCH}=off"));
@@ -162,7 +179,7 @@ impl Process {
         }
         for route in OwnRoute::ALL {
             if !wish.routes.contains(&route) {
-                own.why_not.push(format!("{}: left out by {SWITCH}", route.word()));
+                own.why_not.push(format!("{}: {SWITCH} does not name it", route.word()));
                 continue;
             }
             let tried = match route {
@@ -176,9 +193,8 @@ impl Process {
                 break;
             }
         }
-        if wish.map && matches!(own.route, OwnRoute::Anonymous | OwnRoute::Hugetlb) {
-            let written = self.name(seen.base);
-            own.why_not.extend(written.err().map(|error| format!("names for perf: {error}")));
+        if wish.is_named && matches!(own.route, OwnRoute::Anonymous | OwnRoute::Hugetlb) {
+            own.why_not.extend(self.name(seen.base).err().map(unnamed));
         }
         Ok(own)
     }
@@ -210,10 +226,10 @@ impl Process {
     }
 
     /// Has the functions of a copy named for perf.
-    fn name(&self, base: u64) -> std::io::Result<()> {
-        let cache = ReadCache::new(self.file.try_clone()?);
-        let none = || std::io::Error::other("the program was stripped of its symbols");
-        Symbols::read(&self.file, &cache).ok_or_else(none)?.write(base, &self.wanted)
+    fn name(&self, base: u64) -> io::Result<()> {
+        let none = || io::Error::other("the program was stripped of its symbols");
+        let symbols = self.symbols.as_ref().ok_or_else(none)?;
+        names::put(Path::new(names::FOLDER), &names::lines(symbols.functions(&self.wanted), base))
     }
 
     /// Puts a copy of a part of the file where it is mapped.
@@ -257,8 +273,12 @@ fn is_enough(huge_bytes: u64, most: u64) -> bool {
     Coverage { whole_bytes: most, huge_bytes, ..Coverage::default() }.is_at_least(LEAST)
 }
 
+fn unnamed(error: io::Error) -> String {
+    format!("names for perf: {error}")
+}
+
 fn unread() -> HugifyError {
-    let source = std::io::Error::from(std::io::ErrorKind::InvalidData);
+    let source = io::Error::from(io::ErrorKind::InvalidData);
     HugifyError::File { what: "read", path: Path::new("/proc/self/smaps").to_owned(), source }
 }
 
@@ -302,5 +322,6 @@ mod tests {
         assert!(own.text_bytes > 0 && own.whole_bytes <= own.text_bytes, "{own:?}");
         assert!(own.huge_bytes <= own.whole_bytes, "what is wanted counts alone: {own:?}");
         assert!(own.route != OwnRoute::None || !own.why_not.is_empty(), "{own:?}");
+        let _ = std::fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
     }
 }

@@ -1,8 +1,9 @@
-//! A program that puts its own text on huge pages: by each route, and beside cold text.
+//! A program that puts its own text on huge pages: by each route, beside cold text, and under perf.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use planish_hugify::{Image, Probe, Segment};
 use planish_skip::skip;
@@ -49,10 +50,14 @@ fn text_goes_to_huge_pages_while_threads_run_it() {
     if text.starts_with("PLANISH_ERROR_NOT_BACKED") {
         return skip(test, format!("no huge pages to be had: {text}"));
     }
+    // By the file, which the child has as well, or by the first copy of the order: one that perf has names for.
+    let by_file = ["1", "2"].iter().any(|route| text.starts_with(&format!("PLANISH_OK route {route} ")));
+    let rest = if by_file { "named 0\nchild 7\n" } else { "named 1\nchild 8\n" };
     assert!(
-        text.starts_with("PLANISH_OK route ") && text.contains("\nchild 7\nagain PLANISH_OK\n"),
+        by_file || text.starts_with("PLANISH_OK route 3 ") || text.starts_with("PLANISH_OK route 5 "),
         "{text}"
     );
+    assert!(text.contains(&format!("\n{rest}again PLANISH_OK\n")), "{text}");
     let (huge, whole) = (number(&text, "huge"), number(&text, " of"));
     assert!(whole >= 4 << 20 && huge * 10 >= whole * 9, "{text}");
 
@@ -73,22 +78,25 @@ fn text_goes_to_huge_pages_while_threads_run_it() {
 
 /// Of a pool there may be no page, and none of another route is taken for it.
 fn each_route_by_its_name(test: &str, program: &Path) {
-    for (word, number) in [("memfd", 4), ("anonymous", 3), ("hugetlb", 5)] {
-        let text = told(Command::new(program).env("PLANISH_HUGIFY", format!("{word},map")));
+    let copies = [
+        ("anonymous", 3, "named 1\nchild 8\n"),
+        ("anonymous,nomap", 3, "named 0\nchild 7\n"),
+        ("memfd", 4, "named 0\nchild 7\n"),
+        ("hugetlb", 5, "named 1\nchild 8\n"),
+    ];
+    for (words, number, rest) in copies {
+        let text = told(Command::new(program).env("PLANISH_HUGIFY", words));
         if text.starts_with("PLANISH_OK route 1 ") {
             return skip(test, "the page cache has it in huge pieces");
         }
         if text.starts_with("PLANISH_ERROR_NOT_BACKED") {
-            assert!(text.contains(&format!("{word}: ")), "{text}");
-            skip(test, format!("{word}: {text}"));
+            let route = words.split(',').next().unwrap_or_default();
+            assert!(text.contains(&format!("{route}: ")), "{text}");
+            skip(test, format!("{words}: {text}"));
             continue;
         }
-        let is_named = text.contains("\nnamed 1\n");
-        assert!(
-            text.starts_with(&format!("PLANISH_OK route {number} ")) && is_named == (word != "memfd"),
-            "{text}"
-        );
-        assert!(text.contains("\nchild 7\nagain PLANISH_OK\n"), "{text}");
+        assert!(text.starts_with(&format!("PLANISH_OK route {number} ")), "{text}");
+        assert!(text.contains(&format!("\n{rest}again PLANISH_OK\n")), "{words}: {text}");
     }
 }
 
@@ -142,4 +150,71 @@ fn cold_text_on_huge_pages_is_none_for_the_hot_range() {
     assert!(text.starts_with("PLANISH_OK route ") && !text.starts_with("PLANISH_OK route 1 "), "{text}");
     let (huge, whole, before) = (number(&text, "huge"), number(&text, " of"), number(&text, "before"));
     assert!(before == 0 && huge == whole && (2 << 20..=6 << 20).contains(&whole), "{text}");
+}
+
+/// A program that stays until it is let go of.
+struct Staying {
+    child: Child,
+    input: Option<ChildStdin>,
+    said: String,
+}
+
+impl Staying {
+    fn start(program: &Path, switch: Option<&str>) -> Self {
+        let mut command = Command::new(program);
+        command.arg("stays").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env_remove("PLANISH_HUGIFY").envs(switch.map(|switch| ("PLANISH_HUGIFY", switch)));
+        let mut child = command.spawn().unwrap();
+        let (mut said, input) = (String::new(), child.stdin.take());
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        Self { child, input, said }
+    }
+}
+
+impl Drop for Staying {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// Which share of the samples of a process perf gives the name `big`, attached when the copy is there; `None` where perf
+/// takes none.
+fn named_share(pid: u32, folder: &Path) -> Option<f64> {
+    let data = folder.join("perf.data");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "--quiet", "-e", "cpu-clock:u", "-F", "499", "-p", &pid.to_string(), "-o"])
+        .arg(&data);
+    let recorded = perf.args(["--", "sleep", "1"]).output().unwrap();
+    if !recorded.status.success() {
+        return None;
+    }
+    let mut perf = Command::new("perf");
+    let script = perf.args(["script", "-F", "ip,sym", "-i"]).arg(&data).output().unwrap();
+    let script = String::from_utf8_lossy(&script.stdout).into_owned();
+    let samples = script.lines().filter(|line| !line.trim().is_empty()).count();
+    let named = script.lines().filter(|line| line.trim_end().ends_with(" big")).count();
+    (samples >= 20).then(|| named as f64 / samples as f64)
+}
+
+/// By a memfd they have none: perf takes its name for that of a file. It was the first copy of the order.
+#[test]
+fn perf_that_attaches_afterwards_names_the_functions_of_a_copy() {
+    let test = "perf_that_attaches_afterwards_names_the_functions_of_a_copy";
+    let archive = Prefix::with(false, true);
+    let Some(program) = build(test, &archive, &[]) else { return };
+    if !is_here("perf") {
+        return skip(test, "no perf");
+    }
+    for switch in [None, Some("anonymous"), Some("hugetlb"), Some("file")] {
+        let staying = Staying::start(&program, switch);
+        if !staying.said.starts_with("PLANISH_OK") && switch.is_some_and(|switch| switch != "file") {
+            skip(test, format!("{switch:?}: {}", staying.said));
+            continue;
+        }
+        let Some(share) = named_share(staying.child.id(), archive.path()) else {
+            return skip(test, "perf takes no samples here");
+        };
+        assert!(share >= 0.9, "{switch:?}: {share} of the samples have a name, {}", staying.said);
+    }
 }

@@ -456,4 +456,6 @@ fn the_rust_example_runs() {
 #[test]
 fn the_rust_example_of_text_runs() {
     hugify::main().unwrap();
+    // Names for perf, where a copy was made.
+    let _ = fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
 }

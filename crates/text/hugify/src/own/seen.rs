@@ -24,6 +24,19 @@ pub(super) fn regions() -> Option<Vec<Region>> {
     parse_smaps(&Host::live().read_lossy("/proc/self/smaps").ok()?).ok()
 }
 
+/// Whether all of these addresses are on memory that no file names.
+pub(super) fn has_no_file(wanted: &[Range<u64>]) -> bool {
+    let is_in = |region: &&Region| {
+        let at = &region.area.range;
+        wanted.iter().any(|range| range.start < at.end && at.start < range.end)
+    };
+    let of_pool = |name: &str| name.starts_with("/anon_hugepage");
+    regions().is_some_and(|regions| {
+        let mut names = regions.iter().filter(is_in).map(|region| region.area.name.as_str());
+        names.all(|name| name.is_empty() || of_pool(name))
+    })
+}
+
 fn scanned(wanted: &[Range<u64>]) -> Option<u64> {
     let mut pagemap = Pagemap::open(None).ok()?;
     let mut runs = Vec::new();
@@ -82,6 +95,17 @@ mod tests {
         assert_eq!(at_least(&regions, from_ref(&hot), HUGE), 2 * HUGE);
         assert_eq!(at_least(&regions, &[0..HUGE, 23 * HUGE..24 * HUGE], HUGE), HUGE);
         assert_eq!(at_least(&regions, &[], HUGE), 0);
+    }
+
+    #[test]
+    fn memory_of_a_file_and_without_one_are_told_apart() {
+        let mapping = map_anonymous(4096, MapOptions::new(PageRequest::Base)).unwrap();
+        let start = mapping.as_ptr().addr() as u64;
+        assert!(has_no_file(from_ref(&(start..start + 4096))));
+        let own = memory_of_a_file_and_without_one_are_told_apart as *const () as u64;
+        assert!(
+            !has_no_file(from_ref(&(own..own + 1))) && !has_no_file(&[start..start + 4096, own..own + 1])
+        );
     }
 
     /// The same by the kernel: of memory of which one half lies on huge pages, neither half has that of the other.
