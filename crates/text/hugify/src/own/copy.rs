@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::slice::from_ref;
 
+use planish_host::Host;
 use planish_sys::{Advice, MapOptions, Mapping, PageRequest, cgroup, map_anonymous};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create, sendfile};
 use rustix::io::Errno;
@@ -33,6 +34,9 @@ impl Stage {
         };
         if let Some(room) = room.filter(|room| room.bytes < bytes as u64) {
             return Err(format!("{} leaves too little memory for {} MiB", room.file.display(), bytes >> 20));
+        }
+        if route != OwnRoute::Hugetlb {
+            refuse_short(bytes as u64, available_bytes())?;
         }
         let mapping = map_anonymous(bytes, MapOptions::new(page)).map_err(|error| told(&error))?;
         let stage = Self { mapping, bytes };
@@ -121,6 +125,27 @@ fn half(room: cgroup::Room) -> cgroup::Room {
     cgroup::Room { bytes: room.bytes / 2, ..room }
 }
 
+/// Of the memory that a machine has left a copy takes no more than a part of this: each process makes its own.
+const PARTS: u64 = 8;
+
+fn refuse_short(bytes: u64, available_bytes: Option<u64>) -> Result<(), String> {
+    match available_bytes {
+        Some(available) if bytes > available / PARTS => Err(format!(
+            "memory is short: {} MiB are available, and a copy of {} MiB is more than an eighth of that",
+            available >> 20,
+            bytes >> 20
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What the machine can give without swapping.
+fn available_bytes() -> Option<u64> {
+    let text = Host::live().read_lossy("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -128,6 +153,15 @@ mod tests {
     use planish_sys::pages;
 
     use super::*;
+
+    #[test]
+    fn a_copy_takes_an_eighth_of_what_is_available_at_most() {
+        assert_eq!(refuse_short(2 << 20, Some(16 << 20)), Ok(()));
+        let refused = refuse_short((2 << 20) + 4096, Some(16 << 20)).unwrap_err();
+        assert!(refused.contains("16 MiB are available"), "{refused}");
+        assert_eq!(refuse_short(2 << 20, None), Ok(()), "a machine that does not tell");
+        assert!(available_bytes().is_some_and(|bytes| bytes > 1 << 20), "this one does");
+    }
 
     #[test]
     fn every_stage_holds_the_file_or_says_why_not() {
