@@ -453,9 +453,9 @@ typedef struct planish_hugified {
     size_t text_bytes;
     /* Bytes of it in whole huge pages, the most that there can be; from __hot_start to __hot_end where it has both. */
     size_t whole_bytes;
-    /* Bytes on huge pages before. */
+    /* Of these, bytes on huge pages before. */
     size_t before_bytes;
-    /* Bytes on huge pages now. */
+    /* The same now. */
     size_t huge_bytes;
     /* A planish_hugify_route. */
     uint32_t route;
@@ -466,8 +466,10 @@ typedef struct planish_hugified {
  * threads; later it works as well. `hugified` may be null, and is set also when the result is PLANISH_ERROR_NOT_BACKED:
  * too little text, no huge page free, or memory that is not what the file says, as under a uprobe. The program goes on
  * as before then. PLANISH_HUGIFY=off in the environment has it do nothing, and words say which routes are gone:
- * file,memfd,anonymous,hugetlb is what it does without any, in that order; =file makes no copy. With map a copy that
- * has no file has its functions named for perf, in /tmp/perf-PID.map.
+ * file,anonymous,hugetlb is what it does without any, in that order; =file makes no copy, and memfd is gone only where it
+ * is named. The functions of a copy that has no file are named for perf, in /tmp/perf-PID.map, but with nomap; a child
+ * that is forked later has them under its own number when it calls this, too. A program that is started with more rights
+ * than who starts it has (set-user-id) writes no such file, and does not look at the environment.
  */
 planish_result planish_hugify_self(planish_hugified *hugified);
 

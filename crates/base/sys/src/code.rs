@@ -151,9 +151,10 @@ pub fn advise_code(range: Range<u64>, advice: Advice) -> Result<()> {
     let number = match advice {
         Advice::HugePage => raw::MADV_HUGEPAGE,
         Advice::Collapse => raw::MADV_COLLAPSE,
+        Advice::PopulateRead => raw::MADV_POPULATE_READ,
         _ => return Err(Error::Length { bytes: 0 }),
     };
-    // SAFETY: neither changes a content or a right, whoever uses the memory meanwhile; a range that is not mapped is
+    // SAFETY: none changes a content or a right, whoever uses the memory meanwhile; a range that is not mapped is
     // an error.
     let outcome = unsafe { syscall!(raw::__NR_madvise, range.start, range.end - range.start, number) };
     outcome.map(drop).map_err(|errno| Error::of("madvise", errno))

@@ -73,7 +73,9 @@ pub enum Advice {
     NoHugePage,
     /// Put what is there onto huge pages now, by copying (Linux 6.1).
     Collapse,
-    /// Fault every page in for writing, reporting failure instead of SIGBUS (Linux 5.14).
+    /// Fault every page in for reading, reporting failure instead of SIGBUS (Linux 5.14).
+    PopulateRead,
+    /// The same for writing.
     PopulateWrite,
     /// Leave it out of a child that fork(2) makes.
     DontFork,
@@ -87,6 +89,7 @@ impl Advice {
             Self::HugePage => raw::MADV_HUGEPAGE,
             Self::NoHugePage => raw::MADV_NOHUGEPAGE,
             Self::Collapse => raw::MADV_COLLAPSE,
+            Self::PopulateRead => raw::MADV_POPULATE_READ,
             Self::PopulateWrite => raw::MADV_POPULATE_WRITE,
             Self::DontFork => raw::MADV_DONTFORK,
             Self::WipeOnFork => raw::MADV_WIPEONFORK,

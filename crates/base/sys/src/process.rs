@@ -54,6 +54,13 @@ impl Usage {
     }
 }
 
+/// Whether this process has rights that who started it has not: set-user-id, capabilities of the file, a change of its
+/// label (AT_SECURE). What an environment says is not to be believed then.
+pub fn is_secure() -> bool {
+    // SAFETY: getauxval reads what the kernel has put behind the environment of this process; it has no preconditions.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// Whether two processes have one address space (CLONE_VM), or how they are in an order of these that stays as long as
 /// they do.
 ///

@@ -3,7 +3,7 @@
 //! ```text
 //! already? ──> ask the kernel for the file's own pages: MADV_HUGEPAGE, MADV_COLLAPSE ──> a copy of this process:
 //!
-//!   file ──> |stage: memfd, anonymous, of a pool| ──compare with memory──> read and execute ──one mremap──> over the
+//!   file ──> |stage: anonymous, memfd, of a pool| ──compare with memory──> read and execute ──one mremap──> over the
 //! text
 //! ```
 //!
@@ -16,17 +16,19 @@
 //! says which.
 
 mod copy;
+mod names;
+mod seen;
 mod symbols;
 mod wish;
 
-use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 
 use object::ReadCache;
 use planish_host::Host;
-use planish_residency::{Region, parse_smaps};
+use planish_sys::process::is_secure;
 use planish_sys::{Advice, code, pages};
 
 use copy::Stage;
@@ -60,7 +62,10 @@ pub enum OwnRoute {
 
 impl OwnRoute {
     /// What is tried, in this order; the first one wins whose huge pages are seen.
-    const ALL: [Self; 4] = [Self::File, Self::Memfd, Self::Anonymous, Self::Hugetlb];
+    const ALL: [Self; 4] = [Self::File, Self::Anonymous, Self::Memfd, Self::Hugetlb];
+    /// Of these what is tried where nobody names any: perf takes the name of a memfd for that of a file with symbols,
+    /// finds no such file, and so names none of the program's functions.
+    const USUAL: [Self; 3] = [Self::File, Self::Anonymous, Self::Hugetlb];
 
     /// Its name, as `PLANISH_HUGIFY` has it.
     #[must_use]
@@ -83,9 +88,9 @@ pub struct Own {
     pub text_bytes: u64,
     /// Of these, bytes in whole huge pages: the most that can lie on some.
     pub whole_bytes: u64,
-    /// Bytes on huge pages before.
+    /// Of those, bytes on huge pages before.
     pub before_bytes: u64,
-    /// Bytes on huge pages now, read back.
+    /// The same now, read back.
     pub huge_bytes: u64,
     /// By which route.
     pub route: OwnRoute,
@@ -101,8 +106,12 @@ pub struct Own {
 /// # Errors
 /// The program, or its memory, cannot be looked at. That nothing was achieved is none: [`Own::why_not`] tells why.
 pub fn hugify_self() -> Result<Own, HugifyError> {
-    let switch = std::env::var_os(SWITCH);
-    Process::look()?.hugify(switch.as_deref())
+    let is_secure = is_secure();
+    let switch = std::env::var_os(SWITCH).filter(|_| !is_secure);
+    let mut wish = Wish::read(switch.as_deref());
+    // It would write a file with rights that who started it has not.
+    wish.is_named &= !is_secure;
+    Process::look()?.hugify(&wish)
 }
 
 /// This process.
@@ -110,6 +119,8 @@ struct Process {
     file: File,
     image: Image,
     name: String,
+    /// Where it was not stripped of them.
+    symbols: Option<Symbols>,
     huge_bytes: u64,
     /// Addresses of the file to be put on huge pages.
     wanted: Vec<Range<u64>>,
@@ -125,20 +136,25 @@ impl Process {
         let name = name.trim_end_matches(" (deleted)").to_owned();
         let cache = ReadCache::new(file.try_clone().map_err(failed)?);
         let image = Image::read(&cache)?;
-        let hot = Symbols::read(&file, &cache).and_then(|symbols| symbols.marks());
+        let symbols = Symbols::read(&file, &cache);
+        let hot = symbols.as_ref().and_then(Symbols::marks);
         let whole = image.text().filter_map(|segment| segment.whole(huge_bytes));
         let wanted = whole.filter_map(|range| within(range, hot.as_ref(), huge_bytes)).collect();
-        Ok(Self { file, image, name, huge_bytes, wanted })
+        Ok(Self { file, image, name, symbols, huge_bytes, wanted })
     }
 
-    fn hugify(&self, switch: Option<&OsStr>) -> Result<Own, HugifyError> {
-        let before = self.coverage()?;
-        let most = self.wanted.iter().map(|range| range.end - range.start).sum();
+    fn hugify(&self, wish: &Wish) -> Result<Own, HugifyError> {
+        let seen = self.coverage()?;
+        let at: Vec<Range<u64>> = self.wanted.iter().map(|range| moved(range, seen.base)).collect();
+        // Of what is wanted, and of nothing else: cold text on huge pages helps no hot one.
+        let huge_bytes = || seen::huge_bytes_in(&at, self.huge_bytes).ok_or_else(unread);
+        let most = at.iter().map(length).sum();
+        let before_bytes = huge_bytes()?;
         let mut own = Own {
-            text_bytes: before.text_bytes,
+            text_bytes: seen.text_bytes,
             whole_bytes: most,
-            before_bytes: before.huge_bytes,
-            huge_bytes: before.huge_bytes,
+            before_bytes,
+            huge_bytes: before_bytes,
             route: OwnRoute::None,
             why_not: Vec::new(),
         };
@@ -146,11 +162,16 @@ impl Process {
             own.why_not.push("its text holds no whole huge page".to_owned());
             return Ok(own);
         }
-        if self.is_enough(before, most) {
+        if is_enough(before_bytes, most) {
             own.route = OwnRoute::Already;
+            // Who was forked has his parent's copy, and a number of his own, by which perf looks for names.
+            if wish.is_named && seen::has_no_file(&at) {
+                let failed = self.name(seen.base).err();
+                let failed = failed.filter(|error| error.kind() != io::ErrorKind::AlreadyExists);
+                own.why_not.extend(failed.map(unnamed));
+            }
             return Ok(own);
         }
-        let wish = Wish::read(switch);
         own.why_not.extend(wish.unknown.iter().map(|word| format!("{SWITCH}: no route is called {word}")));
         if wish.is_off {
             own.why_not.push(format!("{SWITCH}=off"));
@@ -158,57 +179,57 @@ impl Process {
         }
         for route in OwnRoute::ALL {
             if !wish.routes.contains(&route) {
-                own.why_not.push(format!("{}: left out by {SWITCH}", route.word()));
+                own.why_not.push(format!("{}: {SWITCH} does not name it", route.word()));
                 continue;
             }
             let tried = match route {
-                OwnRoute::File => self.ask(before.base).map_err(|error| told(&error)),
-                _ => self.wanted.iter().try_for_each(|range| self.copy(before.base, range, route)),
+                OwnRoute::File => self.ask(&at).map_err(|error| told(&error)),
+                _ => self.wanted.iter().try_for_each(|range| self.copy(seen.base, range, route)),
             };
             own.why_not.extend(tried.err().map(|why| format!("{}: {why}", route.word())));
-            own.huge_bytes = self.coverage()?.huge_bytes;
-            if self.is_enough(Coverage { huge_bytes: own.huge_bytes, ..before }, most) {
+            own.huge_bytes = huge_bytes()?;
+            if is_enough(own.huge_bytes, most) {
                 own.route = route;
                 break;
             }
         }
-        if wish.map && matches!(own.route, OwnRoute::Anonymous | OwnRoute::Hugetlb) {
-            let written = self.name(before.base);
-            own.why_not.extend(written.err().map(|error| format!("names for perf: {error}")));
+        if wish.is_named && matches!(own.route, OwnRoute::Anonymous | OwnRoute::Hugetlb) {
+            own.why_not.extend(self.name(seen.base).err().map(unnamed));
         }
         Ok(own)
     }
 
-    fn is_enough(&self, seen: Coverage, most: u64) -> bool {
-        Coverage { whole_bytes: most, ..seen }.is_at_least(LEAST)
-    }
-
     fn coverage(&self) -> Result<Coverage, HugifyError> {
-        let path = Path::new("/proc/self/smaps");
-        let failed = |source| HugifyError::File { what: "read", path: path.to_owned(), source };
-        let odd = || failed(std::io::Error::from(std::io::ErrorKind::InvalidData));
-        let text = Host::live().read_lossy("/proc/self/smaps").map_err(|_| odd())?;
-        let regions: Vec<Region> = parse_smaps(&text).map_err(|_| odd())?;
+        let regions = seen::regions().ok_or_else(unread)?;
         covered(&regions, &self.name, &self.image, self.huge_bytes, pages::base_bytes() as u64)
-            .ok_or_else(odd)
+            .ok_or_else(unread)
     }
 
-    /// Asks the kernel to have the file's pages as huge ones.
-    fn ask(&self, base: u64) -> Result<(), planish_sys::Error> {
-        for range in &self.wanted {
-            let at = base.wrapping_add(range.start)..base.wrapping_add(range.end);
+    /// Has the file's pages as huge ones: those that the page cache has so, else what the kernel makes so.
+    fn ask(&self, at: &[Range<u64>]) -> Result<(), planish_sys::Error> {
+        let page_bytes = pages::base_bytes() as u64;
+        for range in at {
             // Faults from here on read huge pieces, where the file system has them.
-            code::advise_code(at.clone(), Advice::HugePage)?;
-            code::advise_code(at, Advice::Collapse)?;
+            code::advise_code(range.clone(), Advice::HugePage)?;
+            // At the start of a program little of its text was run yet: one fault in each piece maps it as it is cached.
+            // A kernel without that call goes without.
+            let mut piece = range.start;
+            while piece < range.end {
+                let _ = code::advise_code(piece..piece + page_bytes, Advice::PopulateRead);
+                piece += self.huge_bytes;
+            }
         }
-        Ok(())
+        if is_enough(seen::huge_bytes_in(at, self.huge_bytes).unwrap_or(0), at.iter().map(length).sum()) {
+            return Ok(());
+        }
+        at.iter().try_for_each(|range| code::advise_code(range.clone(), Advice::Collapse))
     }
 
     /// Has the functions of a copy named for perf.
-    fn name(&self, base: u64) -> std::io::Result<()> {
-        let cache = ReadCache::new(self.file.try_clone()?);
-        let none = || std::io::Error::other("the program was stripped of its symbols");
-        Symbols::read(&self.file, &cache).ok_or_else(none)?.write(base, &self.wanted)
+    fn name(&self, base: u64) -> io::Result<()> {
+        let none = || io::Error::other("the program was stripped of its symbols");
+        let symbols = self.symbols.as_ref().ok_or_else(none)?;
+        names::put(Path::new(names::FOLDER), &names::lines(symbols.functions(&self.wanted), base))
     }
 
     /// Puts a copy of a part of the file where it is mapped.
@@ -248,13 +269,26 @@ fn told(error: &planish_sys::Error) -> String {
     }
 }
 
-/// Bytes on huge pages of a mapping of ours; `None` where nobody tells.
-fn huge_at(start: u64, bytes: u64) -> Option<u64> {
-    let text = Host::live().read_lossy("/proc/self/smaps").ok()?;
-    let range = start..start + bytes;
-    let regions = parse_smaps(&text).ok()?;
-    let inside = regions.iter().filter(|region| range.contains(&region.area.range.start));
-    Some(inside.map(|region| region.thp_bytes() + region.hugetlb_bytes).sum())
+fn is_enough(huge_bytes: u64, most: u64) -> bool {
+    Coverage { whole_bytes: most, huge_bytes, ..Coverage::default() }.is_at_least(LEAST)
+}
+
+fn unnamed(error: io::Error) -> String {
+    format!("names for perf: {error}")
+}
+
+fn unread() -> HugifyError {
+    let source = io::Error::from(io::ErrorKind::InvalidData);
+    HugifyError::File { what: "read", path: Path::new("/proc/self/smaps").to_owned(), source }
+}
+
+/// Where addresses of the file are, in a process with that base.
+fn moved(range: &Range<u64>, base: u64) -> Range<u64> {
+    base.wrapping_add(range.start)..base.wrapping_add(range.end)
+}
+
+fn length(range: &Range<u64>) -> u64 {
+    range.end - range.start
 }
 
 /// The part of whole huge pages that a hot range touches; all of them without one.
@@ -286,6 +320,8 @@ mod tests {
             return planish_skip::skip("this_process_is_looked_at_and_goes_on", "no transparent huge pages");
         };
         assert!(own.text_bytes > 0 && own.whole_bytes <= own.text_bytes, "{own:?}");
+        assert!(own.huge_bytes <= own.whole_bytes, "what is wanted counts alone: {own:?}");
         assert!(own.route != OwnRoute::None || !own.why_not.is_empty(), "{own:?}");
+        let _ = std::fs::remove_file(format!("/tmp/perf-{}.map", std::process::id()));
     }
 }

@@ -1,9 +1,11 @@
 /*
  * A program of 7 MiB of code that puts it on huge pages while two threads run it, and forks afterwards; with a word, one
- * whose code somebody has patched in memory, as a breakpoint does.
+ * whose code somebody has patched in memory, as a breakpoint does (patched), or one that runs it until nobody listens any
+ * more (stays). With -DCOLD it has 22 MiB of other code before that, of which it touches every page before it asks.
  */
 #include <planish.h>
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +13,11 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef COLD
+__asm__(".text\n.globl cold\n.p2align 21\ncold:\n .fill 23068672, 1, 0x90\n");
+extern const volatile char cold[];
+#endif
 
 __asm__(".text\n.globl big\n.type big, %function\n.p2align 12\nbig:\n"
         ".rept 1792\n nop\n .p2align 12, 0x90\n .endr\n ret\n.size big, .-big\n");
@@ -39,13 +46,46 @@ static int patch(void)
     return mprotect((void *)page, 4096, PROT_READ | PROT_EXEC) == 0;
 }
 
+/* Whether this process has names for perf, for code that has no file any more. They go. */
+static int named(void)
+{
+    char path[64], line[256];
+    int is_named = 0;
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    FILE *names = fopen(path, "r");
+    while (names && fgets(line, sizeof line, names)) {
+        unsigned long at = 0;
+        if (strstr(line, " big\n") && sscanf(line, "%lx", &at) == 1)
+            is_named = at == (unsigned long)(uintptr_t)big;
+    }
+    if (names) {
+        fclose(names);
+        unlink(path);
+    }
+    return is_named;
+}
+
+/* Runs the code until its standard input ends. */
+static void stay(void)
+{
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    while (poll(&input, 1, 0) == 0)
+        for (int index = 0; index < 100; index++)
+            big();
+    named();
+}
+
 int main(int count, char **words)
 {
-    (void)words;
-    if (count > 1 && !patch()) {
+    int stays = count > 1 && strcmp(words[1], "stays") == 0;
+    if (count > 1 && !stays && !patch()) {
         printf("not patched\n");
         return 0;
     }
+#ifdef COLD
+    for (int at = 0; at < 23068672; at += 4096)
+        (void)cold[at];
+#endif
     pthread_t threads[2];
     if (count == 1)
         for (int index = 0; index < 2; index++)
@@ -60,27 +100,20 @@ int main(int count, char **words)
            hugified.whole_bytes, hugified.before_bytes);
     if (result != PLANISH_OK)
         printf("%s\n", planish_error_message());
+    fflush(stdout);
+    if (stays)
+        stay();
     if (count > 1)
         return 0;
-    /* Code that has no file any more has names for perf, where they were asked for. */
-    char path[64], line[256];
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
-    FILE *names = fopen(path, "r");
-    while (names && fgets(line, sizeof line, names)) {
-        unsigned long at = 0;
-        if (strstr(line, " big\n") && sscanf(line, "%lx", &at) == 1)
-            printf("named %d\n", at == (unsigned long)(uintptr_t)big);
-    }
-    if (names) {
-        fclose(names);
-        unlink(path);
-    }
+    printf("named %d\n", named());
     big();
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         big();
-        _exit(7);
+        /* It has the copy already, and asks for names under its own number. */
+        result = planish_hugify_self(NULL);
+        _exit(result == PLANISH_OK ? 7 + named() : 1);
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -88,5 +121,6 @@ int main(int count, char **words)
     /* Once more it is so already. */
     result = planish_hugify_self(NULL);
     printf("again %s\n", planish_result_name(result));
+    named();
     return 0;
 }

@@ -6,6 +6,7 @@
 )]
 
 mod header;
+mod hugify;
 mod install;
 mod misuse;
 mod programs;

@@ -2,13 +2,16 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::slice::from_ref;
 
+use planish_host::Host;
 use planish_sys::{Advice, MapOptions, Mapping, PageRequest, cgroup, map_anonymous};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create, sendfile};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, MprotectFlags, MremapFlags, ProtFlags, mmap, mprotect, mremap_fixed};
 
-use super::{OwnRoute, huge_at, told};
+use super::seen::huge_bytes_in;
+use super::{OwnRoute, told};
 
 /// Memory of ours at a multiple of a huge page, with the bytes of the file, read and executed and never written again.
 pub(super) struct Stage {
@@ -32,6 +35,9 @@ impl Stage {
         if let Some(room) = room.filter(|room| room.bytes < bytes as u64) {
             return Err(format!("{} leaves too little memory for {} MiB", room.file.display(), bytes >> 20));
         }
+        if route != OwnRoute::Hugetlb {
+            refuse_short(bytes as u64, available_bytes())?;
+        }
         let mapping = map_anonymous(bytes, MapOptions::new(page)).map_err(|error| told(&error))?;
         let stage = Self { mapping, bytes };
         match route {
@@ -41,7 +47,8 @@ impl Stage {
         // Where the kernel had no huge page free at the first touch it makes one, by copying (Linux 6.1).
         let collapsed = stage.mapping.advise(Advice::Collapse).err().map(|error| told(&error));
         let start = stage.mapping.as_ptr().addr() as u64;
-        if let Some(on) = huge_at(start, bytes as u64).filter(|on| *on < bytes as u64) {
+        let on = huge_bytes_in(from_ref(&(start..start + bytes as u64)), huge_bytes);
+        if let Some(on) = on.filter(|on| *on < bytes as u64) {
             let why = collapsed.map(|why| format!(" ({why})")).unwrap_or_default();
             return Err(format!("the kernel has huge pages for {} of {} MiB{why}", on >> 20, bytes >> 20));
         }
@@ -118,6 +125,27 @@ fn half(room: cgroup::Room) -> cgroup::Room {
     cgroup::Room { bytes: room.bytes / 2, ..room }
 }
 
+/// Of the memory that a machine has left a copy takes no more than a part of this: each process makes its own.
+const PARTS: u64 = 8;
+
+fn refuse_short(bytes: u64, available_bytes: Option<u64>) -> Result<(), String> {
+    match available_bytes {
+        Some(available) if bytes > available / PARTS => Err(format!(
+            "memory is short: {} MiB are available, and a copy of {} MiB is more than an eighth of that",
+            available >> 20,
+            bytes >> 20
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What the machine can give without swapping.
+fn available_bytes() -> Option<u64> {
+    let text = Host::live().read_lossy("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -125,6 +153,15 @@ mod tests {
     use planish_sys::pages;
 
     use super::*;
+
+    #[test]
+    fn a_copy_takes_an_eighth_of_what_is_available_at_most() {
+        assert_eq!(refuse_short(2 << 20, Some(16 << 20)), Ok(()));
+        let refused = refuse_short((2 << 20) + 4096, Some(16 << 20)).unwrap_err();
+        assert!(refused.contains("16 MiB are available"), "{refused}");
+        assert_eq!(refuse_short(2 << 20, None), Ok(()), "a machine that does not tell");
+        assert!(available_bytes().is_some_and(|bytes| bytes > 1 << 20), "this one does");
+    }
 
     #[test]
     fn every_stage_holds_the_file_or_says_why_not() {

@@ -2,10 +2,10 @@
 //!
 //! Their two sections are read as a whole: a program has a hundred thousand of them, and waits for this to start.
 
+use std::ffi::CStr;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 
 use object::elf::{FileHeader64, SHN_UNDEF, SHT_SYMTAB, STT_FUNC, SectionHeader64, Sym64};
 use object::pod::slice_from_all_bytes;
@@ -38,7 +38,7 @@ impl Symbols {
     /// The name of a symbol.
     fn name(&self, symbol: &Sym64<LittleEndian>) -> &[u8] {
         let rest = self.names.get(symbol.st_name(LITTLE) as usize..).unwrap_or_default();
-        rest.split(|byte| *byte == 0).next().unwrap_or_default()
+        CStr::from_bytes_until_nul(rest).map_or(&[], CStr::to_bytes)
     }
 
     /// From `__hot_start` to `__hot_end`, where the program has both.
@@ -57,20 +57,15 @@ impl Symbols {
         (start < end).then_some(start..end)
     }
 
-    /// Writes the names of the functions in these ranges where perf looks for those of code that no file has:
-    /// /tmp/perf-PID.map, as tools/perf/Documentation/jit-interface.txt says. A file that is there is somebody else's.
-    pub fn write(&self, base: u64, ranges: &[Range<u64>]) -> io::Result<()> {
-        let path = format!("/tmp/perf-{}.map", std::process::id());
-        let mut out = BufWriter::new(File::options().write(true).create_new(true).mode(0o644).open(path)?);
-        for symbol in self.all().filter(|symbol| symbol.st_type() == STT_FUNC) {
+    /// The functions that reach into one of these ranges: address, bytes, name.
+    pub fn functions<'a>(&'a self, ranges: &'a [Range<u64>]) -> impl Iterator<Item = (u64, u64, &'a [u8])> {
+        let functions = self.all().filter(|symbol| symbol.st_type() == STT_FUNC);
+        functions.filter_map(|symbol| {
             let (at, bytes) = (symbol.st_value(LITTLE), symbol.st_size(LITTLE));
             let end = at.saturating_add(bytes);
-            if ranges.iter().any(|range| at < range.end && range.start < end) {
-                let name = String::from_utf8_lossy(self.name(symbol)).replace('\n', "?");
-                writeln!(out, "{:x} {bytes:x} {name}", base.wrapping_add(at))?;
-            }
-        }
-        out.flush()
+            let is_in = ranges.iter().any(|range| at < range.end && range.start < end);
+            is_in.then(|| (at, bytes, self.name(symbol)))
+        })
     }
 }
 
