@@ -93,6 +93,33 @@ fn wrong_files_are_usage_errors_with_their_cure() {
     assert!(run.exit == 2 && run.stderr.contains("checksum"), "{}", run.stderr);
 }
 
+#[test]
+fn half_a_recording_is_no_profile_unless_that_is_asked_for() {
+    const WHOLE: &[u8] = include_bytes!("../../../../text/profile/tests/faults.perf.data");
+    let home = home();
+    let put = |name: &str, bytes: &[u8]| {
+        std::fs::write(home.path().join(name), bytes).expect("the folder can be written");
+    };
+    put("half", &WHOLE[..WHOLE.len() / 2]);
+    let mut killed = WHOLE.to_vec();
+    killed[48..56].fill(0);
+    put("killed", &killed);
+    let program = std::env::current_exe().expect("this test has a file");
+    let import = |line: &str| on(home.path(), &format!("text import {line} --program {}", program.display()));
+    let refused = import("half");
+    assert_eq!(refused.exit, 2, "{}", refused.stderr);
+    let told = format!("only {} of ", WHOLE.len() / 2);
+    assert!(refused.stderr.contains(&told) && refused.stderr.contains("--cut"), "{}", refused.stderr);
+    // It is of another program, which is told once it is read.
+    for taken in ["half --cut", "killed"] {
+        let run = import(taken);
+        assert!(run.exit == 2 && run.stderr.contains("no sample of"), "{taken}: {}", run.stderr);
+    }
+    // A stream of accesses: of the killed one what is there is told, with a warning.
+    let cut = on(home.path(), "top --c2c --replay half");
+    assert!(cut.exit == 2 && cut.stderr.contains(&told), "{}", cut.stderr);
+}
+
 /// A program of many functions, of which some are hot; `None`, said aloud, without an assembler.
 fn program(home: &Path, name: &str) -> Option<Vec<String>> {
     let known: Vec<String> = (0..900).map(|index| format!("f{index}")).collect();

@@ -21,7 +21,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
 use planish_model::Exit;
-use planish_profile::{CallProfile, ImportOptions, ProfileError, Program, Stacks};
+use planish_profile::{CallProfile, ImportOptions, ProfileError, Program, Stacks, perf_data};
 use planish_report::TextCacheRow;
 use planish_sys::pages;
 
@@ -180,6 +180,12 @@ pub(crate) fn in_file(path: &Path, source: ProfileError) -> Failure {
         ProfileError::Version { .. } => Some("a newer planish wrote it".to_owned()),
         ProfileError::NoEvent { .. } => Some("name one of them with --event".to_owned()),
         _ => None,
+        ProfileError::Cut { cut: perf_data::Cut::Killed { .. }, .. } => {
+            Some("planish text import F takes what is there".to_owned())
+        }
+        ProfileError::Cut { .. } => {
+            Some("copy or record it again; planish text import F --cut takes what is there".to_owned())
+        }
     };
     let failure = Failure::new(Exit::Usage, InFile { file: path.display().to_string(), source });
     hint.into_iter().fold(failure, Failure::hint)
