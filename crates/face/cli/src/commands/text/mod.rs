@@ -117,8 +117,10 @@ pub(crate) fn program(path: &Path) -> Result<Program, Failure> {
 
 /// The size of a huge page: as it was given, else that of this kernel.
 pub(crate) fn huge_bytes(given: Option<usize>) -> Result<u64, Failure> {
-    let bytes = given.or_else(pages::thp_bytes).filter(|bytes| bytes.is_power_of_two());
-    let bytes = bytes.ok_or_else(|| {
+    if given.is_some_and(|bytes| !bytes.is_power_of_two()) {
+        return Err(Failure::usage("the size of a page is a power of two").hint("planish ... --page 2M"));
+    }
+    let bytes = given.or_else(pages::thp_bytes).ok_or_else(|| {
         Failure::usage("this kernel has no transparent huge pages to take the size from")
             .hint("planish ... --page 2M")
     })?;
