@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Merge(args) => merge::run(args, context),
         Command::Show(args) => show::run(args, context),
         Command::Order(args) => order::run(args, context),
-        Command::LinkFlags(args) => Ok(link_flags::run(args, context)),
+        Command::LinkFlags(args) => link_flags::run(args, context),
         Command::Cc(args) => wrap::run(Tool::Compiler, args, context),
         Command::Ld(args) => wrap::run(Tool::Linker, args, context),
         Command::Check(args) => check::run(args, context),
@@ -180,14 +180,14 @@ pub(crate) fn in_file(path: &Path, source: ProfileError) -> Failure {
         ProfileError::NeedsProgram { .. } => Some("planish ... --program BIN".to_owned()),
         ProfileError::BuildId { .. } => Some("name the build that was sampled with --program".to_owned()),
         ProfileError::Version { .. } => Some("a newer planish wrote it".to_owned()),
-        ProfileError::NoEvent { .. } => Some("name one of them with --event".to_owned()),
-        _ => None,
         ProfileError::Cut { cut: perf_data::Cut::Killed { .. }, .. } => {
             Some("planish text import F takes what is there".to_owned())
         }
         ProfileError::Cut { .. } => {
             Some("copy or record it again; planish text import F --cut takes what is there".to_owned())
         }
+        ProfileError::NoEvent { .. } => Some("name one of them with --event".to_owned()),
+        _ => None,
     };
     let failure = Failure::new(Exit::Usage, InFile { file: path.display().to_string(), source });
     hint.into_iter().fold(failure, Failure::hint)
