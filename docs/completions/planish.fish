@@ -3438,7 +3438,7 @@ always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l keep -d 'Persist what is kept and confirmed, in sysctl.d and tmpfiles.d; boot parameters only where arms are boots'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l duet -d 'Run the two arms of a pair at the same time, each on its half of the CPUs'
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l quick -d 'The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from run" -s v -l verbose -d 'Print every place, source and calculation'
@@ -3483,7 +3483,7 @@ complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_s
 always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l duet -d 'Run the two arms of a pair at the same time, each on its half of the CPUs'
-complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l quick -d 'The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand trial; and __fish_seen_subcommand_from selfcheck" -s v -l verbose -d 'Print every place, source and calculation'
@@ -3515,7 +3515,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_se
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l quick -d 'The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and not __fish_seen_subcommand_from series postgres numa text help" -s v -l verbose -d 'Print every place, source and calculation'
@@ -3534,7 +3534,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l quick -d 'The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from series" -s v -l verbose -d 'Print every place, source and calculation'
@@ -3554,7 +3554,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l quick -d 'The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from postgres" -s v -l verbose -d 'Print every place, source and calculation'
@@ -3568,7 +3568,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l quick -d 'The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from numa" -s v -l verbose -d 'Print every place, source and calculation'
@@ -3585,7 +3585,7 @@ complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_s
 always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l load -d 'As a server under a load at a fixed rate, instead of one backend at its full speed'
-complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l quick -d 'The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer'
+complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l quick -d 'The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand prove; and __fish_seen_subcommand_from text" -s v -l verbose -d 'Print every place, source and calculation'

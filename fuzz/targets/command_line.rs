@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use planish_order::command_line::{
-    LinkerFound, Needs, Wanted, Work, expand, launchers, split, work_of_compiler, work_of_linker,
+    LinkerFound, Machine, Needs, Wanted, Work, expand, launchers, split, work_of_compiler, work_of_linker,
 };
 use planish_order::{emit, pinned};
 
@@ -27,12 +27,13 @@ fuzz_target!(|text: &str| {
     }
     let found = LinkerFound::parse(text)
         .unwrap_or_else(|| LinkerFound::parse("mold 2.4.0").expect("a linker that takes an order"));
+    let machine = Machine::of_target(text, words.iter().map(String::as_str));
     for work in [work_of_compiler(&words), work_of_linker(&words)] {
         let Work::Link(link) = work else { continue };
-        let wanted = Wanted { symbols: symbols.as_deref(), huge_bytes: Some(2 << 20) };
+        let wanted = Wanted { symbols: symbols.as_deref(), huge_bytes: Some(2 << 20), machine };
         if let Ok(needs) = Needs::of(&link, &found, wanted) {
             assert!(!(link.has_order && needs.file.is_some()), "an order beside another: {link:?}");
-            let _ = needs.words("/order");
+            let _ = needs.words("/order", Some("/marks"));
         }
     }
 });

@@ -19,7 +19,7 @@ use crate::{output, signals};
 /// How a trial runs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Running {
-    /// The short form: 90 seconds, nothing confirmed; that it cannot tell is a normal answer
+    /// The short form: 90 seconds or what the trial says, nothing confirmed; that it cannot tell is a normal answer
     #[arg(long, global = true)]
     quick: bool,
     /// Draw everything from this seed, to run the same again

@@ -18,6 +18,14 @@ pub enum ProfileError {
         /// Where, from 1 for lines and from 0 for bytes.
         at: usize,
     },
+    /// A recording of which records may be missing.
+    #[error("{format}: {cut}")]
+    Cut {
+        /// Name of the format.
+        format: &'static str,
+        /// How it is not whole.
+        cut: crate::perf_data::Cut,
+    },
     /// The input uses something of its format that is not read here.
     #[error("{format}: {what} is not supported")]
     Unsupported {

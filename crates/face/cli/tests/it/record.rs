@@ -349,3 +349,22 @@ fn an_ordinary_user_records_its_own_and_is_refused_the_host() {
     assert_eq!(result["user_only"], level > 1, "{result}");
     assert_eq!(result["profile"]["event"], if level > 1 { "cpu-clock:u" } else { "cpu-clock" });
 }
+
+#[test]
+fn the_exit_code_is_the_commands_where_nothing_of_it_was_recorded() {
+    let home = tempfile::tempdir().expect("a folder");
+    for (script, code) in [("exit 42", 42), ("kill -KILL $$", 137)] {
+        let words = ["text", "record", "-o", "none", "--program", "/bin/true", "--", "sh", "-c", script];
+        let run: Run = command(home.path(), words).output().expect("the binary starts").into();
+        if run.exit == 3 {
+            return planish_skip::skip("the_exit_code_is_the_commands", run.stderr.trim());
+        }
+        assert_eq!(run.exit, code, "{script}: {}", run.stderr);
+        assert!(
+            run.stderr.contains("error: ") && run.stderr.contains("the command ended with"),
+            "{}",
+            run.stderr
+        );
+        assert!(!home.path().join("none").exists());
+    }
+}

@@ -176,6 +176,42 @@ fn an_older_gnu_ld_marks_the_hot_range() {
 }
 
 #[test]
+fn every_linker_marks_the_hot_range() {
+    const NAME: &str = "every_linker_marks_the_hot_range";
+    let Some(home) = home(NAME) else { return };
+    fs::write(home.path().join("hot"), "main;f54 95\nmain;f12 3\nmain;f2 2\n")
+        .expect("the folder can be written");
+    for (linker, flags) in linkers(NAME) {
+        for more in ["", " -Wl,--gc-sections", " -Wl,--gc-sections -Wl,--icf=all", " -static", " -flto"] {
+            let link = |wrapper: &str| {
+                let line = format!("{wrapper}cc -O1 {flags}{more} f.c main.c -o prog");
+                let (program, words) = line.split_once(' ').expect("words");
+                let mut link = Command::new(program);
+                link.args(words.split(' ')).current_dir(home.path()).output().map(Run::from)
+            };
+            if link("").is_ok_and(|plain| plain.exit != 0) {
+                skip(NAME, format!("{linker} links nothing with{more} here"));
+                continue;
+            }
+            let run = link(&format!("{PLANISH} text cc --order order.txt --strict -- ")).expect("it starts");
+            assert_eq!((run.exit, run.stderr.as_str()), (0, ""), "{linker}{more}");
+            let linked = home.path().join("prog");
+            // Of what nothing calls, sections are dropped there.
+            let is_whole = !more.contains("gc-sections");
+            assert!(runs(&linked) && (!is_whole || is_ordered(&program(&linked).0)), "{linker}{more}");
+            let verified = on(home.path(), "text verify prog --profile hot --json");
+            assert_eq!(verified.exit, 0, "{linker}{more}: {}", verified.stdout);
+            let result = verified.envelope()["result"].clone();
+            let inside = result["inside"].as_f64().unwrap_or_else(|| panic!("{linker}{more}: no marks"));
+            assert!((inside - if is_whole { 0.98 } else { 1.0 }).abs() < 1e-9, "{linker}{more}: {inside}");
+            let bytes =
+                result["hot_end"].as_u64().zip(result["hot_start"].as_u64()).map(|(end, start)| end - start);
+            assert!(bytes.is_some_and(|bytes| bytes < 400), "six functions alone: {linker}{more}: {bytes:?}");
+        }
+    }
+}
+
+#[test]
 fn shared_objects_and_static_programs_are_ordered_and_objects_are_not() {
     const NAME: &str = "shared_objects_and_static_programs_are_ordered_and_objects_are_not";
     let Some(home) = home(NAME) else { return };

@@ -174,6 +174,17 @@ fn what_was_changed_in_the_store_reaches_no_build() {
     assert!(!home.join("o.txt").exists());
     assert_eq!(published(home, "hot.planish")["changed"], false, "and a publish mends it");
     assert_eq!(fetched(home, "--order o.txt").0, ["store"]);
+    // What cannot be written is nothing to build by.
+    let run = on(home, "text fetch --order /proc/nothing-can-be-made-here");
+    assert!(run.exit == 0 && !run.stderr.contains("text cc"), "{}", run.stderr);
+    // The length is pinned as well as the checksum.
+    let bytes = read(home, "o.txt").len();
+    let pin = read(home, "planish.text.toml");
+    let other = pin.replace(&format!("bytes = {bytes}\n"), &format!("bytes = {}\n", bytes + 1));
+    assert_ne!(pin, other);
+    fs::write(home.join("planish.text.toml"), other).expect("room for a file");
+    let strict = on(home, "text fetch --order o.txt --strict");
+    assert!(strict.exit == 3 && strict.stderr.contains("are pinned"), "{}", strict.stderr);
 }
 
 #[test]

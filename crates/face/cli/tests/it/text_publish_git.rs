@@ -83,6 +83,15 @@ fn a_branch_of_its_own_gets_the_pin_and_nothing_else_changes() {
     assert!(!home.join("repo/server/planish.text.toml").exists(), "it is on the branch");
     assert_eq!(git_in(home, "diff --name-status main bot/profile"), "A\tserver/planish.text.toml");
     assert_eq!(git_in(home, "rev-list --count main..bot/profile"), "1");
+    // Its whole name is the same branch, and no other kind of ref is one.
+    let whole = on(home, &format!("text publish hot.planish {PIN} --branch refs/heads/bot/profile"));
+    assert_eq!(
+        (whole.exit, git_in(home, "for-each-ref refs/heads/refs").as_str()),
+        (0, ""),
+        "{}",
+        whole.stderr
+    );
+    assert_eq!(on(home, &format!("text publish hot.planish {PIN} --branch refs/tags/x")).exit, 2);
     let first = git_in(home, "show bot/profile:server/planish.text.toml");
     assert_eq!(on(home, &format!("text publish hot.planish {PIN} --branch bot/profile")).exit, 0);
     assert_eq!(git_in(home, "rev-list --count main..bot/profile"), "1", "the same again is no commit");

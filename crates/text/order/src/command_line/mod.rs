@@ -7,16 +7,19 @@
 
 mod compiler;
 mod linker;
+mod marks;
 mod response;
 
 pub use compiler::{
     FUNCTION_SECTIONS, is_for_bare_machine, is_known_compiler, launchers, tool_word, work_of_compiler,
 };
 pub use linker::{LinkerFound, work_of_linker};
+pub use marks::{Machine, marks};
 pub use response::{expand, split};
 
 use crate::emit;
 use crate::flags::{Linker, huge_words, order_words};
+use marks::MARKS;
 
 /// What a command line does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +75,8 @@ pub struct Wanted<'a> {
     pub symbols: Option<&'a [String]>,
     /// Size of the huge pages that the text is to fit.
     pub huge_bytes: Option<u64>,
+    /// What it is for, where [`marks`] can be linked in.
+    pub machine: Option<Machine>,
 }
 
 /// What a link needs besides its own command line.
@@ -88,8 +93,11 @@ pub struct Needs {
 pub struct OrderFile {
     /// Its content.
     pub text: String,
-    /// Whether that is one symbol a line: a file that the user has may serve as it is.
+    /// Whether that is one symbol a line and nothing else than was wanted: a file that the user has may serve as it
+    /// is.
     pub is_symbols: bool,
+    /// What is linked in besides: an object file that marks the range, where no script does.
+    pub marks: Option<Vec<u8>>,
     linker: Linker,
     is_script: bool,
 }
@@ -102,7 +110,7 @@ impl Needs {
     pub fn of(link: &Link, found: &LinkerFound, wanted: Wanted<'_>) -> Result<Self, Unusable> {
         let mut needs = Self::default();
         if let Some(symbols) = wanted.symbols {
-            needs.file = Some(order_file(link, found, symbols)?);
+            needs.file = Some(order_file(link, found, symbols, wanted.machine)?);
         }
         // Firmware and kernels depend on every byte of a layout of their own.
         if let Some(bytes) = wanted.huge_bytes.filter(|_| !link.has_alignment && !link.has_layout) {
@@ -111,36 +119,55 @@ impl Needs {
         Ok(needs)
     }
 
-    /// The words for the linker, with the order in the file of this path.
+    /// The words for the linker, with the order and the marks in the files of these paths.
     #[must_use]
-    pub fn words(&self, path: &str) -> Vec<String> {
+    pub fn words(&self, path: &str, marks: Option<&str>) -> Vec<String> {
         let of_file = |file: &OrderFile| {
             let script = || vec![vec!["-T".to_owned(), path.to_owned()]];
             if file.is_script { script() } else { order_words(file.linker, path) }
         };
         let order = self.file.as_ref().map(of_file);
-        order.into_iter().flatten().chain(self.words.clone()).flatten().collect()
+        // Nothing refers to them: sections that are not referred to may be left out.
+        let kept = |marks: &str| {
+            MARKS.map(|mark| format!("--undefined={mark}")).into_iter().chain([marks.to_owned()])
+        };
+        let marks = marks.into_iter().flat_map(kept);
+        order.into_iter().flatten().chain(self.words.clone()).flatten().chain(marks).collect()
     }
 }
 
-fn order_file(link: &Link, found: &LinkerFound, symbols: &[String]) -> Result<OrderFile, Unusable> {
+fn order_file(
+    link: &Link,
+    found: &LinkerFound,
+    symbols: &[String],
+    machine: Option<Machine>,
+) -> Result<OrderFile, Unusable> {
     if link.has_order {
         return Err(Unusable::OwnOrder);
     }
     if link.has_layout {
         return Err(Unusable::OwnScript);
     }
-    let file =
-        |text: String, is_symbols, is_script| OrderFile { text, is_symbols, linker: found.linker, is_script };
-    match found.linker {
-        Linker::Lld => Ok(file(emit::symbol_lines(symbols), true, false)),
-        Linker::Gold => Ok(file(emit::gold_of_symbols(symbols), false, false)),
-        Linker::Bfd if found.takes_section_order() => {
-            Ok(file(emit::gnu_ld_of_symbols(symbols), false, false))
-        }
-        Linker::Bfd => Ok(file(emit::script_of_symbols(symbols), false, true)),
-        Linker::Mold => Err(Unusable::TakesNone { linker: found.told.clone() }),
-    }
+    let is_script = found.linker == Linker::Bfd && !found.takes_section_order();
+    let marks = machine.filter(|_| !is_script).map(marks);
+    let marked;
+    let laid = if marks.is_some() {
+        let [start, end] = MARKS.map(str::to_owned);
+        let inner = symbols.iter().filter(|symbol| !MARKS.contains(&symbol.as_str())).cloned();
+        marked = std::iter::once(start).chain(inner).chain([end]).collect::<Vec<_>>();
+        &marked
+    } else {
+        symbols
+    };
+    let is_symbols = found.linker == Linker::Lld && laid == symbols;
+    let text = match found.linker {
+        Linker::Lld => emit::symbol_lines(laid),
+        Linker::Gold => emit::gold_of_symbols(laid),
+        Linker::Bfd if is_script => emit::script_of_symbols(symbols),
+        Linker::Bfd => emit::gnu_ld_of_symbols(laid),
+        Linker::Mold => return Err(Unusable::TakesNone { linker: found.told.clone() }),
+    };
+    Ok(OrderFile { text, is_symbols, marks, linker: found.linker, is_script })
 }
 
 /// The last part of a path.
@@ -180,8 +207,8 @@ mod tests {
 
     fn needs(link: &Link, text: &str) -> Result<Vec<String>, Unusable> {
         let symbols = ["hot".to_owned()];
-        let wanted = Wanted { symbols: Some(&symbols), huge_bytes: Some(2 << 20) };
-        Needs::of(link, &found(text), wanted).map(|needs| needs.words("F"))
+        let wanted = Wanted { symbols: Some(&symbols), huge_bytes: Some(2 << 20), machine: None };
+        Needs::of(link, &found(text), wanted).map(|needs| needs.words("F", None))
     }
 
     const LLD: &str = "LLD 19.1.7 (compatible with GNU linkers)\n";
@@ -207,6 +234,29 @@ mod tests {
     }
 
     #[test]
+    fn the_range_is_marked_where_no_script_does() {
+        let symbols = ["hot", "gone"].map(str::to_owned);
+        let machine = Some(Machine::X86_64);
+        let wanted = Wanted { symbols: Some(&symbols), huge_bytes: None, machine };
+        for linker in [LLD, GOLD, NEW, OLD] {
+            let needs = Needs::of(&Link::default(), &found(linker), wanted).unwrap();
+            let file = needs.file.as_ref().unwrap();
+            assert_eq!(file.marks.is_none(), linker == OLD, "{linker}");
+            assert!(!file.is_symbols, "the user's own file has no marks");
+            let at = |word: &str| file.text.find(word).unwrap_or_else(|| panic!("{linker}: no {word}"));
+            assert!(linker == OLD || at("__hot_start") < at("gone"), "{linker}: {}", file.text);
+            assert!(at("gone") < at("__hot_end"), "{linker}: {}", file.text);
+            let words = needs.words("F", file.marks.as_ref().map(|_| "M"));
+            assert_eq!(words.last().map(String::as_str) == Some("M"), linker != OLD, "{words:?}");
+        }
+        // An order that was written for them serves as it is.
+        let marked = ["__hot_start", "hot", "__hot_end"].map(str::to_owned);
+        let wanted = Wanted { symbols: Some(&marked), ..wanted };
+        let needs = Needs::of(&Link::default(), &found(LLD), wanted).unwrap();
+        assert!(needs.file.is_some_and(|file| file.is_symbols));
+    }
+
+    #[test]
     fn what_the_command_line_settles_stays_settled() {
         let link = |order, alignment, layout| Link {
             has_order: order,
@@ -224,20 +274,20 @@ mod tests {
 
     #[test]
     fn segments_of_an_own_layout_keep_their_alignment() {
-        let wanted = Wanted { symbols: None, huge_bytes: Some(2 << 20) };
+        let wanted = Wanted { symbols: None, huge_bytes: Some(2 << 20), machine: None };
         let link = Link { has_layout: true, ..Link::default() };
         let needs = Needs::of(&link, &found(LLD), wanted).unwrap();
-        assert_eq!(needs.words(""), [""; 0]);
+        assert_eq!(needs.words("", None), [""; 0]);
     }
 
     #[test]
     fn alignment_alone_is_every_linkers() {
         for linker in [LLD, GOLD, NEW, OLD, MOLD] {
-            let wanted = Wanted { symbols: None, huge_bytes: Some(2 << 20) };
+            let wanted = Wanted { symbols: None, huge_bytes: Some(2 << 20), machine: None };
             let needs =
                 Needs::of(&Link { has_order: true, ..Link::default() }, &found(linker), wanted).unwrap();
             assert!(needs.file.is_none(), "{linker}");
-            assert_eq!(needs.words("")[..2], ["-z", "max-page-size=2097152"], "{linker}");
+            assert_eq!(needs.words("", None)[..2], ["-z", "max-page-size=2097152"], "{linker}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The container: attributes, features, and records in the order of time.
 
 use super::bytes::{section, string, text, u16_at, u32_at, u64_at};
-use super::{FORMAT, MAGIC};
+use super::{FORMAT, MAGIC, cut};
 use crate::error::ProfileError;
 
 /// Kinds of records that matter here.
@@ -58,7 +58,6 @@ const FEATURE_BUILD_ID: usize = 2;
 const FEATURE_HOSTNAME: usize = 3;
 const FEATURE_EVENT_DESC: usize = 12;
 const FEATURES_MAX: usize = 256;
-const FILE_HEADER_BYTES: u64 = 104;
 /// Nothing that was sampled has more events; a table of more is damage.
 const EVENTS_MAX: usize = 4096;
 
@@ -103,21 +102,16 @@ impl<'a> Container<'a> {
         }
         let mut container =
             Self { events: Vec::new(), host: None, build_ids: Vec::new(), records: Vec::new() };
-        let cut = |what: &str| ProfileError::byte(FORMAT, 8, what);
-        let header_bytes = u64_at(bytes, 8).ok_or_else(|| cut("a header that is cut"))?;
-        if header_bytes < FILE_HEADER_BYTES {
-            container.add_records(bytes.get(16..).unwrap_or_default(), 16)?;
-        } else {
-            let part = |at| Some((u64_at(bytes, at)?, u64_at(bytes, at + 8)?));
-            let (start, length) = part(40).ok_or_else(|| cut("a header that is cut"))?;
-            container.add_attributes(bytes).ok_or_else(|| cut("attributes outside of the file"))?;
-            container.add_features(bytes, start.saturating_add(length));
-            let data = section(bytes, start, length).or_else(|| bytes.get(usize::try_from(start).ok()?..));
-            // A recorder that was killed leaves the length at zero: what is there is read.
-            let data =
-                data.filter(|data| !data.is_empty()).or_else(|| bytes.get(usize::try_from(start).ok()?..));
-            container.add_records(data.unwrap_or_default(), usize::try_from(start).unwrap_or(usize::MAX))?;
+        let damaged = |what: &str| ProfileError::byte(FORMAT, 8, what);
+        let data = cut::data(bytes).ok_or_else(|| damaged("a header that is cut"))?;
+        if let Some(cut) = data.cut {
+            return Err(ProfileError::Cut { format: FORMAT, cut });
         }
+        if data.is_file {
+            container.add_attributes(bytes).ok_or_else(|| damaged("attributes outside of the file"))?;
+            container.add_features(bytes, (data.start + data.records.len()) as u64);
+        }
+        container.add_records(data.records, data.start)?;
         if container.events.is_empty() {
             return Err(ProfileError::byte(FORMAT, 0, "no event is described"));
         }
@@ -232,7 +226,7 @@ impl<'a> Container<'a> {
     fn add_records(&mut self, data: &'a [u8], start: usize) -> Result<(), ProfileError> {
         let mut at = 0_usize;
         while let Some(record) = record_at(data, at) {
-            let mut next = at + 8 + record.body.len();
+            let next = (at + 8 + record.body.len()).saturating_add(cut::follows(&record));
             match record.kind {
                 kinds::HEADER_ATTR => {
                     let length = u32_at(record.body, 4).unwrap_or(0) as usize;
@@ -250,14 +244,6 @@ impl<'a> Container<'a> {
                     );
                 }
                 kinds::BUILD_ID => self.build_ids.push(record),
-                // Data follows that the record's own length leaves out.
-                kinds::AUXTRACE => {
-                    let follows = u64_at(record.body, 0).and_then(|length| usize::try_from(length).ok());
-                    next = next.saturating_add(follows.unwrap_or(usize::MAX));
-                }
-                kinds::TRACING_DATA => {
-                    next = next.saturating_add(u32_at(record.body, 0).unwrap_or(0) as usize)
-                }
                 kinds::COMPRESSED | kinds::COMPRESSED2 => {
                     let what =
                         "compression (perf record -z; `perf inject -i perf.data -o F` unpacks it)".to_owned();
@@ -319,7 +305,7 @@ fn event_name(kind: u32, config: u64) -> String {
 }
 
 /// The record at an offset; `None` at the end, and where the rest is no record.
-fn record_at(data: &[u8], at: usize) -> Option<Record<'_>> {
+pub(super) fn record_at(data: &[u8], at: usize) -> Option<Record<'_>> {
     let header = data.get(at..)?;
     let (kind, misc, size) = (u32_at(header, 0)?, u16_at(header, 4)?, usize::from(u16_at(header, 6)?));
     Some(Record { kind, misc, body: header.get(8..size)? })

@@ -14,6 +14,7 @@
 
 mod bytes;
 mod container;
+mod cut;
 mod lines;
 mod maps;
 mod sample;
@@ -30,6 +31,7 @@ use crate::profile::{Edges, Weights};
 use crate::program::Program;
 use crate::read::{ImportOptions, Read};
 use container::{Container, Record, kinds};
+pub use cut::{Cut, cut, without_rest};
 pub use lines::{Contention, Line, LineSite, contention};
 pub use maps::ObjectFile;
 use maps::Processes;

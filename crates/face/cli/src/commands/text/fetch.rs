@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     for trouble in troubles {
         answer = answer.warning(trouble);
     }
-    Ok(answer.next(next(args)))
+    Ok(answer.next(next(args, &report.files)))
 }
 
 /// One fetch of one or two files.
@@ -184,7 +184,26 @@ impl Fetch<'_> {
         let digest: Digest = blob.sha256.parse().map_err(|error| {
             Failure::usage(format!("{}: {}.sha256: {error}", self.args.pin.display(), what.word()))
         })?;
-        let is_it = |bytes: &&[u8]| Digest::of(bytes) == digest;
+        let (from, bytes) = self.by_digest(what, pin, &digest, there)?;
+        // One of the two was edited by hand, and nobody knows which.
+        if u64::try_from(bytes.len()) != Ok(blob.bytes) {
+            let (pinned, found) = (blob.bytes, bytes.len());
+            let failed = format!("the {} has {found} bytes, and {pinned} are pinned", what.word());
+            return Err(Failure::refused(failed).hint("planish text publish PROFILE pins a new one"));
+        }
+        Ok((from, bytes))
+    }
+
+    /// The bytes of a checksum.
+    fn by_digest(
+        &self,
+        what: What,
+        pin: &Pin,
+        digest: &Digest,
+        there: Option<&[u8]>,
+    ) -> Result<(&'static str, Vec<u8>), Failure> {
+        let blob = what.blob(pin);
+        let is_it = |bytes: &&[u8]| Digest::of(bytes) == *digest;
         if let Some(bytes) = there.filter(is_it) {
             return Ok(("there", bytes.to_vec()));
         }
@@ -192,7 +211,7 @@ impl Fetch<'_> {
             return Ok(("beside", bytes));
         }
         if let Some(cache) = &self.cache
-            && let Ok(bytes) = cache.get(&digest.handle(), &digest)
+            && let Ok(bytes) = cache.get(&digest.handle(), digest)
         {
             return Ok(("cache", bytes));
         }
@@ -200,7 +219,7 @@ impl Fetch<'_> {
             || Store::open(&pin.store, &folder_of(&self.args.pin)),
             |store| Store::open(store, Path::new(".")),
         );
-        let bytes = store.and_then(|store| store.get(&blob.handle, &digest)).map_err(in_store)?;
+        let bytes = store.and_then(|store| store.get(&blob.handle, digest)).map_err(in_store)?;
         // What was pinned by hand may be anything.
         if !what.is_sound(&bytes) {
             let failed =
@@ -251,8 +270,11 @@ fn told(failure: &Failure) -> String {
     message.text + &hint.unwrap_or_default()
 }
 
-fn next(args: &Args) -> String {
-    match (&args.order, &args.profile) {
+fn next(args: &Args, files: &[TextFetched]) -> String {
+    // What is not there is no use to a build.
+    let is_there = |what: What| files.iter().any(|file| file.what == what.word() && file.from != "none");
+    let order = args.order.as_ref().filter(|_| is_there(What::Order));
+    match (order, args.profile.as_ref().filter(|_| is_there(What::Profile))) {
         (Some(order), _) => {
             format!("make CC=\"planish text cc --order {} -- cc\"", quoted(&order.to_string_lossy()))
         }

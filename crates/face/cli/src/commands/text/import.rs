@@ -5,6 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use clap::builder::PossibleValuesParser;
 use planish_model::Catalogue;
+use planish_profile::perf_data::Cut;
 use planish_profile::{Format, ImportOptions, Program, Window, file, perf_data};
 use planish_report::TextImportReport;
 
@@ -35,6 +36,9 @@ pub(crate) struct Args {
     /// The share of time that was recorded, where the recorder ran now and then
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = duty)]
     duty: f64,
+    /// Take what is there of a perf.data of which a part is missing: profiles of a part are of that part of the run
+    #[arg(long)]
+    cut: bool,
     /// Write to F instead of stdout
     #[arg(long, short, value_name = "F")]
     output: Option<PathBuf>,
@@ -47,7 +51,8 @@ pub(super) fn duty(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
-    let bytes = read_file(&args.samples)?;
+    let mut bytes = read_file(&args.samples)?;
+    let cut = what_is_there(args, &mut bytes)?;
     let named = args.format.as_deref();
     let format = Format::ALL.into_iter().find(|(word, _)| Some(*word) == named).map(|(_, format)| format);
     let (mut program, mut notes) = (None, Vec::new());
@@ -82,6 +87,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         text: args.output.is_none().then_some(text),
     };
     let mut answer = context.answer(&report, &Catalogue::default());
+    if let Some(cut) = cut {
+        answer = answer.warning(format!(
+            "{}: {cut}: the profile is of what is there, without build ids and names of events that stood behind it",
+            args.samples.display()
+        ));
+    }
     for note in notes {
         answer = answer.note(note);
     }
@@ -95,6 +106,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Some(path) => answer.next(context.line(&format!("text show {}", path.display()))),
         None => answer.next(context.again("-o profile.planish")),
     })
+}
+
+/// Leaves the whole records of a recording that is cut, where that was asked for. Also where the recorder was killed:
+/// nothing that it wrote is missing then.
+fn what_is_there(args: &Args, bytes: &mut Vec<u8>) -> Result<Option<Cut>, Failure> {
+    let cut = perf_data::cut(bytes).filter(|cut| args.cut || matches!(cut, Cut::Killed { .. }));
+    if cut.is_some() {
+        perf_data::without_rest(bytes).map_err(|source| in_file(&args.samples, source))?;
+    }
+    Ok(cut)
 }
 
 /// The file with most samples that can be read and is the build that was sampled.

@@ -21,7 +21,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Subcommand;
 use planish_model::Exit;
-use planish_profile::{CallProfile, ImportOptions, ProfileError, Program, Stacks};
+use planish_profile::{CallProfile, ImportOptions, ProfileError, Program, Stacks, perf_data};
 use planish_report::TextCacheRow;
 use planish_sys::pages;
 
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         Command::Merge(args) => merge::run(args, context),
         Command::Show(args) => show::run(args, context),
         Command::Order(args) => order::run(args, context),
-        Command::LinkFlags(args) => Ok(link_flags::run(args, context)),
+        Command::LinkFlags(args) => link_flags::run(args, context),
         Command::Cc(args) => wrap::run(Tool::Compiler, args, context),
         Command::Ld(args) => wrap::run(Tool::Linker, args, context),
         Command::Check(args) => check::run(args, context),
@@ -117,8 +117,10 @@ pub(crate) fn program(path: &Path) -> Result<Program, Failure> {
 
 /// The size of a huge page: as it was given, else that of this kernel.
 pub(crate) fn huge_bytes(given: Option<usize>) -> Result<u64, Failure> {
-    let bytes = given.or_else(pages::thp_bytes).filter(|bytes| bytes.is_power_of_two());
-    let bytes = bytes.ok_or_else(|| {
+    if given.is_some_and(|bytes| !bytes.is_power_of_two()) {
+        return Err(Failure::usage("the size of a page is a power of two").hint("planish ... --page 2M"));
+    }
+    let bytes = given.or_else(pages::thp_bytes).ok_or_else(|| {
         Failure::usage("this kernel has no transparent huge pages to take the size from")
             .hint("planish ... --page 2M")
     })?;
@@ -178,6 +180,12 @@ pub(crate) fn in_file(path: &Path, source: ProfileError) -> Failure {
         ProfileError::NeedsProgram { .. } => Some("planish ... --program BIN".to_owned()),
         ProfileError::BuildId { .. } => Some("name the build that was sampled with --program".to_owned()),
         ProfileError::Version { .. } => Some("a newer planish wrote it".to_owned()),
+        ProfileError::Cut { cut: perf_data::Cut::Killed { .. }, .. } => {
+            Some("planish text import F takes what is there".to_owned())
+        }
+        ProfileError::Cut { .. } => {
+            Some("copy or record it again; planish text import F --cut takes what is there".to_owned())
+        }
         ProfileError::NoEvent { .. } => Some("name one of them with --event".to_owned()),
         _ => None,
     };

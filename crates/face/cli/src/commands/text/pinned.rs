@@ -32,7 +32,7 @@ pub(super) fn days(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "a number of days above 0".to_owned())
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| (0.0..=100.0).contains(number));
     number.ok_or_else(|| "a number from 0 to 100".to_owned())
 }

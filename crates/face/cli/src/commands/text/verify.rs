@@ -13,6 +13,7 @@ use planish_sys::pagemap::{Filled, Pagemap};
 use planish_sys::pages;
 
 use super::in_file;
+use super::pinned::percent;
 use crate::answer::Answer;
 use crate::commands::read_file;
 use crate::context::Context;
@@ -20,6 +21,10 @@ use crate::failure::Failure;
 
 /// Of the hot bytes of a process so much must lie on huge pages, in percent, where nobody says otherwise.
 const HUGE: f64 = 90.0;
+/// Of the samples so much must lie inside of the hot range, likewise.
+const INSIDE: f64 = 90.0;
+/// Orders of other build rules leave no marks, and neither does `-s`: it says nothing of the layout.
+const UNMARKED: &str = "where the hot range of the program lies is not known (no __hot_start and __hot_end)";
 
 /// Verify a layout: samples inside of the hot range, pages that hold them, and what lies on huge pages
 #[derive(Debug, clap::Args)]
@@ -30,12 +35,12 @@ pub(crate) struct Args {
     /// A call profile of it
     #[arg(long, value_name = "F")]
     profile: Option<PathBuf>,
-    /// Samples that must lie inside of the hot range, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 90.0)]
-    inside: f64,
+    /// Samples that must lie inside of the hot range, in percent: 90 without it where that range is marked
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    inside: Option<f64>,
     /// Hot bytes that must lie on huge pages, in percent: of a process 90 without it, of a file not asked. Where no hot
     /// range is marked, of all that can
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
     huge: Option<f64>,
 }
 
@@ -73,6 +78,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     };
     report.short = short(&report, args);
     let answer = context.answer(&report, &Catalogue::default());
+    let unmarked = report.hot_start.is_none() && args.inside.is_none();
+    let answer = if unmarked { answer.note(format!("{UNMARKED}: nothing is asked of it")) } else { answer };
     let answer = report.short.iter().fold(answer, |answer, what| answer.warning(what.as_str()));
     Ok(match (report.short.is_empty(), &args.profile) {
         (false, _) => {
@@ -86,15 +93,15 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 /// What is less than was asked for.
 fn short(report: &TextVerifyReport, args: &Args) -> Vec<String> {
     let mut short = Vec::new();
-    if report.hot_start.is_none() {
-        short.push("the program has no __hot_start and __hot_end: it was linked without an order".to_owned());
+    if report.hot_start.is_none() && args.inside.is_some() {
+        short.push(format!("{UNMARKED}: link it by planish text cc, which marks it"));
     }
     let mut below = |what: &str, share: Option<f64>, wanted: f64| {
         if let Some(share) = share.filter(|share| share * 100.0 < wanted) {
             short.push(format!("{:.1} % of {what}, {wanted} % were asked for", share * 100.0));
         }
     };
-    below("the samples lie inside of the hot range", report.inside, args.inside);
+    below("the samples lie inside of the hot range", report.inside, args.inside.unwrap_or(INSIDE));
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     if let Some(process) = &report.process {
         let hot = process.hot_huge_bytes.zip(process.hot_bytes).map(|(huge, hot)| share(huge, hot));

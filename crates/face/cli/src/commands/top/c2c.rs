@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use planish_host::Host;
 use planish_model::Catalogue;
-use planish_profile::perf_data::{ObjectFile, Stream, contention};
-use planish_profile::{Program, names};
+use planish_profile::perf_data::{Cut, ObjectFile, Stream, contention};
+use planish_profile::{Program, names, perf_data};
 use planish_report::C2cReport;
 use planish_sys::sampling::{SamplingError, Source};
 
@@ -29,8 +29,16 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Err(Failure::usage("nothing runs on a recorded host").hint("leave --root or --c2c out"));
     }
     if let Some(path) = &args.replay {
-        let bytes = planish_sys::file::read(path).map_err(|source| unreadable(path, source))?;
-        return answer(&bytes, None, path, context);
+        let mut bytes = planish_sys::file::read(path).map_err(|source| unreadable(path, source))?;
+        // Nothing that its recorder wrote is missing.
+        let killed = perf_data::cut(&bytes).filter(|cut| matches!(cut, Cut::Killed { .. }));
+        if killed.is_some() {
+            perf_data::without_rest(&mut bytes)
+                .map_err(|source| crate::commands::text::in_file(path, source))?;
+        }
+        let answer = answer(&bytes, None, path, context)?;
+        let warning = killed.map(|cut| format!("{}: {cut}: what is there is told", path.display()));
+        return Ok(warning.into_iter().fold(answer, Answer::warning));
     }
     if let Some(path) = &args.record {
         if path.exists() {

@@ -9,6 +9,7 @@ use planish_model::{Catalogue, Exit};
 use planish_report::{TextCacheRow, TextHugeReport, TextRunnerRow};
 use planish_workload::parse_bytes;
 
+use super::pinned::percent;
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -34,7 +35,7 @@ pub(crate) struct Args {
     #[arg(long)]
     packaged: bool,
     /// Of what can lie on huge pages so much must, in percent, for a route to win
-    #[arg(long, value_name = "PERCENT", default_value_t = 90.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 90.0, value_parser = percent)]
     least: f64,
     /// Leave files alone that are longer than this
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_bytes)]

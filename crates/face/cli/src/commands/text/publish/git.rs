@@ -37,6 +37,8 @@ pub(super) struct Branch {
 impl Branch {
     /// A branch that is there, or that is to be made where `HEAD` is.
     pub fn open(folder: &Path, name: &str) -> Result<Self, Failure> {
+        // By its whole name too, as git itself takes it.
+        let name = name.strip_prefix("refs/heads/").unwrap_or(name);
         let mut branch = Self {
             folder: folder.to_owned(),
             prefix: String::new(),
@@ -47,7 +49,7 @@ impl Branch {
         };
         let prefix = branch.git(&["rev-parse", "--show-prefix"])?;
         branch.prefix = prefix;
-        if name.starts_with('-') || branch.git(&["check-ref-format", "--branch", name]).is_err() {
+        if name.starts_with('-') || name.starts_with("refs/") || branch.git(&["check-ref-format", "--branch", name]).is_err() {
             return Err(
                 Failure::usage(format!("`{name}` is no name of a branch")).hint("git help check-ref-format")
             );

@@ -14,7 +14,7 @@ use planish_host::Host;
 use planish_model::{Catalogue, Exit};
 use planish_profile::perf_data::{self, Stream};
 use planish_profile::{CallProfile, Format, ImportOptions, Imported, Window, file};
-use planish_report::{Envelope, TextRecordReport, TextRecordSource};
+use planish_report::{Envelope, Level, Message, TextRecordReport, TextRecordSource};
 use planish_sys::sampling::{Sampler, Source};
 
 use super::{import, in_file};
@@ -112,13 +112,21 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
 
     // The recording is safe on disk: now the command may take the time that it needs.
     let ended = child.map(|child| child.end(&stop)).transpose()?;
-    let (profile, notes) = written.map_err(|failure| match &ended {
-        Some(ended) => failure.hint(format!("the command itself ended with {}", ended.describe())),
-        None => failure,
-    })?;
+    let (profile, notes) = match (written, &ended) {
+        (Ok(written), _) => written,
+        (Err(failure), None) => return Err(failure),
+        (Err(failure), Some(ended)) => return Ok(without_profile(&failure, ended)),
+    };
     let report = report(args, &captured, &profile, rate_hz, ended.as_ref());
     let notes = rate_note.into_iter().chain(notes).collect();
     answer(args, context, report, notes, ended)
+}
+
+/// No profile is written, which is told; the exit code stays the command's.
+fn without_profile(failure: &Failure, ended: &Ended) -> Answer {
+    let failure = failure.message("planish text record ...", "planish text record --help");
+    let note = Message::new(Level::Note, format!("the command ended with {}", ended.describe()));
+    Answer::printed("text-record").code(ended.code()).message(failure).message(note)
 }
 
 /// Starts the command once its events are open, and records it.

@@ -31,11 +31,12 @@ fn cures(refused: &[(planish_sys::sampling::Source, Refusal)], is_host_wide: boo
     let has = |wanted: fn(&Refusal) -> bool| refused.iter().any(|(_, why)| wanted(why));
     if has(|why| matches!(why, Refusal::Paranoid { .. })) {
         // 2 is enough for user code of one's own processes; a CPU as a whole, which a group needs too, wants 0.
-        let level = if is_host_wide { 0 } else { 2 };
-        return vec![
-            "sudo planish ...".to_owned(),
-            format!("or let every user: sysctl -w kernel.perf_event_paranoid={level}"),
-        ];
+        let wanted = if is_host_wide { 0 } else { 2 };
+        let is_set = has_level(refused).is_some_and(|level| level <= wanted);
+        // What the setting allows is refused by whose process it is.
+        let other = "sudo planish ..., or as the user whose process it is".to_owned();
+        let setting = format!("or let every user: sysctl -w kernel.perf_event_paranoid={wanted}");
+        return if is_set { vec![other] } else { vec!["sudo planish ...".to_owned(), setting] };
     }
     if has(|why| matches!(why, Refusal::Blocked { .. })) {
         return vec![
@@ -43,10 +44,19 @@ fn cures(refused: &[(planish_sys::sampling::Source, Refusal)], is_host_wide: boo
                 .to_owned(),
         ];
     }
-    if has(|why| matches!(why, Refusal::NoPmu | Refusal::NoBranchStacks | Refusal::NoAccesses)) {
+    // Without one all were tried.
+    let is_asked_for = refused.len() == 1;
+    if is_asked_for && has(|why| matches!(why, Refusal::NoPmu | Refusal::NoBranchStacks | Refusal::NoAccesses)) {
         return vec!["leave --event out: the best that this machine has is taken".to_owned()];
     }
     vec!["record with perf elsewhere, and: planish text import F".to_owned()]
+}
+
+fn has_level(refused: &[(planish_sys::sampling::Source, Refusal)]) -> Option<i32> {
+    refused.iter().find_map(|(_, why)| match why {
+        Refusal::Paranoid { level } => Some(*level),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -61,6 +71,10 @@ mod tests {
         let cure = |why, host_wide| cures(&[(Source::CpuClock, why)], host_wide).join("\n");
         assert!(cure(Refusal::Paranoid { level: 4 }, false).contains("perf_event_paranoid=2"));
         assert!(cure(Refusal::Paranoid { level: 1 }, true).contains("perf_event_paranoid=0"));
+        let set = cure(Refusal::Paranoid { level: 2 }, false);
+        assert!(!set.contains("sysctl") && set.contains("the user whose process"), "it is 2 already: {set}");
+        let all = [(Source::Branches, Refusal::NoPmu), (Source::CpuClock, Refusal::NoKernel)];
+        assert!(!cures(&all, true).join("").contains("--event"), "none was given");
         assert!(cure(Refusal::Blocked { errno: Errno::PERM }, false).contains("PERFMON"));
         assert!(cure(Refusal::NoPmu, false).contains("--event"));
         assert!(cure(Refusal::NoKernel, false).contains("text import"));

@@ -70,6 +70,11 @@ fn group(path: &Path) -> Result<Who, Failure> {
             top.display()
         ))
     })?;
+    // A folder outside of the hierarchy is none, as `../..` is: the kernel would only say EBADF.
+    if !folder.join("cgroup.procs").exists() {
+        let failed = Failure::usage(format!("{} is no control group", folder.display()));
+        return Err(failed.hint(format!("its groups are the folders of {}", top.display())));
+    }
     Ok(Who::Group { folder, opened })
 }
 

@@ -1,13 +1,16 @@
 //! A link that follows an order; where that cannot be, the link that the user asked for.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read as _, Write};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output as Captured, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planish_order::command_line::{FUNCTION_SECTIONS, Link, LinkerFound, Needs, Unusable, Wanted};
+use planish_order::command_line::{
+    FUNCTION_SECTIONS, Link, LinkerFound, Machine, Needs, Unusable, Wanted,
+};
 use planish_report::{Level, Message};
 use planish_sys::process::{pidfd, usage_children, usage_self};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -24,18 +27,18 @@ use crate::signals::{Forward, code};
 /// What is added to a link.
 struct Added {
     words: Vec<String>,
-    /// Memory that the linker reads as a file: it is there as long as this process.
-    _order: Option<File>,
+    /// Memory that the linker reads as files: it is there as long as this process.
+    _files: Vec<File>,
 }
 
 pub(super) fn run(
     wrapped: &Wrapped<'_>,
-    link: &Link,
+    (link, all): (&Link, &[String]),
     options: &Options,
     adds_sections: bool,
     context: &Context,
 ) -> Result<Answer, Failure> {
-    let added = match added(wrapped, link, options, adds_sections) {
+    let added = match added(wrapped, (link, all), options, adds_sections) {
         Ok(added) => added,
         Err(failure) if options.strict => return Err(failure),
         Err(failure) => return Ok(without(wrapped, &failure, context)),
@@ -166,12 +169,13 @@ fn pass_signals(signals: &Forward, child: &Child) {
 /// What makes the link follow the order.
 fn added(
     wrapped: &Wrapped<'_>,
-    link: &Link,
+    (link, all): (&Link, &[String]),
     options: &Options,
     adds_sections: bool,
 ) -> Result<Added, Failure> {
     let symbols = options.symbols()?;
-    if let Some(machine) = machine(wrapped, link).filter(|machine| !machine.contains("linux")) {
+    let target = machine(wrapped, link);
+    if let Some(machine) = target.as_ref().filter(|machine| !machine.contains("linux")) {
         let failed = Failure::refused(format!("it links for {machine}, and orders are for Linux"));
         return Err(failed.hint("leave this wrapper out for that machine"));
     }
@@ -179,27 +183,48 @@ fn added(
         Failure::refused("the linker does not say that it is GNU ld, gold, lld or mold")
             .hint("link by one of them, such as -fuse-ld=lld")
     })?;
-    let wanted = Wanted { symbols: symbols.as_deref(), huge_bytes: options.huge_bytes() };
+    let machine = symbols.is_some().then(|| marked(target.as_deref(), all)).flatten();
+    let wanted = Wanted { symbols: symbols.as_deref(), huge_bytes: options.huge_bytes(), machine };
     let needs = Needs::of(link, &found, wanted).map_err(unusable)?;
-    let (order, path) = match (&needs.file, &options.order) {
-        (None, _) => (None, String::new()),
+    let mut files = Vec::new();
+    let mut in_memory = |bytes: &[u8]| {
+        let (file, path) = in_memory(bytes).map_err(Failure::refused)?;
+        files.push(file);
+        Ok::<_, Failure>(path)
+    };
+    let path = match (&needs.file, &options.order) {
+        (None, _) => String::new(),
         // As it was named: what a build is pinned to can be seen in its command lines.
         (Some(file), Some(path)) if file.is_symbols && path.to_str().is_some() => {
-            (None, path.to_string_lossy().into_owned())
+            path.to_string_lossy().into_owned()
         }
-        (Some(file), _) => {
-            let (file, path) = in_memory(&file.text).map_err(Failure::refused)?;
-            (Some(file), path)
-        }
+        (Some(file), _) => in_memory(file.text.as_bytes())?,
     };
+    let marks = needs.file.as_ref().and_then(|file| file.marks.as_deref()).map(in_memory).transpose()?;
     let mut words: Vec<String> =
         if link.compiles && adds_sections { vec![FUNCTION_SECTIONS.to_owned()] } else { Vec::new() };
-    for word in needs.words(&path) {
+    for word in needs.words(&path, marks.as_deref()) {
         // Unlike -Wl, it takes words with commas.
         words.extend((wrapped.tool == Tool::Compiler).then(|| "-Xlinker".to_owned()));
         words.push(word);
     }
-    Ok(Added { words, _order: order })
+    Ok(Added { words, _files: files })
+}
+
+/// What the output is for, where its hot range can be marked: what the first object file among the inputs is for, else
+/// what the compiler makes code for.
+fn marked(target: Option<&str>, all: &[String]) -> Option<Machine> {
+    let object = |word: &String| {
+        let path = Some(Path::new(word)).filter(|path| !word.starts_with('-') && path.is_file())?;
+        let mut head = [0; 20];
+        // A file of a build, that is read once more by the linker.
+        File::open(path).and_then(|mut file| file.read_exact(&mut head)).ok()?;
+        head.starts_with(b"\x7fELF").then_some(head)
+    };
+    match all.iter().find_map(object) {
+        Some(head) => Machine::of_object(&head),
+        None => Machine::of_target(target?, all.iter().map(String::as_str)),
+    }
 }
 
 fn unusable(why: Unusable) -> Failure {
@@ -238,12 +263,12 @@ fn asked(wrapped: &Wrapped<'_>, link: &Link, question: &str) -> Option<String> {
 }
 
 /// A file in memory, and the name by which the programs that we start can read it.
-fn in_memory(text: &str) -> io::Result<(File, String)> {
+fn in_memory(bytes: &[u8]) -> io::Result<(File, String)> {
     const NAME: &str = "planish-order";
     // Kernels before 6.3 do not know the seal, and newer ones may refuse to do without.
     let sealed = memfd_create(NAME, MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL);
     let mut file = File::from(sealed.or_else(|_| memfd_create(NAME, MemfdFlags::CLOEXEC))?);
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     Ok((file, path))
 }

@@ -104,7 +104,7 @@ pub(super) fn run(tool: Tool, args: &Args, context: &Context) -> Result<Answer, 
     match work {
         Work::Compile if adds_sections => Ok(wrapped.become_it(&[FUNCTION_SECTIONS.to_owned()])),
         Work::Link(link) if options.means(&link.output) => {
-            link::run(&wrapped, &link, &options, adds_sections, context)
+            link::run(&wrapped, (&link, &words), &options, adds_sections, context)
         }
         _ => Ok(wrapped.become_it(&[])),
     }
