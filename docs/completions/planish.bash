@@ -3207,7 +3207,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__import)
-            opts="-o -q -v -h --program --format --event --host --duty --output --json --root --state --color --quiet --verbose --timings --help"
+            opts="-o -q -v -h --program --format --event --host --duty --cut --output --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

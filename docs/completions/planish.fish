@@ -2838,6 +2838,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l color -d 'Use colour: on terminals, always or never' -r -f -a "auto\t'Where the stream is a terminal'
 always\t'Everywhere'
 never\t'Nowhere'"
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l cut -d 'Take what is there of a perf.data of which a part is missing: profiles of a part are of that part of the run'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -l json -d 'Print one JSON object instead of text'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s q -l quiet -d 'Print data and errors only'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from import" -s v -l verbose -d 'Print every place, source and calculation'
@@ -2895,7 +2896,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s v -l verbose -d 'Print every place, source and calculation'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l compiler -d 'What compiles' -r -f -a "gcc\t''
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l compiler -d 'What compiles; without it gcc, and rustc for cargo' -r -f -a "gcc\t''
 clang\t''
 rustc\t''"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from link-flags" -l linker -d 'What links; rustc\'s own is lld' -r -f -a "lld\t''
@@ -3021,7 +3022,7 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -l timings -d 'Print each stage and how long it took, on stderr'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from huge" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l profile -d 'A call profile of it' -r -F
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l inside -d 'Samples that must lie inside of the hot range, in percent' -r
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l inside -d 'Samples that must lie inside of the hot range, in percent: 90 without it where that range is marked' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l huge -d 'Hot bytes that must lie on huge pages, in percent: of a process 90 without it, of a file not asked. Where no hot range is marked, of all that can' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l root -d 'Take the recorded host in DIR for this machine; what is set is set in its files' -r -F
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from verify" -l state -d 'Keep journal and proofs in DIR/var, read own profiles and knobs from DIR/etc/profiles and DIR/etc/knobs' -r -F
