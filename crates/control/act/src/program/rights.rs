@@ -1,4 +1,5 @@
-//! What lies with a file besides its content: owner, mode, and attributes, which are capabilities, access lists, labels.
+//! What lies with a file besides its content: owner, mode, and attributes, which are capabilities, access lists and
+//! labels.
 //!
 //! All of it by open files: a name is whatever its folder's owner makes of it between two calls.
 

@@ -49,7 +49,10 @@ impl Branch {
         };
         let prefix = branch.git(&["rev-parse", "--show-prefix"])?;
         branch.prefix = prefix;
-        if name.starts_with('-') || name.starts_with("refs/") || branch.git(&["check-ref-format", "--branch", name]).is_err() {
+        if name.starts_with('-')
+            || name.starts_with("refs/")
+            || branch.git(&["check-ref-format", "--branch", name]).is_err()
+        {
             return Err(
                 Failure::usage(format!("`{name}` is no name of a branch")).hint("git help check-ref-format")
             );

@@ -46,7 +46,9 @@ fn cures(refused: &[(planish_sys::sampling::Source, Refusal)], is_host_wide: boo
     }
     // Without one all were tried.
     let is_asked_for = refused.len() == 1;
-    if is_asked_for && has(|why| matches!(why, Refusal::NoPmu | Refusal::NoBranchStacks | Refusal::NoAccesses)) {
+    if is_asked_for
+        && has(|why| matches!(why, Refusal::NoPmu | Refusal::NoBranchStacks | Refusal::NoAccesses))
+    {
         return vec!["leave --event out: the best that this machine has is taken".to_owned()];
     }
     vec!["record with perf elsewhere, and: planish text import F".to_owned()]

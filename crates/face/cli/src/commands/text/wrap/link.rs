@@ -8,9 +8,7 @@ use std::process::{Child, Command, ExitStatus, Output as Captured, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use planish_order::command_line::{
-    FUNCTION_SECTIONS, Link, LinkerFound, Machine, Needs, Unusable, Wanted,
-};
+use planish_order::command_line::{FUNCTION_SECTIONS, Link, LinkerFound, Machine, Needs, Unusable, Wanted};
 use planish_report::{Level, Message};
 use planish_sys::process::{pidfd, usage_children, usage_self};
 use rustix::fs::{MemfdFlags, memfd_create};
