@@ -1,11 +1,13 @@
 //! What `prove text` gives a PostgreSQL that is compiled here, as rows beside their limits; and the page-cache route on
 //! programs and libraries as their packages ship them.
 
+use crate::restored::{cached, restored, share};
 use crate::rounds::{Arm, Rounds};
 use crate::row::{Figure, Limit, Rows};
 use anyhow::{Context, Result, bail, ensure};
 use planish_sys::child;
 use serde_json::Value;
+use std::cell::LazyCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,33 +17,54 @@ const STARTS: usize = 24;
 /// Pages of the order, of those that hold 99 % of its own samples.
 const PAGES: f64 = 250.0;
 /// Share of whole huge pages of text that must be mapped by one entry each.
-const COVERED: f64 = 0.90;
+pub const COVERED: f64 = 0.90;
 
-/// Rows of PostgreSQL: one run of `planish prove text`, whose proof goes where the page says.
-pub fn postgres(planish: &Path, folder: &Path, rows: &mut Rows) {
-    eprintln!("measuring planish prove text");
-    let proof = Proof::run(planish, folder);
-    let of = |what: &dyn Fn(&Proof) -> Result<(Figure, String)>| match &proof {
-        Ok(proof) => what(proof),
+/// Rows of PostgreSQL: one run of `planish prove text`, where one of them is wanted; and what brings back the pages of
+/// the program that it has linked, or of the one that is named.
+pub fn postgres(planish: &Path, folder: &Path, named: Option<&Path>, rows: &mut Rows) {
+    let proof = LazyCell::new(|| {
+        eprintln!("measuring planish prove text");
+        Proof::run(planish, folder)
+    });
+    proven(&proof, rows);
+    let restored_title = title("PostgreSQL", "linked by lld", RESTORED);
+    rows.add_with_note(&restored_title, "share", (Limit::AtLeast, COVERED), || {
+        let linked = named.map_or_else(|| of(&proof, Proof::program), |named| Ok(named.to_owned()))?;
+        let put = Put::new(planish, &copied(&linked, folder, "postgres")?, folder)?;
+        restored(planish, &put.file)
+    });
+}
+
+/// Looks at what is made once, when the first row wants it.
+fn of<T, R>(
+    made: &LazyCell<Result<T>, impl FnOnce() -> Result<T>>,
+    what: impl FnOnce(&T) -> Result<R>,
+) -> Result<R> {
+    match &**made {
+        Ok(made) => what(made),
         Err(error) => bail!("{error:#}"),
-    };
+    }
+}
+
+/// The rows of a proof.
+fn proven(proof: &LazyCell<Result<Proof>, impl FnOnce() -> Result<Proof>>, rows: &mut Rows) {
     let name = "PostgreSQL, order-traced: pages of 4 KiB with 99 % of the samples";
     rows.add_with_note(name, "pages", (Limit::AtMost, PAGES), || {
-        of(&|proof| {
+        of(proof, |proof| {
             let pages = proof.fact("order-traced", "pages_4k_99")?;
             Ok((Figure::exact(pages), format!("{} as it is linked", proof.fact("base", "pages_4k_99")?)))
         })
     });
     for (rung, limit) in [("order", 1.0), ("order-traced", 1.0), ("bolt", 0.89)] {
         let name = format!("PostgreSQL, {rung}: CPU time over that of the program as it is linked");
-        rows.add_with_note(&name, "x", (Limit::AtMost, limit), || of(&|proof| proof.ratio(rung)));
+        rows.add_with_note(&name, "x", (Limit::AtMost, limit), || of(proof, |proof| proof.ratio(rung)));
         let name = format!("PostgreSQL, {rung}: user time over that of the program as it is linked");
-        rows.add_with_note(&name, "x", (Limit::AtMost, limit), || of(&|proof| proof.user_ratio(rung)));
+        rows.add_with_note(&name, "x", (Limit::AtMost, limit), || of(proof, |proof| proof.user_ratio(rung)));
     }
     for (fact, what) in [("l1i_misses_per_million", "L1i"), ("itlb_4k_misses_per_million", "L1 iTLB")] {
         let name = format!("PostgreSQL, order-traced: simulated misses of {what} over those of lld's cdsort");
         rows.add_with_note(&name, "x", (Limit::AtMost, 1.0), || {
-            of(&|proof| {
+            of(proof, |proof| {
                 let (ours, theirs) = (proof.fact("order-traced", fact)?, proof.fact("lld-cdsort", fact)?);
                 Ok((
                     Figure::exact(ours / theirs),
@@ -52,7 +75,7 @@ pub fn postgres(planish: &Path, folder: &Path, rows: &mut Rows) {
     }
     let name = "PostgreSQL linked by lld: whole huge pages of text mapped so, when the trial ends";
     rows.add(name, "share", (Limit::AtLeast, COVERED), || {
-        of(&|proof| {
+        of(proof, |proof| {
             let share =
                 proof.fact("huge", "text_huge_after_bytes")? / proof.fact("huge", "text_whole_bytes")?;
             Ok((Figure::exact(share), String::new()))
@@ -93,6 +116,12 @@ impl Proof {
         told.as_f64().with_context(|| format!("{arm}: {fact} is {told}"))
     }
 
+    /// The program as it was linked, which the trial keeps.
+    fn program(&self) -> Result<PathBuf> {
+        let told = &self.0["baseline_achieved"]["facts"]["program"];
+        Ok(told.as_str().with_context(|| format!("the program of the baseline is {told}"))?.into())
+    }
+
     /// CPU time of a rung over that of the baseline: of its confirmation, which nobody chose by, where there is one;
     /// else with the interval that the looks have left.
     fn ratio(&self, rung: &str) -> Result<(Figure, String)> {
@@ -120,7 +149,15 @@ fn figure(rung: &Value, gain: &Value) -> Result<(Figure, String)> {
     Ok((figure, format!("{pairs} pairs, {confirmed} of a confirmation; {}: {said}", rung["verdict"])))
 }
 
-/// Rows of the page-cache route: a copy of each file, put on huge pages, and looked at.
+/// What the rows of the page-cache route tell.
+const MAPPED: &str = "text huge";
+const RESTORED: &str = "they were dropped and the warm unit was run";
+
+fn title(name: &str, kind: &str, after: &str) -> String {
+    format!("{name}, {kind}: whole huge pages of text mapped so after {after}")
+}
+
+/// Rows of the page-cache route: a copy of each file, put on huge pages, and looked at; then dropped and brought back.
 pub fn shipped(planish: &Path, folder: &Path, rows: &mut Rows) {
     let files = [
         ("node", "at fixed addresses", on_path("node")),
@@ -129,11 +166,14 @@ pub fn shipped(planish: &Path, folder: &Path, rows: &mut Rows) {
         ("librustc_driver", "a shared library", rustc_driver()),
     ];
     for (name, kind, file) in files {
-        let title = format!("{name}, {kind}: whole huge pages of text mapped so after text huge");
-        rows.add_with_note(&title, "share", (Limit::AtLeast, COVERED), || {
+        let put = LazyCell::new(|| {
             let file = file.with_context(|| format!("{name} is not on this machine"))?;
-            let copy = copied(&file, folder, name)?;
-            covered(planish, &copy, folder)
+            Put::new(planish, &copied(&file, folder, name)?, folder)
+        });
+        let limit = (Limit::AtLeast, COVERED);
+        rows.add_with_note(&title(name, kind, MAPPED), "share", limit, || of(&put, Put::covered));
+        rows.add_with_note(&title(name, kind, RESTORED), "share", limit, || {
+            of(&put, |put| restored(planish, &put.file))
         });
     }
     let title = "node -e 0: CPU time of a start on huge pages over that on base pages";
@@ -181,43 +221,48 @@ fn copied(file: &Path, folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(copy)
 }
 
-/// The share of whole huge pages of a file's text that lie on huge pages of the page cache after `text huge`.
-fn covered(planish: &Path, file: &Path, folder: &Path) -> Result<(Figure, String)> {
-    let mut command = Command::new(planish);
-    command.args(["text", "huge", "--json", "--state"]).arg(folder.join("state")).arg(file);
-    let output = command.output().context("start planish")?;
-    let told: Value = serde_json::from_slice(&output.stdout).context("planish text huge told no JSON")?;
-    let after = &told["result"]["after"];
-    let bytes = |name: &str| after[name].as_f64().with_context(|| format!("text huge: {}", told["messages"]));
-    let (huge, whole) = (bytes("huge_bytes")?, bytes("whole_bytes")?);
-    ensure!(whole > 0.0, "its text has no whole huge page");
-    let mib = |bytes: f64| bytes / f64::from(1 << 20);
-    let route = told["result"]["route"].as_str().unwrap_or_default();
-    Ok((Figure::exact(huge / whole), format!("{:.0} of {:.0} MiB, by {route}", mib(huge), mib(whole))))
+/// A file that `text huge` has put on huge pages, as far as it came off.
+struct Put {
+    file: PathBuf,
+    told: Value,
 }
 
-/// The share of whole huge pages of a file's text that lie on some now.
-fn share(planish: &Path, file: &Path) -> Result<f64> {
-    let output = Command::new(planish)
-        .args(["text", "verify", "--json"])
-        .arg(file)
-        .output()
-        .context("start planish")?;
-    let told: Value = serde_json::from_slice(&output.stdout).context("planish text verify told no JSON")?;
-    let cache = &told["result"]["cache"];
-    let bytes =
-        |name: &str| cache[name].as_f64().with_context(|| format!("text verify: {}", told["messages"]));
-    Ok(bytes("huge_bytes")? / bytes("whole_bytes")?.max(1.0))
+impl Put {
+    fn new(planish: &Path, file: &Path, folder: &Path) -> Result<Self> {
+        let mut command = Command::new(planish);
+        command.args(["text", "huge", "--json", "--state"]).arg(folder.join("state")).arg(file);
+        let output = command.output().context("start planish")?;
+        let told: Value = serde_json::from_slice(&output.stdout).context("planish text huge told no JSON")?;
+        ensure!(!told["result"].is_null(), "text huge: {}", told["messages"]);
+        Ok(Self { file: file.to_owned(), told })
+    }
+
+    /// The share of whole huge pages of its text that lie on huge pages of the page cache.
+    fn covered(&self) -> Result<(Figure, String)> {
+        let after = &self.told["result"]["after"];
+        let bytes = |name: &str| {
+            after[name].as_f64().with_context(|| format!("text huge: {}", self.told["result"]["routes"]))
+        };
+        let (huge, whole) = (bytes("huge_bytes")?, bytes("whole_bytes")?);
+        ensure!(whole > 0.0, "its text has no whole huge page");
+        let mib = |bytes: f64| bytes / f64::from(1 << 20);
+        let route = self.told["result"]["route"].as_str().unwrap_or_default();
+        Ok((Figure::exact(huge / whole), format!("{:.0} of {:.0} MiB, by {route}", mib(huge), mib(whole))))
+    }
 }
 
 /// CPU time of a start of node, of the copy that is on huge pages and of one that is not.
 fn starts(planish: &Path, folder: &Path) -> Result<(Figure, String)> {
     let huge = folder.join("node");
-    ensure!(huge.is_file(), "node is not on this machine");
+    if !huge.is_file() {
+        // No row before has put it there.
+        let node = on_path("node").context("node is not on this machine")?;
+        Put::new(planish, &copied(&node, folder, "node")?, folder)?;
+    }
     let base = copied(&fs::canonicalize(&huge)?, folder, "node-base")?;
     let are_apart = || -> Result<()> {
-        ensure!(share(planish, &huge)? >= COVERED, "node's text is not on huge pages");
-        ensure!(share(planish, &base)? == 0.0, "the other copy of node is on huge pages");
+        ensure!(share(cached(&huge)?) >= COVERED, "node's text is not on huge pages");
+        ensure!(share(cached(&base)?) == 0.0, "the other copy of node is on huge pages");
         Ok(())
     };
     are_apart()?;

@@ -16,6 +16,7 @@ mod own_text;
 mod process;
 mod recorded;
 mod recording;
+mod restored;
 mod rounds;
 mod row;
 mod series;
@@ -47,6 +48,13 @@ struct Arguments {
     /// For spine, host, memory and text: the release binary
     #[arg(long, value_name = "FILE")]
     planish: Option<PathBuf>,
+    /// For text: only rows whose name has this in it
+    #[arg(long, value_name = "WORDS", conflicts_with = "page")]
+    only: Option<String>,
+    /// For text: a PostgreSQL that lld has linked, for the row of its pages that are brought back, instead of the one
+    /// that `prove text` builds
+    #[arg(long, value_name = "FILE")]
+    postgres: Option<PathBuf>,
     /// For series: a folder with hand-tuned kernels.c to be measured against
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
@@ -105,7 +113,8 @@ fn main() -> Result<ExitCode> {
         }
         Name::Text => {
             let planish = arguments.planish.as_deref().context("text wants --planish FILE")?;
-            text::measure(planish, &mut rows)?;
+            rows = Rows::only(arguments.only.clone());
+            text::measure(planish, arguments.postgres.as_deref(), &mut rows)?;
         }
     }
     rows.print();

@@ -62,6 +62,16 @@ impl Copied {
         Ok(self)
     }
 
+    /// Puts a program of this machine into the copy, by the same path.
+    pub fn with_program(self, program: &Path) -> Result<Self> {
+        let path = program.strip_prefix("/").context("a program of a record has an absolute path")?;
+        let file = self.root().join(path);
+        let folder = file.parent().context("a program lies in a folder")?;
+        fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+        fs::copy(program, &file).with_context(|| format!("copy {}", program.display()))?;
+        Ok(self)
+    }
+
     fn root(&self) -> PathBuf {
         self.folder.path().join("host")
     }

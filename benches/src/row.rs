@@ -97,9 +97,26 @@ impl Figure {
 #[derive(Default)]
 pub struct Rows {
     rows: Vec<Row>,
+    /// What a row has in its name, to be measured at all.
+    only: Option<String>,
 }
 
 impl Rows {
+    /// None yet, and none but those whose name has these words in it.
+    pub fn only(words: Option<String>) -> Self {
+        Self { only: words, ..Self::default() }
+    }
+
+    /// Whether a row of this name is measured.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|words| name.contains(words))
+    }
+
+    /// Whether nothing is wanted that is here: then a word was mistaken.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Measures one row and says on stderr that it is being measured.
     pub fn add(
         &mut self,
@@ -135,6 +152,9 @@ impl Rows {
         limit: Option<(Limit, f64)>,
         measure: impl FnOnce() -> Result<(Figure, String)>,
     ) {
+        if !self.wants(name) {
+            return;
+        }
         eprintln!("measuring {name}");
         let result = measure();
         let baseline = limit.map(|(_, baseline)| baseline);

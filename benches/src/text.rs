@@ -25,33 +25,11 @@ const STACKS: usize = 2_000;
 const IMPORT_BYTES: usize = 100 << 20;
 const MIB: f64 = (1 << 20) as f64;
 
-/// Measures every row of the text commands.
-pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
+/// Measures every row of the text commands, or those that are wanted; of `postgres`, where one is named, those of its
+/// pages.
+pub fn measure(planish: &Path, postgres: Option<&Path>, rows: &mut Rows) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("planish-bench").tempdir()?;
-    let program = program(folder.path())?;
-    let profile = folder.path().join("graph.planish");
-    fs::write(&profile, profile_text()).context("write the profile")?;
-    let recording = folder.path().join("perf.data");
-    fs::write(&recording, recording_bytes()).context("write the recording")?;
-
-    let order = |algorithm: &str| {
-        let mut command = Command::new(planish);
-        command.args(["text", "order"]).arg(&program).arg("--profile").arg(&profile);
-        command.args(["--algorithm", algorithm, "-o"]).arg(folder.path().join("order"));
-        command
-    };
-    for algorithm in ["c3", "cdsort"] {
-        let name = format!("{algorithm}, 100k functions, 1M calls");
-        rows.add(&name, "s", (Limit::AtMost, 2.0), || seconds(|| order(algorithm)));
-        rows.add(&format!("{name}: memory"), "MiB", (Limit::AtMost, 500.0), || memory(order(algorithm)));
-    }
-    let import = || {
-        let mut command = Command::new(planish);
-        command.args(["text", "import"]).arg(&recording).arg("--program").arg(&program);
-        command.arg("-o").arg(folder.path().join("imported"));
-        command
-    };
-    rows.add("import of 100 MB of perf.data", "s", (Limit::AtMost, 3.0), || seconds(import));
+    large(planish, folder.path(), rows)?;
     let name = "text record at its default rate: CPU time added to an operation";
     rows.add_with_note(name, "%", (Limit::AtMost, 2.0), || recording::added_percent(planish));
     laid_out::shipped(planish, folder.path(), rows);
@@ -59,7 +37,44 @@ pub fn measure(planish: &Path, rows: &mut Rows) -> Result<()> {
         let name = format!("own text of 16 MiB on huge pages, {route}: each MiB");
         rows.add(&name, "ms", (Limit::AtMost, 1.0), || own_text::milliseconds_a_mib(route));
     }
-    laid_out::postgres(planish, folder.path(), rows);
+    laid_out::postgres(planish, folder.path(), postgres, rows);
+    ensure!(!rows.is_empty(), "no row has that in its name");
+    Ok(())
+}
+
+/// Rows of a large program and a large recording, which are made only where one of them is wanted.
+fn large(planish: &Path, folder: &Path, rows: &mut Rows) -> Result<()> {
+    const IMPORT: &str = "import of 100 MB of perf.data";
+    let ordered =
+        ["c3", "cdsort"].map(|algorithm| (algorithm, format!("{algorithm}, 100k functions, 1M calls")));
+    let memory_of = |name: &str| format!("{name}: memory");
+    let is_wanted = |name: &str| rows.wants(name) || rows.wants(&memory_of(name));
+    if !rows.wants(IMPORT) && !ordered.iter().any(|(_, name)| is_wanted(name)) {
+        return Ok(());
+    }
+    let program = program(folder)?;
+    let profile = folder.join("graph.planish");
+    fs::write(&profile, profile_text()).context("write the profile")?;
+    let recording = folder.join("perf.data");
+    fs::write(&recording, recording_bytes()).context("write the recording")?;
+
+    let order = |algorithm: &str| {
+        let mut command = Command::new(planish);
+        command.args(["text", "order"]).arg(&program).arg("--profile").arg(&profile);
+        command.args(["--algorithm", algorithm, "-o"]).arg(folder.join("order"));
+        command
+    };
+    for (algorithm, name) in &ordered {
+        rows.add(name, "s", (Limit::AtMost, 2.0), || seconds(|| order(algorithm)));
+        rows.add(&memory_of(name), "MiB", (Limit::AtMost, 500.0), || memory(order(algorithm)));
+    }
+    let import = || {
+        let mut command = Command::new(planish);
+        command.args(["text", "import"]).arg(&recording).arg("--program").arg(&program);
+        command.arg("-o").arg(folder.join("imported"));
+        command
+    };
+    rows.add(IMPORT, "s", (Limit::AtMost, 3.0), || seconds(import));
     Ok(())
 }
 

@@ -19,6 +19,13 @@ pub struct Options {
     /// Write the table as a page of Markdown too, for docs/
     #[arg(long, value_name = "F")]
     page: Option<PathBuf>,
+    /// For text: only rows whose name has this in it
+    #[arg(long, value_name = "WORDS", conflicts_with = "page")]
+    only: Option<String>,
+    /// For text: a PostgreSQL that lld has linked, for the row of its pages that are brought back, instead of the one
+    /// that `prove text` builds
+    #[arg(long, value_name = "FILE")]
+    postgres: Option<PathBuf>,
     /// For series: a folder with hand-tuned kernels.c to be measured against
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
@@ -28,11 +35,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// An option that the benchmark has nothing to do with; it would be passed over in silence.
-    fn stray(&self) -> Option<&'static str> {
-        let given = [("--reference", self.reference.is_some()), ("--isa", self.isa.is_some())];
-        let stray = given.into_iter().find(|(_, is_given)| *is_given && self.name != "series");
-        stray.map(|(option, _)| option)
+    /// An option that the benchmark has nothing to do with, and the one that has; it would be passed over in silence.
+    fn stray(&self) -> Option<(&'static str, &'static str)> {
+        let given = [
+            ("--reference", "series", self.reference.is_some()),
+            ("--isa", "series", self.isa.is_some()),
+            ("--only", "text", self.only.is_some()),
+            ("--postgres", "text", self.postgres.is_some()),
+        ];
+        let stray = given.into_iter().find(|(_, of, is_given)| *is_given && self.name != *of);
+        stray.map(|(option, of, _)| (option, of))
     }
 }
 
@@ -50,8 +62,8 @@ fn written(name: &str, file: &Path) -> Result<String> {
 
 /// Builds, runs, and leaves with the code of the benchmark.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    if let Some(option) = options.stray() {
-        bail!(Refused(format!("{option} is for `./x bench series`, and not for `{}`", options.name)));
+    if let Some((option, of)) = options.stray() {
+        bail!(Refused(format!("{option} is for `./x bench {of}`, and not for `{}`", options.name)));
     }
     if options.name == "text" && setup::ensure(setup::TEXT_PROOF, setup::Without::Run).is_err() {
         eprintln!("x: rows that need what is missing will say so");
@@ -67,6 +79,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     if let Some(file) = &options.page {
         bench.arg("--page").arg(file).arg("--written").arg(written(&options.name, file)?);
+    }
+    if let Some(words) = &options.only {
+        bench.arg("--only").arg(words);
+    }
+    if let Some(file) = &options.postgres {
+        bench.arg("--postgres").arg(file);
     }
     if let Some(folder) = &options.reference {
         bench.arg("--reference").arg(folder);
@@ -89,13 +107,17 @@ mod tests {
             name: name.into(),
             json: None,
             page: None,
+            only: None,
+            postgres: None,
             reference: None,
             isa: isa.map(str::to_owned),
         };
-        assert_eq!(options("spine", Some("avx2")).stray(), Some("--isa"));
+        assert_eq!(options("spine", Some("avx2")).stray(), Some(("--isa", "series")));
         assert_eq!(options("spine", None).stray(), None);
         assert_eq!(options("series", Some("avx2")).stray(), None);
         let with_folder = Options { reference: Some("c".into()), ..options("text", None) };
-        assert_eq!(with_folder.stray(), Some("--reference"));
+        assert_eq!(with_folder.stray(), Some(("--reference", "series")));
+        let only = |name: &str| Options { only: Some("node".into()), ..options(name, None) };
+        assert_eq!((only("text").stray(), only("host").stray()), (None, Some(("--only", "text"))));
     }
 }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use object::ReadCache;
 use planish_sys::code::CodeMapping;
 use planish_sys::pagemap::{Filled, Pagemap};
 use planish_sys::{Advice, file, pages};
@@ -54,6 +55,21 @@ impl Probe {
         let opened = file::open(path);
         let failed = |source| HugifyError::File { what: "open", path: path.to_owned(), source };
         Ok(Self { path: path.to_owned(), file: opened.map_err(failed)?, image, huge_bytes })
+    }
+
+    /// Opens a file, and reads its headers and nothing else of it: a look changes what the page cache has as little as
+    /// it can. Who reads all of a large file finds it in the page cache afterwards, often in huge pieces.
+    ///
+    /// # Errors
+    /// It cannot be opened or read; as [`Image::parse`].
+    pub fn look(path: &Path, huge_bytes: u64) -> Result<Self, HugifyError> {
+        let failed = |what| move |source| HugifyError::File { what, path: path.to_owned(), source };
+        let headers = file::open(path).map_err(failed("open"))?;
+        // Without what would be read ahead. The file of the probe itself is opened by itself, and has that.
+        rustix::fs::fadvise(&headers, 0, None, Cache::Random)
+            .map_err(|source| HugifyError::Call { call: "fadvise", source })?;
+        let image = Image::read(&ReadCache::new(headers))?;
+        Self::open(path, image, huge_bytes)
     }
 
     /// The path that it was opened by.

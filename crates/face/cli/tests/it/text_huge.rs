@@ -264,6 +264,8 @@ fn what_is_installed_warms_a_program_again_and_check_tells_until_then() {
     assert!(checked.exit == 1 && row["cache"]["huge_bytes"].as_u64() < Some(4 << 20), "{}", checked.stdout);
     let told = checked.envelope()["messages"][0]["text"].clone();
     assert!(told.as_str().is_some_and(|told| told.ends_with("--route warm")), "{told}");
+    let again = here.planish("check").envelope()["result"]["texts"][0].clone();
+    assert_eq!(again["cache"], row["cache"], "a look brings nothing back");
     let mut words = typed.split(' ');
     let warmed = Command::new(words.next().expect("a program")).args(words).output().expect("it starts");
     if warmed.status.code() == Some(1) {

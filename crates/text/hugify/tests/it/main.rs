@@ -211,6 +211,10 @@ fn a_file_that_nobody_uses_is_warmed_and_a_cold_one_is_only_looked_at() {
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
     let cold = probe.cached().unwrap();
     assert_eq!((cold.cold_bytes, cold.huge_bytes), (cold.whole_bytes, 0), "nothing was read");
+    for _ in 0..2 {
+        let looked = Probe::look(&small, here.huge).unwrap().cached().unwrap();
+        assert_eq!(looked, cold, "headers are no page of text");
+    }
     let warm = probe.warm().unwrap();
     if !warm.is_at_least(LEAST) {
         return skip(test, format!("faults read no huge pieces on this kernel: {warm:?}"));

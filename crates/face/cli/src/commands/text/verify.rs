@@ -48,6 +48,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let pid: Option<u32> = args.subject.parse().ok();
     let path =
         pid.map_or_else(|| PathBuf::from(&args.subject), |pid| PathBuf::from(format!("/proc/{pid}/exe")));
+    // First what was cached: all of the file is read for its symbols, and is in the page cache afterwards.
+    let (cache, original) = (cached(&path), original(&path, context));
     let bytes = read_file(&path)?;
     let program = Program::parse(&args.subject, &bytes).map_err(|source| in_file(&path, source))?;
     let range = marked_range(&program, &bytes).map_err(|source| in_file(&path, source))?;
@@ -72,8 +74,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         inside,
         pages: counted.collect(),
         process,
-        cache: cached(&path, &bytes),
-        original: original(&path, context),
+        cache,
+        original,
         short: Vec::new(),
     };
     report.short = short(&report, args);
@@ -119,10 +121,14 @@ fn short(report: &TextVerifyReport, args: &Args) -> Vec<String> {
     short
 }
 
-/// What the page cache has of a file, which is what a process gets that starts now. Nothing is read for that.
-pub(super) fn cached(path: &Path, bytes: &[u8]) -> Option<TextCacheRow> {
+/// What the page cache has of a file, which is what a process gets that starts now. Headers alone are read for it.
+pub(super) fn cached(path: &Path) -> Option<TextCacheRow> {
+    // Who writes into a pipe would lose its reader by a look.
+    if !path.is_file() {
+        return None;
+    }
     let huge_bytes = pages::thp_bytes()? as u64;
-    let probe = Probe::open(path, Image::parse(bytes).ok()?, huge_bytes).ok()?;
+    let probe = Probe::look(path, huge_bytes).ok()?;
     probe.cached().ok().map(super::huge::row)
 }
 
@@ -131,8 +137,7 @@ fn original(path: &Path, context: &Context) -> Option<TextCacheRow> {
     let session = context.session().ok()?;
     let path = std::fs::canonicalize(path).ok()?;
     let (_, original) = kept_original(&session, path.to_str()?).ok()??;
-    let original = PathBuf::from(original);
-    cached(&original, &read_file(&original).ok()?)
+    cached(Path::new(&original))
 }
 
 /// Reads the page tables of a process for the code of its program.

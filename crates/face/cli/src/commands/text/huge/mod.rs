@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use prepare::Prepare;
 use routes::Attempt;
-use subject::{Subject, refused};
+use subject::Subject;
 
 /// Put a program's text on huge pages of the page cache, as the program is
 ///
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         return Err(failed.hint("leave --root out"));
     }
     let subject = Subject::look(args)?;
-    let before = subject.probe.cached().map_err(|error| refused(&subject.path, error))?;
+    let before = subject.before;
     let runs = |pid: &u32| Some((*pid, subject.on_huge(*pid)?));
     let running: Vec<(u32, u64)> = subject.running.iter().filter_map(runs).collect();
     // Where a loader aligns what its file does not ask for, as file systems do for large libraries, processes show it.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planish_host::Host;
-use planish_hugify::{HugifyError, Kind, Probe, Remake, coverage, refuse_patched, runners};
+use planish_hugify::{Cached, HugifyError, Kind, Probe, Remake, coverage, refuse_patched, runners};
 use planish_model::Exit;
 
 use super::Args;
@@ -19,6 +19,8 @@ pub(super) struct Subject {
     pub bytes: Vec<u8>,
     pub remake: Remake,
     pub probe: Probe,
+    /// What the page cache had of it.
+    pub before: Cached,
     pub huge_bytes: u64,
     /// Processes that run it.
     pub running: Vec<u32>,
@@ -36,6 +38,8 @@ impl Subject {
                 Failure::refused(why).hint(format!("planish ... --max {}M", length.div_ceil(1 << 20)))
             );
         }
+        // Before all of it is read, which brings it into the page cache, and partly in huge pieces.
+        let before = Probe::look(Path::new(&path), huge_bytes).and_then(|probe| probe.cached());
         let bytes = read_file(Path::new(&path))?;
         let remake = Remake::plan(&bytes, huge_bytes).map_err(|error| refused(&path, error))?;
         let image = remake.image().clone();
@@ -50,7 +54,8 @@ impl Subject {
         }
         let probe =
             Probe::open(Path::new(&path), image, huge_bytes).map_err(|error| refused(&path, error))?;
-        Ok(Self { host, path, bytes, remake, probe, huge_bytes, running })
+        let before = before.map_err(|error| refused(&path, error))?;
+        Ok(Self { host, path, bytes, remake, probe, before, huge_bytes, running })
     }
 
     /// Bytes of the text of a process on huge pages.
