@@ -95,24 +95,29 @@ fn text_at(image: &Image, base: u64) -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Processes that execute this file, or have mapped this library. Those that we may not look at are left out.
+/// Processes that execute this file, or have mapped its code: as a library, as a program that another one loads. Those
+/// that we may not look at are left out.
 #[must_use]
-pub fn runners(host: &Host, path: &str, is_library: bool) -> Vec<u32> {
+pub fn runners(host: &Host, path: &str) -> Vec<u32> {
     let pids = host.list("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let executes = |pid: u32| host.read_link(&format!("/proc/{pid}/exe")).map(|exe| exe == path);
+    let maps = |pid: u32| {
+        let text = host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
+        (!text.is_empty()).then(|| text.lines().any(|line| is_code_of(line, path)))
+    };
     let runs = |pid: &u32| {
-        if !is_library {
-            let exe = |pid: u32| host.read_link(&format!("/proc/{pid}/exe"));
-            // One whose first thread has ended shows its program by another one.
-            let exe =
-                exe(*pid).or_else(|| Some(shown_as(host, *pid)).filter(|shown| shown != pid).and_then(exe));
-            return exe.is_some_and(|exe| exe == path);
-        }
-        let maps = |pid: u32| host.read_lossy(&format!("/proc/{pid}/maps")).unwrap_or_default();
-        let own = maps(*pid);
-        let text = if own.is_empty() { maps(shown_as(host, *pid)) } else { own };
-        text.lines().any(|line| line.ends_with(path) && line.contains(" r-xp "))
+        // One whose first thread has ended shows its program and its libraries by another one.
+        let other = || Some(shown_as(host, *pid)).filter(|shown| shown != pid);
+        executes(*pid).or_else(|| other().and_then(executes)) == Some(true)
+            || maps(*pid).or_else(|| other().and_then(maps)) == Some(true)
     };
     pids.filter(runs).collect()
+}
+
+/// Whether a line of maps is executable memory of this file. Somebody who writes there now has it writable as well.
+fn is_code_of(line: &str, path: &str) -> bool {
+    let is_executable = line.split(' ').nth(1).is_some_and(|rights| rights.as_bytes().get(2) == Some(&b'x'));
+    is_executable && line.strip_suffix(path).is_some_and(|before| before.ends_with(' '))
 }
 
 /// Compares the text of a process with the bytes of its file, as far as it is in memory: what is not would be read from

@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use object::elf::{self, FileHeader64, ProgramHeader64};
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadRef};
 use planish_sorted::SortSmall as _;
 
@@ -121,8 +121,8 @@ impl Image {
         let has = |kind| programs.iter().any(|program| program.p_type(LITTLE) == kind);
         let kind = match header.e_type(LITTLE) {
             elf::ET_EXEC => Kind::Fixed,
-            // A program that is linked statically has no interpreter, and an entry.
-            elf::ET_DYN if has(elf::PT_INTERP) || header.e_entry(LITTLE) != 0 => Kind::Anywhere,
+            // A program that is linked statically has no interpreter. An entry says nothing: libraries have one, too.
+            elf::ET_DYN if has(elf::PT_INTERP) || is_pie(programs, bytes) => Kind::Anywhere,
             elf::ET_DYN => Kind::Library,
             _ => return Err(HugifyError::NotLoaded),
         };
@@ -199,6 +199,12 @@ impl Segment {
     pub(crate) fn end(&self) -> u64 {
         self.offset.saturating_add(self.file_bytes)
     }
+}
+
+/// Whether the linker says that it made a program (`DF_1_PIE`).
+fn is_pie<'data>(programs: &[ProgramHeader64<LittleEndian>], bytes: impl ReadRef<'data>) -> bool {
+    let mut entries = programs.iter().filter_map(|program| program.dynamic(LITTLE, bytes).ok()?).flatten();
+    entries.any(|entry| entry.tag(LITTLE) == elf::DT_FLAGS_1 && entry.val(LITTLE) & elf::DF_1_PIE.0 != 0)
 }
 
 fn segment((index, program): (usize, &ProgramHeader64<LittleEndian>)) -> Option<Segment> {

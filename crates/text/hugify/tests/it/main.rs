@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "files and processes of these tests")]
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -151,7 +151,7 @@ fn a_copy_in_huge_pieces_is_mapped_so_by_every_process_that_starts() {
     let child = wait(&copy);
     let seen = coverage(&host, child.id(), name, &image, here.huge).unwrap().expect("it runs it");
     assert!(seen.is_at_least(LEAST), "{seen:?}");
-    assert_eq!(runners(&host, name, false), [child.id()]);
+    assert_eq!(runners(&host, name), [child.id()]);
     refuse_patched(&host, child.id(), name, &image, &made).unwrap();
     // The bytes of another build are not what runs.
     let mut other = made.clone();
@@ -182,14 +182,117 @@ fn who_runs_a_program_with_its_first_thread_ended_is_found() {
     std::os::unix::fs::symlink("/bin/db", folder.path().join("proc/8/exe")).unwrap();
     let host = Host::open(folder.path()).unwrap();
     // No listing of /proc has a thread: here it has one, and it would be found twice.
-    let found = |path: &str, is_library: bool| {
-        let mut pids = runners(&host, path, is_library);
+    let found = |path: &str| {
+        let mut pids = runners(&host, path);
         pids.retain(|pid| *pid != 8);
         pids
     };
-    assert_eq!(found("/bin/db", false), [7], "and 9 has ended with all of it");
-    assert_eq!(found("/lib/libdb.so", true), [7]);
-    assert!(found("/bin/other", false).is_empty());
+    assert_eq!(found("/bin/db"), [7], "and 9 has ended with all of it");
+    assert_eq!(found("/lib/libdb.so"), [7]);
+    assert!(found("/bin/other").is_empty());
+    assert!(found("libdb.so").is_empty(), "the end of a name is another file");
+}
+
+/// Has a library run, and with a word changes a byte of its code in memory, as a patch of a running program does.
+const USER: &str = r#"
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    void *library = dlopen(words[1], RTLD_NOW);
+    char *code = library ? dlsym(library, "big") : NULL;
+    if (!code)
+        return 1;
+    char *page = (char *)(((uintptr_t)code + (4u << 20)) & ~(uintptr_t)4095);
+    if (count > 2) {
+        if (mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+            return 2;
+        page[64] = ~page[64];
+        if (mprotect(page, 4096, PROT_READ | PROT_EXEC) != 0)
+            return 2;
+    }
+    puts("ready");
+    fflush(stdout);
+    pause();
+    return 0;
+}
+"#;
+
+/// That program, which is ended however the test ends.
+struct User(Child);
+
+impl User {
+    /// `None` where code cannot be changed here.
+    fn start(program: &Path, library: &Path, words: &[&str]) -> Option<Self> {
+        let mut command = Command::new(program);
+        let child = command.arg(library).args(words).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut user, mut line) = (Self(child), String::new());
+        BufReader::new(user.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        if line == "ready\n" {
+            return Some(user);
+        }
+        assert_eq!(user.0.wait().unwrap().code(), Some(2), "it has loaded the library");
+        None
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// With an entry a library was taken for a program, and nobody for one who runs it: its patch was not seen.
+#[test]
+fn a_patch_of_a_library_is_seen_whatever_entry_it_has() {
+    let test = "a_patch_of_a_library_is_seen_whatever_entry_it_has";
+    let Some(here) = Here::new(test) else { return };
+    let source = here.at("user.c");
+    fs::write(&source, USER).unwrap();
+    let program = here.at("user");
+    let built = Command::new("cc").arg(&source).arg("-o").arg(&program).arg("-ldl").status().unwrap();
+    assert!(built.success());
+    // As libraries that tell their version when they are run: they name a loader.
+    let loader =
+        "__attribute__((section(\".interp\"))) const char loader[] = \"/lib64/ld-linux-x86-64.so.2\";\n";
+    let with_loader = here.at("loader.c");
+    fs::write(&with_loader, loader).unwrap();
+    let with_loader = with_loader.to_str().unwrap();
+    let shared = ["-O1", "-shared", "-fPIC"];
+    let host = Host::live();
+    for (name, flags, kind) in [
+        ("plain.so", &[][..], Kind::Library),
+        ("entry.so", &["-Wl,-e,big"], Kind::Library),
+        ("loader.so", &["-Wl,-e,big", with_loader], Kind::Anywhere),
+    ] {
+        let Some(bytes) = here.build(name, &[&shared, flags].concat()) else {
+            return skip(test, "cc makes no shared libraries");
+        };
+        let (image, path) = (Image::parse(&bytes).unwrap(), here.at(name));
+        assert_eq!(image.kind, kind, "{name}");
+        let path_text = path.to_str().unwrap();
+        assert!(runners(&host, path_text).is_empty(), "{name}");
+        let user = User::start(&program, &path, &[]).expect("nothing is changed");
+        assert_eq!(runners(&host, path_text), [user.0.id()], "{name}");
+        refuse_patched(&host, user.0.id(), path_text, &image, &bytes).unwrap();
+        drop(user);
+        let Some(user) = User::start(&program, &path, &["patch"]) else {
+            return skip(test, "code cannot be changed here");
+        };
+        assert_eq!(runners(&host, path_text), [user.0.id()], "{name}");
+        let patched = refuse_patched(&host, user.0.id(), path_text, &image, &bytes);
+        assert!(matches!(patched, Err(HugifyError::Patched { .. })), "{name}: {patched:?}");
+    }
+    // Programs stay programs, with an interpreter and without one.
+    assert_eq!(Image::parse(&fs::read(&program).unwrap()).unwrap().kind, Kind::Anywhere);
+    match here.build("static-pie", &["-O1", "-static-pie"]) {
+        Some(bytes) => assert_eq!(Image::parse(&bytes).unwrap().kind, Kind::Anywhere),
+        None => skip(test, "cc links no static PIE"),
+    }
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn in_place(
             ("collapse", probe.collapse().map_err(refused)?)
         }
         TextRoute::First | TextRoute::Warm => {
-            let runs = runners(&Host::live(), &path.to_string_lossy(), false);
+            let runs = runners(&Host::live(), &path.to_string_lossy());
             match runs.first() {
                 Some(_) if may_copy => return Ok(None),
                 Some(_) => return Err("it runs already, and what is mapped is not read anew".to_owned()),
@@ -177,7 +177,7 @@ fn copy_in(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
 fn verify(copy: &Path, image: &Image, huge_bytes: u64) -> Result<(), String> {
     let probe = Probe::open(copy, image.clone(), huge_bytes).map_err(told)?;
     let mut cached = probe.cached().map_err(told)?;
-    if !cached.is_at_least(LEAST) && runners(&Host::live(), &copy.to_string_lossy(), false).is_empty() {
+    if !cached.is_at_least(LEAST) && runners(&Host::live(), &copy.to_string_lossy()).is_empty() {
         cached = probe.warm().map_err(told)?;
     }
     if !cached.is_at_least(LEAST) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use planish_host::Host;
-use planish_hugify::{Cached, HugifyError, Kind, Probe, Remake, coverage, refuse_patched, runners};
+use planish_hugify::{Cached, HugifyError, Probe, Remake, coverage, refuse_patched, runners};
 use planish_model::Exit;
 
 use super::Args;
@@ -43,8 +43,7 @@ impl Subject {
         let bytes = read_file(Path::new(&path))?;
         let remake = Remake::plan(&bytes, huge_bytes).map_err(|error| refused(&path, error))?;
         let image = remake.image().clone();
-        let is_library = image.kind == Kind::Library;
-        let running = runners(&host, &path, is_library);
+        let running = runners(&host, &path);
         for pid in &running {
             // What we may not look at is another user's: its text is the file's as far as anybody can tell.
             let compared = refuse_patched(&host, *pid, &path, &image, &bytes);
