@@ -73,8 +73,7 @@ impl Loaded {
         let file = File::open(format!("/proc/{}/auxv", self.pid()));
         let read = file.and_then(|mut file| file.read_to_end(&mut vector));
         read.map_err(|error| Error::of("read of auxv", errno(&error)))?;
-        let (words, _) = vector.as_chunks::<8>();
-        let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let words: Vec<u64> = vector.chunks_exact(8).map(crate::process::word).collect();
         let pair = words.chunks_exact(2).find(|pair| pair[0] == libc::AT_PHDR);
         pair.map(|pair| pair[1]).ok_or_else(|| Error::of("read of auxv", Errno::NODATA))
     }
