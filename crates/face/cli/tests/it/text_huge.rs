@@ -132,7 +132,7 @@ fn is_known_to_work() -> bool {
     const FREE_LEAST: u64 = 256;
     // From pages of 4 KiB to 2 MiB there are nine doublings.
     const SMALL_ORDERS: usize = 9;
-    let kind = rustix::fs::statfs(&std::env::temp_dir()).map_or(0, |facts| facts.f_type as u64);
+    let kind = rustix::fs::statfs(std::env::temp_dir()).map_or(0, |facts| facts.f_type as u64);
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let release = read("/proc/sys/kernel/osrelease");
     let mut release = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
