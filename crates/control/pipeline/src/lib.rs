@@ -89,7 +89,9 @@ pub use once::{apply_once, boot_alone, boots_on_trial, carried_over, default_ent
 pub use plan::{PlanOptions, plan};
 pub use planish_act::relocate::Named;
 pub use preview::{Preview, persisted, preview, refuse_moved};
-pub use program::{NewProgram, ReplacedProgram, kept_original, replace_program, replaced_before};
+pub use program::{
+    NewProgram, ReplacedProgram, check_program, kept_original, replace_program, replaced_before,
+};
 pub use relocate::{MOVE_RATE, MoveRequest, MovedProcess, MovedThreads, Relocated, relocate, told_end};
 pub use resume::{
     ResumeUnit, can_resume, end_boots, install_resume, reboot, remove_resume, resume_units, stop_resume,

@@ -1,5 +1,5 @@
-//! `planish text huge`: a program's file that makes place for one whose text fits huge pages. An entry of the journal
-//! like any other: `planish undo` puts the original back, which lies beside it until then.
+//! `planish text huge` and `text bolt --replace`: a program's file that makes place for one whose text fits huge pages,
+//! or that BOLT has laid out. An entry of the journal like any other: `planish undo` puts the original back, which lies beside it until then.
 //!
 //! What the new file is, and whether it does what it is for, is known to who asks for it. Here is what makes it safe:
 //! the lock, the guards, the intent before the first write, and an outcome that a fresh look has confirmed.
@@ -8,7 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use planish_act::Sink;
-use planish_act::program::{Side, beside, has_name, replace, sum_of, take_back as take_program_back};
+use planish_act::program::{
+    LivePrograms, Programs as _, Side, beside, has_name, replace, sum_of, take_back as take_program_back,
+};
 use planish_host::Host;
 use planish_journal::Journal;
 use planish_model::{
@@ -81,6 +83,17 @@ fn open_entry(entries: &[Entry], path: &str) -> Option<EntryId> {
     let holds = |step: &EntryStep| step.undo == Undo::Exchanged && step.place == path && !step.is_undone();
     let open = entries.iter().rev().find(|entry| entry.is_open() && entry.steps.iter().any(holds));
     open.map(|entry| entry.id)
+}
+
+/// Fails where [`replace_program`] would for what a program is, whose it is, and what lies with it: before the work that
+/// makes the new one.
+///
+/// # Errors
+/// The refusal.
+pub fn check_program(session: &Session, path: &str, packaged: bool) -> Result<(), PipelineError> {
+    let root = session.host().folder().unwrap_or(Path::new("/"));
+    LivePrograms::new(session.host(), root).guard(path, packaged)?;
+    Ok(())
 }
 
 /// Replaces a program's file. `trial` is given the new one, beside the old one and with all that lies with that, before

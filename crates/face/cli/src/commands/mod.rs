@@ -190,11 +190,14 @@ pub(crate) fn is_there(path: &Path) -> Failure {
 
 /// Fails where [`write_file`] would, before the work that the file is to tell of. A file that is there stays as it is.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
-    let was_there = path.exists();
-    let opened = std::fs::File::options().append(true).create(true).open(path);
-    opened.map_err(|source| not_writable(path, source))?;
+    let failed = |source| not_writable(path, source);
+    let end = user_file::end_of(path).map_err(failed)?;
+    let was_there = end.exists();
+    // What comes to lie there meanwhile may be a link of somebody else: nothing is made through one.
+    let opened = std::fs::File::options().append(true).create_new(!was_there).open(&end);
+    opened.map_err(failed)?;
     // An empty file would look like a page; where it cannot be taken away again, it is written soon.
-    let _ = if was_there { Ok(()) } else { std::fs::remove_file(path) };
+    let _ = if was_there { Ok(()) } else { std::fs::remove_file(&end) };
     Ok(())
 }
 

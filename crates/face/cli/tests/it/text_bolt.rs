@@ -2,15 +2,17 @@
 //! it does seldom. Where a test says "as it prints", the words are those of a real run, or of the texts in its binary.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use planish_profile::Program;
 use planish_skip::skip;
 use serde_json::Value;
 
-use crate::planish::{Run, command, copy_program};
+use crate::planish::{Run, command, command_of, copy_program, for_anybody};
 
 /// A table of jumps, a table of labels, an order of functions that no linker would choose, and a path that is rare.
 const SOURCE: &str = r#"
@@ -408,27 +410,159 @@ fn what_is_not_the_program_any_more_never_gets_a_name() {
     assert!(run.exit == 2 && run.stdout.contains("127"), "{}", run.stdout);
 }
 
+/// With a state of its own; while another test has the lock of the host, once more.
+fn kept(home: &Path, line: &str) -> Run {
+    let begun = Instant::now();
+    let state = home.join("state").display().to_string();
+    loop {
+        let words = ["--json", "--state", &state].into_iter().chain(line.split(' '));
+        let run: Run = command(home, words).output().expect("the binary starts").into();
+        let is_busy = run.exit == 3 && run.stdout.contains("at work");
+        if !is_busy || begun.elapsed() > Duration::from_secs(60) {
+            return run;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// `CAP_NET_BIND_SERVICE`, permitted and in effect, as setcap(8) writes it.
+const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+    let mut value = [0_u8; 64];
+    let length = rustix::fs::getxattr(path, name, &mut value[..]).ok()?;
+    Some(value[..length].to_vec())
+}
+
+fn give(path: &Path, name: &str, value: &[u8]) -> bool {
+    rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty()).is_ok()
+}
+
 #[test]
-fn the_program_makes_room_when_that_is_asked_for_and_comes_back_by_one_line() {
-    const NAME: &str = "the_program_makes_room_when_that_is_asked_for_and_comes_back_by_one_line";
+fn the_program_makes_room_when_that_is_asked_for_and_undo_brings_it_back() {
+    const NAME: &str = "the_program_makes_room_when_that_is_asked_for_and_undo_brings_it_back";
+    if !rustix::process::geteuid().is_root() {
+        return skip(NAME, "the lock of the host is root's");
+    }
     let Some(home) = home(NAME, &["-fPIE", "-pie"]) else { return };
     let home = home.path();
-    let before = fs::read(home.join("p")).expect("it was linked");
+    let program = home.join("p");
+    let before = fs::read(&program).expect("it was linked");
+    let given: Vec<(&str, &[u8])> = [("security.capability", &CAPABILITY[..]), ("user.note", b"mine")]
+        .into_iter()
+        .filter(|(name, value)| give(&program, name, value))
+        .collect();
     // Bytes behind the last one that any header names change nothing.
     let bolt = script(home, "22.1.0", "cp $1 $3; echo more >> $3");
-    let dry = on(home, &format!("text bolt p --profile stacks --replace {bolt} --dry-run --json"));
+    let line = format!("text bolt p --profile stacks --replace {bolt}");
+    let dry = kept(home, &format!("{line} --dry-run"));
     assert_eq!(dry.exit, 0, "{}", dry.stdout);
     assert!(result(&dry)["arguments"].to_string().contains("--reorder-functions=user"));
-    assert!(fs::read(home.join("p")).expect("it is there") == before && !home.join("p.before-bolt").exists());
-    let run = on(home, &format!("text bolt p --profile stacks --replace {bolt}"));
-    assert_eq!(run.exit, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("mv p.before-bolt p puts the original back"), "{}", run.stderr);
-    assert!(fs::read(home.join("p")).expect("it is there").ends_with(b"more\n"));
+    assert!(fs::read(&program).expect("it is there") == before);
+    let run = kept(home, &line);
+    assert_eq!(run.exit, 0, "{}", run.stdout);
+    assert!(fs::read(&program).expect("it is there").ends_with(b"more\n"));
+    for (name, value) in &given {
+        assert_eq!(attribute(&program, name).as_deref(), Some(*value), "{name}");
+    }
+    let entry = result(&run)["entry"].clone();
+    assert!(run.stdout.contains(&format!(" undo {entry} puts the original back")), "{}", run.stdout);
+    let again = kept(home, &line);
+    assert!(again.exit == 3 && again.stdout.contains("undo comes first"), "{}", again.stdout);
+    let undone = kept(home, &format!("undo {entry}"));
+    assert_eq!(undone.exit, 0, "{}", undone.stdout);
+    assert!(fs::read(&program).expect("it is there") == before && names(home).is_empty());
+    fs::hard_link(&program, home.join("other-name")).expect("it is ours");
+    let linked = kept(home, &line);
+    assert!(linked.exit == 3 && linked.stdout.contains("2 names"), "{}", linked.stdout);
+    fs::remove_file(home.join("other-name")).expect("it is ours");
+    fs::set_permissions(&program, Permissions::from_mode(0o4755)).expect("it is ours");
+    let set_id = kept(home, &line);
+    assert!(set_id.exit == 3 && set_id.stdout.contains("setuid"), "{}", set_id.stdout);
+}
+
+/// Who is not root has no journal of the host: the program is kept under another name.
+#[test]
+fn without_root_the_program_is_kept_beside_and_takes_its_attributes_along() {
+    const NAME: &str = "without_root_the_program_is_kept_beside_and_takes_its_attributes_along";
+    if !rustix::process::geteuid().is_root() {
+        return skip(NAME, "only root can run a command as another user");
+    }
+    let Some(home) = home(NAME, &["-fPIE", "-pie"]) else { return };
+    let (home, open) = (home.path(), tempfile::tempdir().expect("a temporary folder"));
+    let program = home.join("p");
+    let before = fs::read(&program).expect("it was linked");
+    for path in [home, program.as_path()] {
+        chown(path, Some(65534), Some(65534)).expect("it is ours");
+    }
+    let has_note = give(&program, "user.note", b"mine");
+    let bolt = script(home, "22.1.0", "cp $1 $3; echo more >> $3");
+    let line = format!("--json text bolt p --profile stacks --replace {bolt}");
+    let planish = for_anybody(open.path());
+    let run = || -> Run {
+        let mut command = command_of(&planish, home, line.split(' '));
+        command.env("HOME", home).uid(65534).gid(65534).output().expect("the binary starts").into()
+    };
+    if give(&program, "security.capability", &CAPABILITY) {
+        let refused = run();
+        assert!(refused.exit == 3 && refused.stdout.contains("capabilities"), "{}", refused.stdout);
+        rustix::fs::removexattr(&program, "security.capability").expect("it was given");
+    }
+    let replaced = run();
+    assert_eq!(replaced.exit, 0, "{}", replaced.stdout);
+    assert!(replaced.stdout.contains("mv p.before-bolt p puts the original back"), "{}", replaced.stdout);
+    assert!(fs::read(&program).expect("it is there").ends_with(b"more\n"));
     assert!(fs::read(home.join("p.before-bolt")).expect("it is kept") == before);
-    let again = on(home, &format!("text bolt p --profile stacks --replace {bolt} --json"));
+    assert_eq!(attribute(&program, "user.note").is_some(), has_note);
+    let again = run();
     assert!(again.exit == 3 && again.stdout.contains("before-bolt is there already"), "{}", again.stdout);
-    fs::rename(home.join("p.before-bolt"), home.join("p")).expect("it is ours");
-    fs::hard_link(home.join("p"), home.join("other-name")).expect("it is ours");
-    let linked = on(home, &format!("text bolt p --profile stacks --replace {bolt} --json"));
-    assert!(linked.exit == 3 && linked.stdout.contains("other names"), "{}", linked.stdout);
+}
+
+/// Who owns the folder may be another user than who lays out: a link of theirs gives nothing of the host away.
+#[test]
+fn what_is_laid_in_the_place_of_a_draft_is_neither_given_away_nor_written() {
+    const NAME: &str = "what_is_laid_in_the_place_of_a_draft_is_neither_given_away_nor_written";
+    let Some(home) = home(NAME, &["-fPIE", "-pie"]) else { return };
+    let home = home.path();
+    let (victim, new) = (home.join("victim"), home.join("p.bolt"));
+    fs::write(&victim, "precious").expect("the folder can be written");
+    fs::set_permissions(&victim, Permissions::from_mode(0o600)).expect("it is ours");
+    let owner = fs::metadata(&victim).expect("it is there").uid();
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        for path in [home.to_owned(), home.join("p")] {
+            chown(&path, Some(65534), Some(65534)).expect("it is ours");
+        }
+    }
+    let untouched = |told: &Run| {
+        let now = fs::metadata(&victim).expect("it is there");
+        assert_eq!((now.uid(), now.mode() & 0o777), (owner, 0o600), "{}", told.stdout);
+        assert_eq!(fs::read_to_string(&victim).expect("ours"), "precious", "{}", told.stdout);
+    };
+    let at = home.display();
+    // A link in the place of what BOLT has written, and a folder in the place of that which it was written in.
+    let swapped = format!("cp $1 $3; mv $3 {at}/saved; ln -s {at}/victim $3");
+    let moved = format!(
+        "folder=$(readlink -f ${{3%/*}}); mv $folder {at}/aside; mkdir $folder\n\
+         for name in new draft ${{3##*/}}; do ln -sf {at}/victim $folder/$name; done; cp $1 $3"
+    );
+    for (does, exit) in [(swapped, 4), (moved, 0)] {
+        let bolt = script(home, "22.1.0", &does);
+        let run = on(home, &format!("text bolt p --profile stacks {bolt} --json"));
+        assert_eq!(run.exit, exit, "{does}: {}", run.stdout);
+        untouched(&run);
+        assert_eq!(new.exists(), exit == 0, "{does}");
+    }
+    let (made, wanted) = (fs::metadata(&new).expect("made"), fs::metadata(home.join("p")).expect("linked"));
+    assert_eq!((made.uid(), made.mode()), (wanted.uid(), wanted.mode()));
+    // A link that they have laid under the name itself.
+    fs::remove_file(&new).expect("it was made");
+    std::os::unix::fs::symlink(&victim, &new).expect("the folder can be written");
+    if is_root {
+        std::os::unix::fs::lchown(&new, Some(65534), Some(65534)).expect("it is ours");
+        let bolt = script(home, "22.1.0", "cp $1 $3");
+        let run = on(home, &format!("text bolt p --profile stacks {bolt} --json"));
+        assert!(run.exit == 2 && run.stdout.contains("link of another user"), "{}", run.stdout);
+        untouched(&run);
+    }
 }

@@ -1,5 +1,6 @@
 //! `planish text bolt`: what BOLT made of a program, by which profile, and what was looked at before it got its name.
 
+use planish_model::EntryId;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -99,6 +100,8 @@ pub struct TextBoltReport {
     pub fdata: Option<String>,
     /// Where the program lies that the new one has the name of; null where it is beside it.
     pub original: Option<String>,
+    /// The entry that puts it back; null where none does.
+    pub entry: Option<EntryId>,
     /// Whether it only looked.
     pub dry_run: bool,
 }

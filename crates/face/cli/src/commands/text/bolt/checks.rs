@@ -33,7 +33,7 @@ pub(super) fn look(
     draft: &Draft,
     signals: &Forward,
 ) -> Result<Looked, Failure> {
-    let bytes = read_file(&draft.path)?;
+    let bytes = read_file(&draft.path())?;
     let mut rows = Vec::new();
     let mut row = |what: &str, good: Option<bool>, found: String| {
         rows.push(TextBoltCheckRow { what: what.to_owned(), good, found });
@@ -70,7 +70,7 @@ fn loaded(subject: &Subject, draft: &Draft, bytes: &[u8]) -> Result<(Option<bool
         return Ok((None, "it is for another CPU".to_owned()));
     }
     let image = Image::parse(bytes).map_err(|error| bad(&chain(&error)))?;
-    match try_program(&draft.path, &image, huge_bytes()) {
+    match try_program(&draft.path(), &image, huge_bytes()) {
         Ok(None) => Ok((None, "a library is loaded by programs".to_owned())),
         Ok(Some(_)) => Ok((Some(true), "the kernel maps it as its headers say".to_owned())),
         Err(HugifyError::System(Error::Forbidden { call: "ptrace", .. })) => {
@@ -94,7 +94,9 @@ fn tried(
         prepare(&mut shell, ChildSetup::default());
         captured(shell, signals).map_err(|error| bad(&format!("cannot run /bin/sh: {error}")))
     };
-    let (before, after) = (run(&subject.path)?, run(&draft.path)?);
+    let lent = draft.lend();
+    let new = lent.as_ref().map_or_else(|| draft.path(), |lent| lent.path.clone());
+    let (before, after) = (run(&subject.path)?, run(&new)?);
     let ended = |status: ExitStatus| code(status);
     let (code_before, code_after) = (ended(before.status), ended(after.status));
     if code_before != code_after {

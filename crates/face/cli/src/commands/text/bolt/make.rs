@@ -58,8 +58,8 @@ impl<'a> Making<'a> {
 
     /// The words of the next run.
     pub fn words(&self, place: &Place) -> Vec<String> {
-        let files = Files::within(&place.folder(), self.source);
-        self.words_for(&files, &place.draft().display().to_string())
+        let (draft, folder) = place.told();
+        self.words_for(&Files::within(&folder, self.source), &draft.display().to_string())
     }
 
     fn words_for(&self, files: &Files, output: &str) -> Vec<String> {
@@ -80,18 +80,19 @@ impl<'a> Making<'a> {
     }
 
     fn make_unlogged(&mut self, draft: &Draft, signals: &Forward) -> Result<Made, Failure> {
-        let files = Files::within(&draft.folder, self.source);
+        let files = Files::within(&draft.folder.path(""), self.source);
         self.sum_up(draft, &files, signals)?;
         for run in 1..=RUNS_MAX {
             self.source.write(draft, self.subject, &self.skip)?;
             draft.write(SKIP, self.skip.patterns(&self.subject.program).as_bytes())?;
-            let words = self.words_for(&files, &draft.path.display().to_string());
-            let (is_done, told) = self.run(&words, signals)?;
-            if is_done && draft.path.is_file() {
+            let words = self.words_for(&files, &draft.path().display().to_string());
+            let (is_done, told) = self.run(draft, &words, signals)?;
+            if is_done && draft.is_there() {
                 self.refuse_stale(&told)?;
                 let all = self.subject.program.functions().len() as u64;
                 let ordered = self.source.ordered(&self.skip).map(|ordered| (ordered, all));
                 let covered = if self.args.instrument { None } else { ordered.or(told.profiled) };
+                let words = words.iter().map(|word| draft.told(word)).collect();
                 return Ok(Made { words, runs: run, told, covered });
             }
             draft.clear();
@@ -110,13 +111,15 @@ impl<'a> Making<'a> {
         let input = self.subject.path.display().to_string();
         let work = Work::Aggregate { traces: &files.traces };
         let call = Call { input: &input, output: &files.fdata, work, skip: None, more: &[] };
-        let (is_done, told) = self.run(&call.words(self.tool.version, &self.subject.found), signals)?;
-        if is_done && draft.folder.join(FDATA).is_file() { Ok(()) } else { Err(self.failed(&told)) }
+        let (is_done, told) =
+            self.run(draft, &call.words(self.tool.version, &self.subject.found), signals)?;
+        if is_done && draft.has(FDATA) { Ok(()) } else { Err(self.failed(&told)) }
     }
 
-    fn run(&mut self, words: &[String], signals: &Forward) -> Result<(bool, Told), Failure> {
+    fn run(&mut self, draft: &Draft, words: &[String], signals: &Forward) -> Result<(bool, Told), Failure> {
         let Output { status, stdout, stderr } = self.tool.run(words, signals)?;
         let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        let text = draft.told(&text);
         self.printed += &text;
         if signals.is_asked_to_end() {
             let failed = Failure::new(Exit::FailedRestored, "stopped by a signal: nothing was written");

@@ -59,9 +59,12 @@ pub(crate) struct Args {
     /// The new program; without it BIN.bolt, or BIN.instrumented
     #[arg(long, short, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Give the new program the name of BIN, and BIN the name BIN.before-bolt
+    /// Give the new program the name of BIN; `planish undo` brings BIN back
     #[arg(long, conflicts_with_all = ["output", "instrument"])]
     replace: bool,
+    /// Also replace a file that belongs to a package
+    #[arg(long, requires = "replace")]
+    packaged: bool,
     /// What to lay out: blocks needs counted branches, and lays out functions too
     #[arg(long, value_name = "WHAT", default_value = "auto")]
     layout: Layout,
@@ -126,7 +129,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     }
     let subject = Subject::look(args, context)?;
     let source = Source::of(args, &subject, context)?;
-    let place = Place::of(args, &subject)?;
+    let place = Place::of(args, &subject, context)?;
     let tool = Tool::find(args.llvm_bolt.as_deref())?.for_static(subject.found.is_static);
     let mut making = Making::new(args, &subject, &source, &tool);
     if args.dry_run {
@@ -140,11 +143,12 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let draft = Draft::beside(&place)?;
     let made = making.make(&draft, &signals)?;
     // After this point the draft is whole, and nothing of the user's has changed.
-    let notes = draft.resemble(&subject)?;
+    let notes = draft.resemble(&place, &subject)?;
     let looked = checks::look(args, &subject, &draft, &signals)?;
-    draft.take_name(&place)?;
+    let named = draft.take_name(&place, args, &subject, context)?;
 
     let mut report = report(args, &subject, &source, &place, &tool);
+    (report.entry, report.original) = (named.entry, named.original);
     let is_ready = looked.is_ready;
     tell(&mut report, &made, looked);
     report.skipped = rows(&making, &subject);
@@ -187,6 +191,7 @@ fn report(args: &Args, subject: &Subject, source: &Source, place: &Place, tool: 
         checks: Vec::new(),
         fdata: args.instrument.then(|| source.fdata().unwrap_or_default()),
         original: place.kept_as_typed(),
+        entry: None,
         dry_run: false,
     }
 }
@@ -245,7 +250,9 @@ fn advice(
         let text = format!("{} functions have a profile of other code, and stay as they were", report.stale);
         answer = if share > STALE_LOW { answer.warning(text) } else { answer.note(text) };
     }
-    if let Some(original) = &report.original {
+    if let Some(entry) = report.entry {
+        answer = answer.note(format!("planish undo {entry} puts the original back"));
+    } else if let Some(original) = &report.original {
         let (original, program) = (quoted(original), quoted(&report.program));
         answer = answer.note(format!("mv {original} {program} puts the original back"));
     }
