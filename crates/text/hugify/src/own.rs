@@ -211,7 +211,7 @@ impl Process {
         for range in at {
             // Faults from here on read huge pieces, where the file system has them.
             code::advise_code(range.clone(), Advice::HugePage)?;
-            // At the start of a program little of its text was run yet: one fault in each piece maps it as it is cached.
+            // At the start of a program little of its text was run yet: a fault in each piece maps it as it is cached.
             // A kernel without that call goes without.
             let mut piece = range.start;
             while piece < range.end {

@@ -178,7 +178,7 @@ impl Drop for Staying {
     }
 }
 
-/// Which share of the samples of a process perf gives the name `big`, attached when the copy is there; `None` where perf
+/// Which share of the samples of a process perf gives the name `big`, attached when the copy is there; `None` where it
 /// takes none.
 fn named_share(pid: u32, folder: &Path) -> Option<f64> {
     let data = folder.join("perf.data");

@@ -3,7 +3,7 @@
 //!
 //! Everybody may write to /tmp. So nothing that lies there is opened, let alone followed: the file is new, or there is
 //! none. One that an earlier process of the same number has left is taken away first, where it is our own; what was
-//! written since this process began is somebody's names for it (a compiler at run time writes the same file), and stays.
+//! written since this process began is somebody's names for it (a compiler at run time writes this file), and stays.
 //!
 //! It stays when the process ends, as perf reads it afterwards.
 
