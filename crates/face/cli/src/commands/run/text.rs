@@ -195,6 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "writes a program of the test's own")]
     fn a_copy_is_no_more_readable_than_its_program() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("engine");
