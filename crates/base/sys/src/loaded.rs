@@ -8,7 +8,7 @@
 //! So a file is tried that nobody dares to start: a server would bind its port, a tool would do what it is for.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::error::{Error, Result};
 use crate::raw::check;
-use crate::signals;
+use crate::{process, signals};
 
 /// A program that is loaded and does not run. It ends with this value, or with the thread that loaded it.
 #[derive(Debug)]
@@ -68,14 +68,9 @@ impl Loaded {
     /// # Errors
     /// Its auxiliary vector cannot be read, or has no such word.
     pub fn program_headers(&self) -> Result<u64> {
-        let errno = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
-        let mut vector = Vec::new();
-        let file = File::open(format!("/proc/{}/auxv", self.pid()));
-        let read = file.and_then(|mut file| file.read_to_end(&mut vector));
-        read.map_err(|error| Error::of("read of auxv", errno(&error)))?;
-        let words: Vec<u64> = vector.chunks_exact(8).map(crate::process::word).collect();
-        let pair = words.chunks_exact(2).find(|pair| pair[0] == libc::AT_PHDR);
-        pair.map(|pair| pair[1]).ok_or_else(|| Error::of("read of auxv", Errno::NODATA))
+        let told = process::auxiliary(Pid::from_child(&self.child), libc::AT_PHDR)
+            .map_err(|error| Error::of("read of auxv", Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+        told.ok_or_else(|| Error::of("read of auxv", Errno::NODATA))
     }
 
     /// Reads a byte of its memory, so that its page is mapped.

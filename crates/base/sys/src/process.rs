@@ -139,12 +139,9 @@ pub fn pidfd(pid: Pid) -> Result<OwnedFd> {
 /// the program's stack, so that not they but a short number made from them is told.
 pub fn exec_mark(pid: Pid) -> Option<u32> {
     const AT_RANDOM: u64 = 25;
-    let folder = format!("/proc/{}", pid.as_raw_pid());
-    let auxv = crate::file::read(Path::new(&format!("{folder}/auxv"))).ok()?;
-    let words: Vec<u64> = auxv.chunks_exact(8).map(word).collect();
-    let address = words.chunks_exact(2).find(|pair| pair[0] == AT_RANDOM)?[1];
+    let address = auxiliary(pid, AT_RANDOM).ok()??;
     let mut random = [0u8; 16];
-    let memory = std::fs::File::open(format!("{folder}/mem")).ok()?;
+    let memory = std::fs::File::open(format!("/proc/{}/mem", pid.as_raw_pid())).ok()?;
     memory.read_exact_at(&mut random, address).ok()?;
     // FNV-1a.
     Some(
@@ -152,6 +149,13 @@ pub fn exec_mark(pid: Pid) -> Option<u32> {
             .iter()
             .fold(0x811c_9dc5, |mark: u32, byte| (mark ^ u32::from(*byte)).wrapping_mul(0x0100_0193)),
     )
+}
+
+/// What the kernel has told a program at its start, by the kind of the word (`AT_...`).
+pub(crate) fn auxiliary(pid: Pid, kind: u64) -> std::io::Result<Option<u64>> {
+    let vector = crate::file::read(Path::new(&format!("/proc/{}/auxv", pid.as_raw_pid())))?;
+    let words: Vec<u64> = vector.chunks_exact(8).map(word).collect();
+    Ok(words.chunks_exact(2).find(|pair| pair[0] == kind).map(|pair| pair[1]))
 }
 
 /// Eight bytes as the kernel, which is of our own byte order, wrote them.
