@@ -1,5 +1,6 @@
 //! `planish text huge` and `text bolt --replace`: a program's file that makes place for one whose text fits huge pages,
-//! or that BOLT has laid out. An entry of the journal like any other: `planish undo` puts the original back, which lies beside it until then.
+//! or that BOLT has laid out. An entry of the journal like any other: `planish undo` puts the original back, which lies
+//! beside it until then.
 //!
 //! What the new file is, and whether it does what it is for, is known to who asks for it. Here is what makes it safe:
 //! the lock, the guards, the intent before the first write, and an outcome that a fresh look has confirmed.
@@ -85,8 +86,8 @@ fn open_entry(entries: &[Entry], path: &str) -> Option<EntryId> {
     open.map(|entry| entry.id)
 }
 
-/// Fails where [`replace_program`] would for what a program is, whose it is, and what lies with it: before the work that
-/// makes the new one.
+/// Fails where [`replace_program`] would for what a program is, whose it is, and what lies with it: before the work
+/// that makes the new one.
 ///
 /// # Errors
 /// The refusal.
