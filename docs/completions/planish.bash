@@ -2723,7 +2723,7 @@ _planish() {
             return 0
             ;;
         planish__subcmd__text__subcmd__bolt)
-            opts="-o -q -v -h --profile --instrument --output --replace --layout --algorithm --event --skip-funcs --fdata --every --each-process --try --same-output --llvm-bolt --bolt-option --log --dry-run --json --root --state --color --quiet --verbose --timings --help"
+            opts="-o -q -v -h --profile --instrument --output --replace --packaged --layout --algorithm --event --skip-funcs --fdata --every --each-process --try --same-output --llvm-bolt --bolt-option --log --dry-run --json --root --state --color --quiet --verbose --timings --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

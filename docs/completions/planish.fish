@@ -2992,7 +2992,8 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 always\t'Everywhere'
 never\t'Nowhere'"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l instrument -d 'Make a program that counts its branches, and tell where it writes them'
-complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l replace -d 'Give the new program the name of BIN, and BIN the name BIN.before-bolt'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l replace -d 'Give the new program the name of BIN; `planish undo` brings BIN back'
+complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l packaged -d 'Also replace a file that belongs to a package'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l each-process -d 'Each process writes a file of its own, F.PID; else all count into one'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l same-output -d 'Compare what CMD writes to stdout, too'
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l dry-run -d 'Tell what would be run, and run nothing but `llvm-bolt --version`'
