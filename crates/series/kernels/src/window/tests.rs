@@ -213,7 +213,7 @@ fn blocks_of_rows_are_joined_at_their_seams() {
         .take_while(|time| *time < 3 * left.len() as i64)
         .collect();
     for nulls in [false, true] {
-        let value = |row: usize| if nulls && row % 50 == 0 { f64::NAN } else { (row % 1000) as f64 };
+        let value = |row: usize| if nulls && row.is_multiple_of(50) { f64::NAN } else { (row % 1000) as f64 };
         let values: Vec<f64> = (0..right.len()).map(value).collect();
         let times = (Times::new(&left).unwrap(), Times::new(&right).unwrap());
         for isa in Isa::all() {
