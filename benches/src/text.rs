@@ -34,7 +34,7 @@ pub fn measure(planish: &Path, postgres: Option<&Path>, rows: &mut Rows) -> Resu
     rows.add_with_note(name, "%", (Limit::AtMost, 2.0), || recording::added_percent(planish));
     laid_out::shipped(planish, folder.path(), rows);
     for route in ["anonymous", "memfd"] {
-        let name = format!("own text of 16 MiB on huge pages, {route}: each MiB");
+        let name = format!("own text of 16 MiB, 100k functions, on huge pages, {route}: each MiB");
         rows.add(&name, "ms", (Limit::AtMost, 1.0), || own_text::milliseconds_a_mib(route));
     }
     laid_out::postgres(planish, folder.path(), postgres, rows);

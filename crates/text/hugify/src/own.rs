@@ -229,7 +229,9 @@ impl Process {
     fn name(&self, base: u64) -> io::Result<()> {
         let none = || io::Error::other("the program was stripped of its symbols");
         let symbols = self.symbols.as_ref().ok_or_else(none)?;
-        names::put(Path::new(names::FOLDER), &names::lines(symbols.functions(&self.wanted), base))
+        let functions = symbols.functions(&self.wanted);
+        let functions = functions.map(|(at, bytes, name)| (base.wrapping_add(at), bytes, name));
+        names::put(Path::new(names::FOLDER), functions, symbols.names_bytes())
     }
 
     /// Puts a copy of a part of the file where it is mapped.

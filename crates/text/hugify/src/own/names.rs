@@ -25,53 +25,81 @@ pub(super) const FOLDER: &str = "/tmp";
 /// Of what is free there no more than a part of this is taken: each process leaves a file.
 const PARTS: u64 = 64;
 
-/// The lines. Formatted by hand: a program of a hundred thousand functions waits for them.
-pub(super) fn lines<'a>(functions: impl Iterator<Item = (u64, u64, &'a [u8])>, base: u64) -> Vec<u8> {
-    let mut lines = Vec::new();
-    for (at, bytes, name) in functions {
-        put_hex(&mut lines, base.wrapping_add(at));
-        lines.push(b' ');
-        put_hex(&mut lines, bytes);
-        lines.push(b' ');
-        match name.contains(&b'\n') {
-            true => lines.extend(name.iter().map(|byte| if *byte == b'\n' { b'?' } else { *byte })),
-            false => lines.extend_from_slice(name),
+/// A function: address, bytes, name.
+pub(super) type Function<'a> = (u64, u64, &'a [u8]);
+
+/// The line of a function. Formatted by hand: a program of a hundred thousand functions waits for them.
+fn push_line(lines: &mut Vec<u8>, (at, bytes, name): Function) {
+    // From its end: `at`, a blank, `bytes`, a blank.
+    let mut head = [b' '; HEAD_BYTES];
+    let start = put_hex(&mut head, HEAD_BYTES - 1, bytes);
+    let start = put_hex(&mut head, start - 1, at);
+    lines.extend_from_slice(&head[start..]);
+    let from = lines.len();
+    lines.extend_from_slice(name);
+    if name.contains(&b'\n') {
+        // Its rest would be a line of its own to perf.
+        lines[from..].iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b'?');
+    }
+    lines.push(b'\n');
+}
+
+/// The most that stands before a name: two numbers of 64 bits, and a blank behind each.
+pub(super) const HEAD_BYTES: usize = 2 * 17;
+
+/// Writes a number that ends before a place, and tells where it starts.
+fn put_hex(head: &mut [u8; HEAD_BYTES], end: usize, mut number: u64) -> usize {
+    let mut start = end;
+    loop {
+        start -= 1;
+        head[start] = b"0123456789abcdef"[(number & 0xf) as usize];
+        number >>= 4;
+        if number == 0 {
+            return start;
         }
-        lines.push(b'\n');
-    }
-    lines
-}
-
-fn put_hex(lines: &mut Vec<u8>, number: u64) {
-    let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
-    for place in (0..digits).rev() {
-        let digit = (number >> (4 * place) & 0xf) as usize;
-        lines.push(b"0123456789abcdef"[digit]);
     }
 }
 
-/// Writes the file of this process.
-pub(super) fn put(folder: &Path, lines: &[u8]) -> io::Result<()> {
+/// Writes the file of this process, which takes `about_bytes`.
+pub(super) fn put<'a>(
+    folder: &Path,
+    functions: impl Iterator<Item = Function<'a>>,
+    about_bytes: u64,
+) -> io::Result<()> {
     let path = folder.join(format!("perf-{}.map", std::process::id()));
     let room = statvfs(folder)?;
-    if lines.len() as u64 > room.f_bavail.saturating_mul(room.f_frsize) / PARTS {
+    if about_bytes > room.f_bavail.saturating_mul(room.f_frsize) / PARTS {
         return Err(io::Error::other(format!("too little room is left in {}", folder.display())));
     }
     // O_EXCL, which follows no link at the end of a name either.
     let create = || File::options().write(true).create_new(true).mode(0o644).open(&path);
-    let mut file = match create() {
+    let file = match create() {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_left_over(&path) => {
             unlink(&path)?;
             create()?
         }
         created => created?,
     };
-    let written = file.write_all(lines);
+    let written = write_lines(&file, functions);
     if written.is_err() {
         // Half of the names would give the other half to their neighbours.
         let _ = unlink(&path);
     }
     written
+}
+
+/// Piece by piece: memory that was just written is still in the cache when the kernel copies it.
+fn write_lines<'a>(mut file: &File, functions: impl Iterator<Item = Function<'a>>) -> io::Result<()> {
+    const PIECE_BYTES: usize = 128 << 10;
+    let mut lines = Vec::with_capacity(PIECE_BYTES + (PIECE_BYTES >> 3));
+    for function in functions {
+        push_line(&mut lines, function);
+        if lines.len() >= PIECE_BYTES {
+            file.write_all(&lines)?;
+            lines.clear();
+        }
+    }
+    file.write_all(&lines)
 }
 
 /// Whether a file is our own, and older than this process.
@@ -105,27 +133,52 @@ fn began_s() -> Option<f64> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
     use std::time::{Duration, SystemTime};
 
     use super::*;
 
+    fn put_name(folder: &Path, name: &str) -> io::Result<()> {
+        put(folder, std::iter::once((0x1000, 1, name.as_bytes())), 1)
+    }
+
+    fn names_of_this_process(folder: &Path) -> PathBuf {
+        folder.join(format!("perf-{}.map", std::process::id()))
+    }
+
     #[test]
     fn lines_are_as_perf_reads_them() {
-        let functions = [(0x1000, 0x20, &b"main"[..]), (0x1020, 0, b"odd\nname")];
-        let text = lines(functions.into_iter(), 0x55_0000_0000);
-        assert_eq!(text, b"5500001000 20 main\n5500001020 0 odd?name\n");
-        assert_eq!(lines([(u64::MAX, 1, &b"f"[..])].into_iter(), 0), b"ffffffffffffffff 1 f\n");
+        let folder = tempfile::tempdir().unwrap();
+        let functions = [
+            (0x55_0000_1000, 0x20, &b"main"[..]),
+            (0x1020, 0, b"odd\nname"),
+            (u64::MAX, u64::MAX, b"f"),
+            (0, 16, b""),
+        ];
+        put(folder.path(), functions.into_iter(), 100).unwrap();
+        let text = fs::read_to_string(names_of_this_process(folder.path())).unwrap();
+        assert_eq!(text, "5500001000 20 main\n1020 0 odd?name\nffffffffffffffff ffffffffffffffff f\n0 10 \n");
+    }
+
+    #[test]
+    fn many_lines_are_whole_and_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = "n".repeat(1000);
+        put(folder.path(), (0..1000_u64).map(|at| (at, 1, name.as_bytes())), 1 << 20).unwrap();
+        let text = fs::read_to_string(names_of_this_process(folder.path())).unwrap();
+        let wanted = (0..1000).map(|at| format!("{at:x} 1 {name}\n"));
+        assert!(text == wanted.collect::<String>());
     }
 
     #[test]
     fn nothing_that_lies_there_is_followed_or_written() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("perf-{}.map", std::process::id()));
+        let path = names_of_this_process(folder.path());
         let other = folder.path().join("other");
         fs::write(&other, "theirs").unwrap();
         for target in [&other, &folder.path().join("none")] {
             symlink(target, &path).unwrap();
-            let refused = put(folder.path(), b"names").unwrap_err();
+            let refused = put_name(folder.path(), "names").unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
             fs::remove_file(&path).unwrap();
         }
@@ -133,19 +186,19 @@ mod tests {
         assert!(!folder.path().join("none").exists());
         // Another name of a file is not to be lost with this one.
         fs::hard_link(&other, &path).unwrap();
-        assert!(put(folder.path(), b"names").is_err());
+        assert!(put_name(folder.path(), "names").is_err());
     }
 
     #[test]
     fn names_of_an_earlier_process_of_the_same_number_go_and_those_of_this_one_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("perf-{}.map", std::process::id()));
-        put(folder.path(), b"first").unwrap();
-        assert_eq!(put(folder.path(), b"second").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read(&path).unwrap(), b"first");
+        let path = names_of_this_process(folder.path());
+        put_name(folder.path(), "first").unwrap();
+        assert_eq!(put_name(folder.path(), "second").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"1000 1 first\n");
         let long_ago = SystemTime::now() - Duration::from_secs(10 * 365 * 24 * 3600);
         File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
-        put(folder.path(), b"second").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"second");
+        put_name(folder.path(), "second").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"1000 1 second\n");
     }
 }

@@ -1,23 +1,29 @@
 //! What the symbols of the own program are asked for: the hot range, and names for perf.
 //!
-//! Their two sections are read as a whole: a program has a hundred thousand of them, and waits for this to start.
+//! A program has a hundred thousand of them, and waits for this to start: so their two sections are mapped and not
+//! copied, and names, which linkers store in no order of use, are asked for before they are needed.
 
 use std::ffi::CStr;
 use std::fs::File;
+use std::hint::black_box;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::ptr::{NonNull, null_mut};
 
 use object::elf::{FileHeader64, SHN_UNDEF, SHT_SYMTAB, STT_FUNC, SectionHeader64, Sym64};
 use object::pod::slice_from_all_bytes;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{LittleEndian, ReadCache};
+use planish_sys::pages;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use super::names::HEAD_BYTES;
 
 const LITTLE: LittleEndian = LittleEndian;
 
 /// The table of symbols and their names, as they lie in the file.
 pub(super) struct Symbols {
-    table: Vec<u8>,
-    names: Vec<u8>,
+    table: Part,
+    names: Part,
 }
 
 impl Symbols {
@@ -27,25 +33,48 @@ impl Symbols {
         let sections = header.section_headers(LITTLE, cache).ok()?;
         let table = sections.iter().find(|section| section.sh_type(LITTLE) == SHT_SYMTAB)?;
         let names = sections.get(table.sh_link(LITTLE) as usize)?;
-        Some(Self { table: content(program, table)?, names: content(program, names)? })
+        Some(Self { table: Part::map(program, table)?, names: Part::map(program, names)? })
     }
 
     fn all(&self) -> impl Iterator<Item = &Sym64<LittleEndian>> {
-        let entries = slice_from_all_bytes::<Sym64<LittleEndian>>(&self.table);
-        entries.unwrap_or_default().iter().filter(|symbol| symbol.st_shndx(LITTLE) != SHN_UNDEF)
+        /// Symbols whose names are asked for together: their lines fit the first cache.
+        const TOGETHER: usize = 64;
+        let entries = slice_from_all_bytes::<Sym64<LittleEndian>>(self.table.bytes()).unwrap_or_default();
+        let near = entries.chunks(TOGETHER).flat_map(|chunk| {
+            self.ask_for_names(chunk);
+            chunk
+        });
+        near.filter(|symbol| symbol.st_shndx(LITTLE) != SHN_UNDEF)
+    }
+
+    /// Loads the starts of names, none of which has to wait for another one.
+    fn ask_for_names(&self, symbols: &[Sym64<LittleEndian>]) {
+        let names = self.names.bytes();
+        let first = |symbol: &Sym64<LittleEndian>| names.get(symbol.st_name(LITTLE) as usize).copied();
+        black_box(symbols.iter().filter_map(first).fold(0, |all, byte| all ^ byte));
+    }
+
+    /// What the table of names has from the name of a symbol on.
+    fn name_onwards(&self, symbol: &Sym64<LittleEndian>) -> &[u8] {
+        self.names.bytes().get(symbol.st_name(LITTLE) as usize..).unwrap_or_default()
+    }
+
+    /// Bytes of the lines that name all of them to perf, about: ends of names are stored once.
+    pub fn names_bytes(&self) -> u64 {
+        let count = self.table.bytes().len() / size_of::<Sym64<LittleEndian>>();
+        (count * HEAD_BYTES + self.names.bytes().len()) as u64
     }
 
     /// The name of a symbol.
     fn name(&self, symbol: &Sym64<LittleEndian>) -> &[u8] {
-        let rest = self.names.get(symbol.st_name(LITTLE) as usize..).unwrap_or_default();
-        CStr::from_bytes_until_nul(rest).map_or(&[], CStr::to_bytes)
+        CStr::from_bytes_until_nul(self.name_onwards(symbol)).map_or(&[], CStr::to_bytes)
     }
 
     /// From `__hot_start` to `__hot_end`, where the program has both.
     pub fn marks(&self) -> Option<Range<u64>> {
         let (mut start, mut end) = (None, None);
         for symbol in self.all() {
-            let rest = self.names.get(symbol.st_name(LITTLE) as usize..).unwrap_or_default();
+            let rest = self.name_onwards(symbol);
             if rest.starts_with(b"__hot_start\0") {
                 start = Some(symbol.st_value(LITTLE));
             } else if rest.starts_with(b"__hot_end\0") {
@@ -69,12 +98,44 @@ impl Symbols {
     }
 }
 
-fn content(program: &File, section: &SectionHeader64<LittleEndian>) -> Option<Vec<u8>> {
-    let (at, bytes) = section.file_range(LITTLE)?;
-    let length = program.metadata().ok()?.len();
-    let bytes = at.checked_add(bytes).filter(|end| *end <= length).map(|end| end - at)?;
-    let mut content = vec![0; usize::try_from(bytes).ok()?];
-    program.read_exact_at(&mut content, at).ok().map(|()| content)
+/// A section of the program's file, mapped to be read.
+struct Part {
+    start: NonNull<u8>,
+    /// Bytes that are mapped.
+    mapped: usize,
+    /// Where the section lies in them.
+    within: Range<usize>,
+}
+
+impl Part {
+    fn map(program: &File, section: &SectionHeader64<LittleEndian>) -> Option<Self> {
+        let (at, bytes) = section.file_range(LITTLE)?;
+        let length = program.metadata().ok()?.len();
+        let end = at.checked_add(bytes).filter(|end| bytes > 0 && *end <= length)?;
+        let lead = at % pages::base_bytes() as u64;
+        let mapped = usize::try_from(end - (at - lead)).ok()?;
+        let lead = usize::try_from(lead).ok()?;
+        // SAFETY: a new mapping, at a place that the kernel chooses, of a part that the file has.
+        let start = unsafe {
+            let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+            mmap(null_mut(), mapped, ProtFlags::READ, flags, program, at - lead as u64)
+        };
+        Some(Self { start: NonNull::new(start.ok()?.cast())?, mapped, within: lead..mapped })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped as long as `self`. The kernel lets nobody write to or cut the file of a program that runs
+        // (ETXTBSY), and where a server does all the same (NFS), this program's code is gone as well.
+        let all = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.mapped) };
+        &all[self.within.clone()]
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; slices of it have ended, as they borrow `self`.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.mapped) };
+    }
 }
 
 #[cfg(test)]
