@@ -1,14 +1,15 @@
-//! `./x dist`: what a release consists of: a tar, three Debian packages (the program, its helper for stores on S3,
-//! libplanish), and their checksums.
+//! `./x dist`: what a release consists of: a tar, four Debian packages (the program, its helper for stores on S3,
+//! libplanish, the engine planish-series), and their checksums.
 //!
 //! The program is static. libplanish is built for the C library of this machine, since it is linked into programs of
-//! it, and so is planish-store-s3: its TLS is C, which needs a C compiler of the target, and it asks for addresses of
-//! hosts, which a static program of glibc cannot. Both run where that version or a later one is, which their packages
-//! ask for.
+//! it, and so are planish-store-s3 and planish-series: their TLS is C, which needs a C compiler of the target, and they
+//! ask for addresses of hosts, which a static program of glibc cannot. They run where that version or a later one is,
+//! which their packages ask for. The engine is in no tar: it is six times as large as all the rest.
 //!
 //! Same sources, same bytes, whoever packs them and wherever: times in both archives come from the commit, members
 //! are root's and in order, modes are ours and not those of an umask, and the binary names no folder of this machine.
 
+use crate::ordered::{PLANISH, SERIES};
 use crate::target::{self, Target};
 use crate::{ground, shell};
 use anyhow::{Context, Result};
@@ -23,6 +24,28 @@ pub struct Options {
     /// Folder for the archives
     #[arg(long, value_name = "DIR", default_value = "dist")]
     out: PathBuf,
+    /// Build and pack nothing but these
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
+    only: Vec<Part>,
+}
+
+/// What a release has.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// The program
+    Planish,
+    /// planish-store-s3
+    Store,
+    /// libplanish
+    Library,
+    /// planish-series
+    Series,
+}
+
+impl Options {
+    fn wants(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
 }
 
 /// What goes where: from the checkout, into the tar, into the Debian package.
@@ -103,28 +126,48 @@ const LIBRARY: Package = Package {
                   Header, shared and static library, pkg-config and CMake files, examples.\n",
 };
 
+const ENGINE: Package = Package {
+    name: SERIES.program,
+    section: "database",
+    relations: Relations::NeedsLibc,
+    description: "time-series tables on huge pages, by SQL, HTTP and line protocol\n \
+                  An engine for ticks and metrics: durable tables, bars, averages and joins by time at\n \
+                  the speed of memory, asked as ClickHouse is and written to as InfluxDB is.\n",
+};
+
 /// Builds the release and packs it.
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let release = Release::prepare(&options.out)?;
-    let tar = release.tar()?;
-    let mut archives = vec![tar];
+    let release = Release::prepare(options)?;
+    let mut archives = Vec::new();
+    if release.planish.is_some() {
+        archives.push(release.tar()?);
+    }
     match shell::which("dpkg-deb") {
-        Some(_) => archives.extend([release.deb()?, release.store_deb()?, release.library_deb()?]),
+        Some(_) => archives.extend(release.debs()?),
         None => eprintln!("x: no dpkg-deb here: no Debian package"),
     }
     let sums = release.sums(&archives)?;
     archives.iter().chain([&sums]).for_each(|file| println!("{}", file.display()));
+    // Last, where it is not lost among what compilers say.
+    for (ordered, built) in [(PLANISH, &release.planish), (SERIES, &release.series)] {
+        if built.is_some() {
+            ordered.tell()?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// What was built; `None` is not wanted.
 struct Release {
     version: String,
     checkout: PathBuf,
-    binary: PathBuf,
+    planish: Option<PathBuf>,
     /// The program planish-store-s3.
-    store: PathBuf,
+    store: Option<PathBuf>,
     /// The folder of the built libraries.
-    libraries: PathBuf,
+    libraries: Option<PathBuf>,
+    /// The program planish-series.
+    series: Option<PathBuf>,
     out: PathBuf,
     work: PathBuf,
     /// Seconds since 1970 that every file in the archives carries.
@@ -132,26 +175,28 @@ struct Release {
 }
 
 impl Release {
-    fn prepare(out: &Path) -> Result<Self> {
-        let binary = target::pick()?.planish()?;
+    fn prepare(options: &Options) -> Result<Self> {
+        let own = Target::of_this_machine()?;
+        let wanted = |part, build: &dyn Fn() -> Result<PathBuf>| options.wants(part).then(build).transpose();
+        let planish = wanted(Part::Planish, &|| target::pick()?.planish())?;
         // Without the kind for Rust programs, for which cargo would leave out optimisation across crates.
         let kinds = ["--package", "planish-capi", "--lib", "--crate-type", "staticlib,cdylib"];
-        let own = Target::of_this_machine()?;
-        let libraries = own.compile("rustc", "release", &kinds)?;
-        let store = own.build("release", &["--package", STORE.name])?.join(STORE.name);
-        let version = shell::output(Command::new(&binary).arg("--version"))?;
-        let version =
-            version.split_whitespace().nth(1).context("planish --version says no version")?.to_owned();
+        let libraries = wanted(Part::Library, &|| own.compile("rustc", "release", &kinds))?;
+        let store =
+            wanted(Part::Store, &|| Ok(own.build("release", &["--package", STORE.name])?.join(STORE.name)))?;
+        let series = wanted(Part::Series, &|| own.shipped(SERIES))?;
+        let out = &options.out;
         let commit_time = shell::output(Command::new("git").args(["log", "-1", "--format=%ct"]));
         fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
         let work = ground::target_dir()?.join("dist");
         let _ = fs::remove_dir_all(&work);
         Ok(Self {
-            version,
+            version: ground::version()?,
             checkout: ground::root()?,
-            binary,
+            planish,
             store,
             libraries,
+            series,
             out: out.canonicalize().with_context(|| format!("find {}", out.display()))?,
             work,
             // A source tree without its history still packs.
@@ -162,15 +207,16 @@ impl Release {
     fn tar(&self) -> Result<PathBuf> {
         let name = format!("planish-{}-{}-linux", self.version, std::env::consts::ARCH);
         let folder = self.work.join(&name);
-        copy(&self.binary, &folder.join("planish"))?;
-        // Beside it, where it is looked for.
-        copy(&self.store, &folder.join(STORE.name))?;
+        // The helper beside the program, where it is looked for.
+        for (built, name) in [(&self.planish, PLANISH.program), (&self.store, STORE.name)] {
+            built.iter().try_for_each(|program| copy(program, &folder.join(name)))?;
+        }
         FILES.iter().try_for_each(|(from, to, _)| copy(&self.checkout.join(from), &folder.join(to)))?;
         for page in self.man_pages()? {
             copy(&page, &folder.join("man").join(file_name(&page)?))?;
         }
         self.reading(&folder)?;
-        self.library(&folder)?;
+        self.libraries.iter().try_for_each(|built| self.library(built, &folder))?;
         plain_modes(&folder)?;
         let archive = self.out.join(format!("{name}.tar.gz"));
         shell::run(
@@ -192,9 +238,20 @@ impl Release {
         Ok(archive)
     }
 
-    fn deb(&self) -> Result<PathBuf> {
+    /// A Debian package of each that was built.
+    fn debs(&self) -> Result<Vec<PathBuf>> {
+        let packed = [
+            self.planish.as_ref().map(|planish| self.deb(planish)),
+            self.store.as_ref().map(|store| self.program_deb(store, &STORE)),
+            self.libraries.as_ref().map(|libraries| self.library_deb(libraries)),
+            self.series.as_ref().map(|series| self.program_deb(series, &ENGINE)),
+        ];
+        packed.into_iter().flatten().collect()
+    }
+
+    fn deb(&self, planish: &Path) -> Result<PathBuf> {
         let root = self.work.join("deb");
-        copy(&self.binary, &root.join("usr/bin/planish"))?;
+        copy(planish, &root.join("usr/bin/planish"))?;
         FILES.iter().try_for_each(|(from, _, to)| copy(&self.checkout.join(from), &root.join(to)))?;
         for page in self.man_pages()? {
             let packed = root.join("usr/share/man/man1").join(file_name(&page)?);
@@ -205,25 +262,26 @@ impl Release {
         self.pack_deb(&root, &PROGRAM)
     }
 
-    fn store_deb(&self) -> Result<PathBuf> {
-        let root = self.work.join("deb-store");
-        copy(&self.store, &root.join("usr/bin").join(STORE.name))?;
+    /// The package of a program with nothing beside it.
+    fn program_deb(&self, program: &Path, package: &Package) -> Result<PathBuf> {
+        let root = self.work.join("deb-of").join(package.name);
+        copy(program, &root.join("usr/bin").join(package.name))?;
         for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            let folder = root.join("usr/share/doc").join(STORE.name);
+            let folder = root.join("usr/share/doc").join(package.name);
             copy(&self.checkout.join(license), &folder.join(license))?;
         }
-        self.pack_deb(&root, &STORE)
+        self.pack_deb(&root, package)
     }
 
-    fn library_deb(&self) -> Result<PathBuf> {
+    fn library_deb(&self, libraries: &Path) -> Result<PathBuf> {
         let root = self.work.join("deb-library");
-        self.library(&root.join("usr"))?;
+        self.library(libraries, &root.join("usr"))?;
         self.pack_deb(&root, &LIBRARY)
     }
 
     /// Installs libplanish below a prefix. The shared library has the name that the loader asks for, and a link of the
     /// name that the linker asks for; it is no program, so that nobody may run it.
-    fn library(&self, prefix: &Path) -> Result<()> {
+    fn library(&self, libraries: &Path, prefix: &Path) -> Result<()> {
         for line in LIBRARY_FILES.lines() {
             let (from, to) = line.split_once(' ').with_context(|| format!("{line:?} has one word"))?;
             copy(&self.checkout.join(from), &prefix.join(to))?;
@@ -232,7 +290,7 @@ impl Release {
         let soname = soname(&self.version)?;
         for (from, to) in [("libplanish.a", "libplanish.a"), ("libplanish.so", soname.as_str())] {
             let to = folder.join(to);
-            copy(&self.libraries.join(from), &to)?;
+            copy(&libraries.join(from), &to)?;
             fs::set_permissions(&to, fs::Permissions::from_mode(0o644))
                 .with_context(|| format!("set the mode of {}", to.display()))?;
         }
@@ -352,7 +410,7 @@ fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DOC, FILES, LIBRARY_FILES, MAN, READING, Release, soname};
+    use super::{DOC, FILES, LIBRARY_FILES, MAN, READING, Release, STORE, soname};
     use crate::shell;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -389,7 +447,8 @@ mod tests {
         let (out, work) = (folder.join("out"), folder.join("work"));
         fs::create_dir_all(&out).unwrap();
         let (version, time) = ("0.7.1".into(), "1700000000".into());
-        Release { version, checkout, binary, store, libraries, out, work, time }
+        let (planish, store, libraries) = (Some(binary), Some(store), Some(libraries));
+        Release { version, checkout, planish, store, libraries, series: None, out, work, time }
     }
 
     #[test]
@@ -430,10 +489,15 @@ mod tests {
         assert!(!list.contains("Cargo.lock"), "{list}");
         assert!(list.contains("lib/libplanish.so -> libplanish.so.0.7\n"), "{list}");
         assert!(bytes(tar) == bytes(other.tar().unwrap()), "the tars differ");
+        let deb = |release: &Release| release.deb(release.planish.as_ref().unwrap()).unwrap();
+        let store_deb =
+            |release: &Release| release.program_deb(release.store.as_ref().unwrap(), &STORE).unwrap();
+        let library_deb =
+            |release: &Release| release.library_deb(release.libraries.as_ref().unwrap()).unwrap();
         if shell::which("dpkg-deb").is_some() {
-            assert!(bytes(one.deb().unwrap()) == bytes(other.deb().unwrap()), "the packages differ");
+            assert!(bytes(deb(&one)) == bytes(deb(&other)), "the packages differ");
             assert!(one.work.join("deb").join(DOC).join("docs/one.md").is_file());
-            let store = one.store_deb().unwrap();
+            let store = store_deb(&one);
             let list = shell::output(Command::new("dpkg-deb").arg("-c").arg(&store)).unwrap();
             assert!(
                 list.lines().any(|line| {
@@ -443,8 +507,8 @@ mod tests {
             );
             let needs = shell::output(Command::new("dpkg-deb").arg("-f").arg(&store).arg("Depends")).unwrap();
             assert!(needs.starts_with("libc6 (>= 2.") && needs.ends_with("), libgcc-s1\n"), "{needs}");
-            assert!(bytes(store) == bytes(other.store_deb().unwrap()), "the packages of the helper differ");
-            let library = one.library_deb().unwrap();
+            assert!(bytes(store) == bytes(store_deb(&other)), "the packages of the helper differ");
+            let library = library_deb(&one);
             let list = shell::output(Command::new("dpkg-deb").arg("-c").arg(&library)).unwrap();
             for file in ["./usr/include/planish.h", "./usr/lib/libplanish.so.0.7", "./usr/lib/libplanish.a"] {
                 assert!(
@@ -452,10 +516,7 @@ mod tests {
                     "{list}"
                 );
             }
-            assert!(
-                bytes(library) == bytes(other.library_deb().unwrap()),
-                "the packages of the library differ"
-            );
+            assert!(bytes(library) == bytes(library_deb(&other)), "the packages of the library differ");
         } else {
             planish_skip::skip(
                 "dist::packing_twice_gives_the_same_bytes",

@@ -127,6 +127,7 @@ mod tests {
 
     fn package(name: &str, place: &str, links: &[&str]) -> Package {
         Package {
+            version: String::new(),
             name: name.into(),
             folder: Some(format!("crates/{place}").into()),
             license: None,

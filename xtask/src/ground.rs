@@ -35,6 +35,12 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// The version of all that is ours.
+pub fn version() -> Result<String> {
+    let ours = metadata()?.packages.into_iter().find(|package| package.name == "planish-cli");
+    Ok(ours.context("no package planish-cli")?.version)
+}
+
 /// Whether a crate exists already: the tasks serve a tree that grows.
 pub fn has_package(name: &str) -> Result<bool> {
     Ok(metadata()?.packages.iter().any(|package| package.name == name))
@@ -44,6 +50,8 @@ pub fn has_package(name: &str) -> Result<bool> {
 pub struct Package {
     /// Name in the manifest.
     pub name: String,
+    /// Version in the manifest.
+    pub version: String,
     /// Folder of the manifest, relative to the checkout; `None` for other people's.
     pub folder: Option<PathBuf>,
     /// The folder above that of the manifest.
@@ -88,6 +96,7 @@ impl Package {
         let links = links.filter(|link| link["kind"].as_str() != Some("dev"));
         Self {
             name: text("name").unwrap_or_default(),
+            version: text("version").unwrap_or_default(),
             folder,
             source,
             license: text("license"),

@@ -19,6 +19,7 @@ mod ground;
 mod licences;
 mod lock;
 mod order;
+mod ordered;
 mod prove;
 mod setup;
 mod shell;
@@ -53,8 +54,8 @@ enum Task {
     Soak(soak::Options),
     /// Pack a release: tar, Debian package, checksums
     Dist(dist::Options),
-    /// Make the order anew in which planish's own functions are linked
-    Order,
+    /// Make the order anew in which the functions of our own programs are linked
+    Order(order::Options),
     /// Boot test guests: real kernels, NUMA nodes, real writes
     Vm(vm::Options),
 }
@@ -82,7 +83,7 @@ fn run(task: &Task) -> anyhow::Result<ExitCode> {
         Task::Fuzz(options) => fuzz::run(options),
         Task::Soak(options) => soak::run(options),
         Task::Dist(options) => dist::run(options),
-        Task::Order => order::run(),
+        Task::Order(options) => order::run(options),
         Task::Vm(options) => vm_alone(options),
     }
 }

@@ -1,8 +1,8 @@
 //! What is built for which machines: binaries that must start on any are static, so musl where it can be had; libraries
 //! for programs of this machine are of its own C library.
 
-use crate::ground;
-use crate::shell;
+use crate::ordered::{self, Ordered};
+use crate::{ground, shell};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -21,41 +21,13 @@ pub struct Target {
 /// bytes of the file for each, or a bit in the packed form, which musl reads since 1.2.4. An older linker leaves it.
 const OF_MUSL: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
 
-/// The order of planish's own functions, as `./x order` made it of what its commands run. The hashes in it are those of
-/// one compiler: another one has none of these names, and links as if there were no order.
-pub const ORDER: &str = "xtask/planish.order";
-
-/// What links in that order: the lld of the toolchain, where it has one.
-fn ordered() -> Result<Vec<OsString>> {
-    let sysroot = shell::output(Command::new("rustc").arg("--print=sysroot"))?;
-    let lld = Path::new(sysroot.trim()).join("lib/rustlib").join(host()?).join("bin/gcc-ld");
-    let order = ground::root()?.join(ORDER);
-    if !lld.join("ld.lld").exists() || !order.exists() {
-        eprintln!("x: no lld in this toolchain, or no {ORDER}: planish is linked in no order of its own");
-        return Ok(Vec::new());
-    }
-    let word = |before: &str, path: &Path| {
-        let mut word = OsString::from(before);
-        word.push(path);
-        word
-    };
-    Ok(vec![
-        word("-Clink-arg=-B", &lld),
-        "-Clink-arg=-fuse-ld=lld".into(),
-        // Names that this build does not have are none of its faults.
-        "-Clink-arg=-Wl,--no-warn-symbol-ordering".into(),
-        word("-Clink-arg=-Wl,--symbol-ordering-file=", &order),
-    ])
-}
-
 /// Picks musl, adding it by rustup when missing; else static glibc of this machine, said aloud.
 pub fn pick() -> Result<Target> {
     let musl = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let can_be_added = || shell::which("rustup").is_some();
     let add = || shell::run(Command::new("rustup").args(["target", "add", &musl])).is_ok();
     if installed(&musl)? || (can_be_added() && add()) {
-        let flags = std::iter::once(OF_MUSL.into()).chain(ordered()?).collect();
-        return Ok(Target { triple: musl, flags });
+        return Ok(Target { triple: musl, flags: vec![OF_MUSL.into()] });
     }
     let host = host()?;
     eprintln!("x: no target {musl} and no rustup that could add it: a static {host} binary instead");
@@ -96,9 +68,21 @@ impl Target {
         Ok(Self { triple: host()?, flags: Vec::new() })
     }
 
-    /// The program as it is shipped. Of its package alone: what the others ask of a crate is not in it.
+    /// The program as it is shipped.
     pub fn planish(&self) -> Result<PathBuf> {
-        Ok(self.build(SHIPPED, &["--package", "planish-cli", "--bin", "planish"])?.join("planish"))
+        self.shipped(ordered::PLANISH)
+    }
+
+    /// A program as it is shipped, in its own order. Of its package alone: what the others ask of a crate is not in it.
+    pub fn shipped(&self, what: Ordered) -> Result<PathBuf> {
+        self.program(what, &what.flags()?)
+    }
+
+    /// A program of the profile that is shipped, linked with these words for rustc.
+    pub fn program(&self, what: Ordered, flags: &[OsString]) -> Result<PathBuf> {
+        let named = ["--package", what.package, "--bin", what.program, "--"].map(OsString::from);
+        let args: Vec<OsString> = named.into_iter().chain(flags.iter().cloned()).collect();
+        Ok(self.compile("rustc", SHIPPED, &args)?.join(what.program))
     }
 
     /// Builds binaries of one profile and returns the folder that holds them.
@@ -108,7 +92,7 @@ impl Target {
 
     /// The same by another command of cargo's. What is shipped names no folder of this machine: the messages of a panic
     /// hold the place of a source file.
-    pub fn compile(&self, command: &str, profile: &str, args: &[&str]) -> Result<PathBuf> {
+    pub fn compile(&self, command: &str, profile: &str, args: &[impl AsRef<OsStr>]) -> Result<PathBuf> {
         let mut cargo = ground::cargo();
         cargo.args([command, "--profile", profile, "--target", &self.triple]).args(args);
         let mut flags = self.flags.clone();
