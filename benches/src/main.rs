@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "it reads the checkout and its own files, never a host")]
 
+mod builds;
 mod host;
 mod laid_out;
 mod large;
@@ -58,6 +59,9 @@ struct Arguments {
     /// For series: a folder with hand-tuned kernels.c to be measured against
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
+    /// For builds: one of them, as NAME=PROGRAM or NAME=PROGRAM:LIBRARY; the first is what others are measured over
+    #[arg(long, value_name = "BUILD")]
+    build: Vec<builds::Build>,
     /// For a process that `memory` or `text` measures: its part
     #[arg(long, value_name = "WORD", hide = true)]
     role: Option<String>,
@@ -74,6 +78,8 @@ enum Name {
     Host,
     /// Time-series kernels: fixed limits, and the ratio to hand-tuned C; durable tables, ingest
     Series,
+    /// planish-series by how it was built: size, speed, order, profile, allocators
+    Builds,
     /// Maps of a large server and of a splintered process; calls under the preload; arenas: bump allocation,
     /// partitions, prefault, random access
     Memory,
@@ -111,6 +117,7 @@ fn main() -> Result<ExitCode> {
             let isa = isa.context("this CPU does not have these instructions")?;
             series::measure(arguments.reference.as_deref(), isa, &mut rows)?;
         }
+        Name::Builds => builds::measure(&arguments.build, &mut rows)?,
         Name::Text => {
             let planish = arguments.planish.as_deref().context("text wants --planish FILE")?;
             rows = Rows::only(arguments.only.clone());

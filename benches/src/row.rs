@@ -142,7 +142,17 @@ impl Rows {
     /// What something else takes, to be read beside the rows of ours: no limit is kept or broken by it, and where it is
     /// not there to be measured, the reason stands in its place.
     pub fn beside(&mut self, name: &str, unit: &'static str, measure: impl FnOnce() -> Result<Figure>) {
-        self.push(name, unit, None, || Ok((measure()?, String::new())));
+        self.beside_with_note(name, unit, || Ok((measure()?, String::new())));
+    }
+
+    /// The same with a note.
+    pub fn beside_with_note(
+        &mut self,
+        name: &str,
+        unit: &'static str,
+        measure: impl FnOnce() -> Result<(Figure, String)>,
+    ) {
+        self.push(name, unit, None, measure);
     }
 
     fn push(

@@ -2,7 +2,7 @@
 
 use crate::setup::{self, Refused};
 use crate::tree::Tree;
-use crate::{ground, shell, target};
+use crate::{builds, ground, shell, target};
 use anyhow::{Context, Result, bail};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::process::{ExitCode, Stdio};
 /// Which benchmark.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Name: spine, host, memory, series, text
+    /// Name: spine, host, memory, series, text, builds
     name: String,
     /// Write the figures as JSON too
     #[arg(long, value_name = "F")]
@@ -73,6 +73,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if ["spine", "host", "memory", "text"].contains(&options.name.as_str()) {
         let planish = target::pick()?.planish()?;
         bench.arg("--planish").arg(planish);
+    }
+    if options.name == "builds" {
+        bench.args(builds::words()?);
     }
     if let Some(file) = &options.json {
         bench.arg("--json").arg(file);

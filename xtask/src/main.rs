@@ -10,6 +10,7 @@
 )]
 
 mod bench;
+mod builds;
 mod ci;
 mod dist;
 mod docs;

@@ -105,7 +105,7 @@ fn commands(planish: &Path, root: &Path) -> Result<String> {
 
 /// The same of the engine: tables are made, queries planned and run by processes of their own, and a server is asked and
 /// written to. What goes wrong ends it, since these are few: an order of refusals would be of no use.
-fn series_commands(series: &Path, data: &Path) -> String {
+pub fn series_commands(series: &Path, data: &Path) -> String {
     let line = |words: &str| format!("'{}' {words} > /dev/null\n", series.display());
     let load = line(&format!("load --demo=200000 --into '{}'", data.display()));
     let ask = |sql: &&str| {

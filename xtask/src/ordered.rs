@@ -19,12 +19,15 @@ pub struct Ordered {
     pub program: &'static str,
     /// Its package.
     pub package: &'static str,
+    /// The profile that it is shipped in.
+    pub profile: &'static str,
 }
 
 /// The program itself.
-pub const PLANISH: Ordered = Ordered { program: "planish", package: "planish-cli" };
+pub const PLANISH: Ordered = Ordered { program: "planish", package: "planish-cli", profile: "release" };
 /// The engine.
-pub const SERIES: Ordered = Ordered { program: "planish-series", package: "planish-serve" };
+pub const SERIES: Ordered =
+    Ordered { program: "planish-series", package: "planish-serve", profile: "engine" };
 
 /// Below this share of the names an order gives next to nothing, and says nothing about what runs now.
 const SHARE_LEAST: f64 = 0.8;

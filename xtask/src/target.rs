@@ -15,6 +15,10 @@ pub struct Target {
     pub triple: String,
     /// Extra flags for rustc.
     pub flags: Vec<OsString>,
+    /// Where it is built, where that is not beside all others.
+    folder: Option<PathBuf>,
+    /// Variables for cargo.
+    variables: Vec<(String, String)>,
 }
 
 /// musl is static by itself. A program that starts at any address has a word to mend for each pointer in its data: 24
@@ -27,11 +31,11 @@ pub fn pick() -> Result<Target> {
     let can_be_added = || shell::which("rustup").is_some();
     let add = || shell::run(Command::new("rustup").args(["target", "add", &musl])).is_ok();
     if installed(&musl)? || (can_be_added() && add()) {
-        return Ok(Target { triple: musl, flags: vec![OF_MUSL.into()] });
+        return Ok(Target::new(musl, vec![OF_MUSL.into()]));
     }
     let host = host()?;
     eprintln!("x: no target {musl} and no rustup that could add it: a static {host} binary instead");
-    Ok(Target { triple: host, flags: vec!["-Ctarget-feature=+crt-static".into()] })
+    Ok(Target::new(host, vec!["-Ctarget-feature=+crt-static".into()]))
 }
 
 fn host() -> Result<String> {
@@ -43,8 +47,8 @@ fn installed(triple: &str) -> Result<bool> {
     Ok(PathBuf::from(folder.trim()).is_dir())
 }
 
-/// The profile of what is shipped.
-const SHIPPED: &str = "release";
+/// The profiles of what is shipped.
+const SHIPPED: [&str; 2] = ["release", "engine"];
 /// Between two words of `CARGO_ENCODED_RUSTFLAGS`, so that a folder may have a space in its name.
 const SEPARATOR: &str = "\u{1f}";
 
@@ -63,9 +67,29 @@ fn renamed(sources: &BTreeSet<PathBuf>, target: &Path) -> Vec<OsString> {
 }
 
 impl Target {
+    fn new(triple: String, flags: Vec<OsString>) -> Self {
+        Self { triple, flags, folder: None, variables: Vec::new() }
+    }
+
     /// The one of this machine's own programs.
     pub fn of_this_machine() -> Result<Self> {
-        Ok(Self { triple: host()?, flags: Vec::new() })
+        Ok(Self::new(host()?, Vec::new()))
+    }
+
+    /// The same with a flag for all crates, built in a folder of its own: beside each other the two would replace each
+    /// other's results.
+    pub fn apart(&self, folder: PathBuf, flag: OsString) -> Self {
+        let flags = self.flags.iter().cloned().chain([flag]).collect();
+        Self { folder: Some(folder), ..Self::new(self.triple.clone(), flags) }
+    }
+
+    /// The same without optimisation across crates.
+    pub fn by_crate(mut self, profile: &str) -> Self {
+        for (setting, value) in [("LTO", "off"), ("CODEGEN_UNITS", "16")] {
+            let name = format!("CARGO_PROFILE_{}_{setting}", profile.to_uppercase());
+            self.variables.push((name, value.to_owned()));
+        }
+        self
     }
 
     /// The program as it is shipped.
@@ -78,11 +102,11 @@ impl Target {
         self.program(what, &what.flags()?)
     }
 
-    /// A program of the profile that is shipped, linked with these words for rustc.
+    /// A program of the profile that it is shipped in, linked with these words for rustc.
     pub fn program(&self, what: Ordered, flags: &[OsString]) -> Result<PathBuf> {
         let named = ["--package", what.package, "--bin", what.program, "--"].map(OsString::from);
         let args: Vec<OsString> = named.into_iter().chain(flags.iter().cloned()).collect();
-        Ok(self.compile("rustc", SHIPPED, &args)?.join(what.program))
+        Ok(self.compile("rustc", what.profile, &args)?.join(what.program))
     }
 
     /// Builds binaries of one profile and returns the folder that holds them.
@@ -95,9 +119,12 @@ impl Target {
     pub fn compile(&self, command: &str, profile: &str, args: &[impl AsRef<OsStr>]) -> Result<PathBuf> {
         let mut cargo = ground::cargo();
         cargo.args([command, "--profile", profile, "--target", &self.triple]).args(args);
+        cargo.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let folder = self.folder.clone().map_or_else(ground::target_dir, Ok)?;
+        cargo.env("CARGO_TARGET_DIR", &folder);
         let mut flags = self.flags.clone();
-        if profile == SHIPPED {
-            flags.extend(renamed(&ground::foreign_sources()?, &ground::target_dir()?));
+        if SHIPPED.contains(&profile) {
+            flags.extend(renamed(&ground::foreign_sources()?, &folder));
         }
         if !flags.is_empty() {
             let given = std::env::var_os("RUSTFLAGS").unwrap_or_default();
@@ -106,7 +133,7 @@ impl Target {
             cargo.env("CARGO_ENCODED_RUSTFLAGS", all.join(OsStr::new(SEPARATOR)));
         }
         shell::run(&mut cargo).context("build")?;
-        Ok(ground::target_dir()?.join(&self.triple).join(profile))
+        Ok(folder.join(&self.triple).join(profile))
     }
 }
 
