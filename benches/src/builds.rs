@@ -54,7 +54,7 @@ const WORKLOADS: [Workload; 2] = [
             "SELECT sym, count(*), max(price) FROM trades WHERE size > 10 GROUP BY sym ORDER BY sym",
             "SELECT t.sym, count(*) FROM trades t JOIN quotes q ON t.sym = q.sym AND t.ts = q.ts GROUP BY t.sym",
             "SELECT sym, rank() OVER (PARTITION BY sym ORDER BY price DESC, ts) AS place, price FROM trades \
-             WHERE sym LIKE '%1%' ORDER BY 1, 2 LIMIT 20",
+             WHERE sym LIKE '%A%' ORDER BY 1, 2 LIMIT 20",
         ],
     },
     Workload {

@@ -48,7 +48,7 @@ const QUERIES: &[&str] = &[
     "SELECT t.sym, avg(q.ask - q.bid) FROM trades t JOIN quotes q ON t.sym = q.sym AND q.ts BETWEEN \
      t.ts - INTERVAL '10 milliseconds' AND t.ts GROUP BY t.sym ORDER BY 1 LIMIT 5",
     "SELECT upper(sym), rank() OVER (PARTITION BY sym ORDER BY price DESC) AS place, price FROM trades \
-     WHERE sym LIKE '%1%' ORDER BY 2, 1, 3 LIMIT 5",
+     WHERE sym LIKE '%A%' ORDER BY 2, 1, 3 LIMIT 5",
     "EXPLAIN SELECT sym, max(price) FROM trades WHERE ts > 0 GROUP BY sym",
 ];
 
