@@ -1,5 +1,5 @@
-//! The engine in several builds, for `./x bench builds`: the steps from the profile of the small program to the one that
-//! is shipped, what a profile of its branches would give on top, and allocators that are installed here.
+//! The engine in several builds, for `./x bench builds`: the steps from the profile of the small program to the one
+//! that is shipped, what a profile of its branches would give on top, and allocators that are installed here.
 
 use crate::ordered::{Ordered, SERIES};
 use crate::target::Target;

@@ -1,8 +1,8 @@
 //! `./x order`: the order of a program's own functions anew, of samples of its commands.
 //!
-//! What is committed is the order and not the samples ([`crate::ordered`]). It is due again after a new compiler, whose
-//! names have other hashes, and whenever what the commands run has moved: an old one costs nothing but what it no longer
-//! gains.
+//! What is committed is the order and not the samples ([`crate::ordered`]). It is due again after a new compiler,
+//! whose names have other hashes, and whenever what the commands run has moved: an old one costs nothing but what it no
+//! longer gains.
 
 use crate::ordered::{Ordered, PLANISH, SERIES};
 use crate::target::{self, Target};
@@ -38,7 +38,8 @@ const ROUNDS: usize = 12;
 /// What the engine is asked: of each kind of query one or two, which it plans, runs and prints.
 const QUERIES: &[&str] = &[
     "SELECT xbar(ts, INTERVAL '5 minutes') AS bar, first_value(price ORDER BY ts), max(price), min(price), \
-     last_value(price ORDER BY ts), sum(size), count(*), vwap(price, size) FROM trades GROUP BY bar ORDER BY bar LIMIT 5",
+     last_value(price ORDER BY ts), sum(size), count(*), vwap(price, size) FROM trades GROUP BY bar ORDER BY bar \
+     LIMIT 5",
     "SELECT sym, vwap(price, size), count(*) FROM trades GROUP BY sym ORDER BY sym LIMIT 5",
     "SELECT sym, date_bin(INTERVAL '1 hour', ts) AS hour, avg(price) FROM trades WHERE size > 10 GROUP BY sym, hour \
      HAVING count(*) > 1 ORDER BY 1, 2 LIMIT 5",
@@ -103,8 +104,8 @@ fn commands(planish: &Path, root: &Path) -> Result<String> {
     Ok(format!("{}exit 0\n", once.repeat(ROUNDS)))
 }
 
-/// The same of the engine: tables are made, queries planned and run by processes of their own, and a server is asked and
-/// written to. What goes wrong ends it, since these are few: an order of refusals would be of no use.
+/// The same of the engine: tables are made, queries planned and run by processes of their own, and a server is asked
+/// and written to. What goes wrong ends it, since these are few: an order of refusals would be of no use.
 pub fn series_commands(series: &Path, data: &Path) -> String {
     let line = |words: &str| format!("'{}' {words} > /dev/null\n", series.display());
     let load = line(&format!("load --demo=200000 --into '{}'", data.display()));

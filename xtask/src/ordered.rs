@@ -101,7 +101,7 @@ impl Ordered {
         eprintln!("x: {}: {} of the {} functions of its order", self.program, share.there, share.all);
         if !share.is_enough() {
             eprintln!(
-                "x: warning: that order is of another compiler or of other sources, and gives {0} little: ./x order {0}",
+                "x: warning: that order is of another compiler or of other sources, and gives little: ./x order {}",
                 self.program
             );
         }

@@ -66,7 +66,11 @@ pub const BOLT: Need = Need {
     name: "llvm-bolt",
     found: || llvm("llvm-bolt").is_some(),
     // Without its version the name is that of another program: what manages Thunderbolt devices.
-    packages: &[&["bolt-19", "libbolt-19-dev"], &["bolt-18", "libbolt-18-dev"], &["bolt-16", "libbolt-16-dev"]],
+    packages: &[
+        &["bolt-19", "libbolt-19-dev"],
+        &["bolt-18", "libbolt-18-dev"],
+        &["bolt-16", "libbolt-16-dev"],
+    ],
     wheel: None,
     required: false,
 };

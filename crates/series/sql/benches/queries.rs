@@ -1,8 +1,8 @@
 //! Times of whole queries, from text to batches: bars, averages, joins and VWAP over a day of trades, what SQL alone
 //! costs (the same over a table without rows), and materialised views of a table that grows.
 //!
-//! `cargo bench --profile engine --package planish-sql -- [THREADS] [ROUNDS]` prints, for each query, the first time (with planning),
-//! then lowest and median of those by a plan that is kept.
+//! `cargo bench --profile engine --package planish-sql -- [THREADS] [ROUNDS]` prints, for each query, the
+//! first time (with planning), then lowest and median of those by a plan that is kept.
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on ends")]
 
 use std::num::NonZeroUsize;
