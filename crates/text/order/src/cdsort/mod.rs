@@ -177,7 +177,7 @@ impl Sorter {
         }
         // Where in the list of the chain that is being joined its edge to each other chain stands.
         let mut marks = vec![NONE; self.chains.len()];
-        while let Some((chain, _)) = heap.pop() {
+        while let Some(chain) = heap.first() {
             let Chain { links, best, .. } = &self.chains[chain as usize];
             let best = links[*best].edge;
             let edge = &self.edges[best as usize];
@@ -185,7 +185,6 @@ impl Sorter {
                 self.compare(chain, &mut heap);
                 continue;
             }
-            heap.remove(edge.ends.0);
             heap.remove(edge.ends.1);
             let into = self.join_nodes(best);
             self.join_edges(into, best, &mut marks);
@@ -263,6 +262,7 @@ impl Sorter {
         let from = self.edges[joined as usize].ends.1;
         self.edges[joined as usize].is_dead = true;
         let mut links = std::mem::take(&mut self.chains[into as usize].links);
+        let mut moved = std::mem::take(&mut self.chains[from as usize].links);
         links.retain(|link| {
             let edge = &self.edges[link.edge as usize];
             if !edge.is_dead {
@@ -270,24 +270,29 @@ impl Sorter {
             }
             !edge.is_dead
         });
-        for link in std::mem::take(&mut self.chains[from as usize].links) {
+        moved.retain(|link| {
             let edge = &mut self.edges[link.edge as usize];
             if edge.is_dead {
-                continue;
+                return false;
             }
             let other = edge.other_end(from);
             edge.ends = if edge.ends.0 == from { (into, other) } else { (other, into) };
             let same = marks[other as usize];
             if same == NONE {
-                links.push(link);
-                continue;
+                return true;
             }
             edge.is_dead = true;
             let (distance, (behind, weight)) = (edge.distance, self.lists[link.edge as usize]);
             let list = &mut self.lists[same as usize];
             *list = (self.calls.join(list.0, behind), list.1 + weight);
             self.edges[same as usize].distance += distance + list.1 * ROUNDING;
+            false
+        });
+        // The fewer behind the more: so most lists have room.
+        if links.len() < moved.len() {
+            std::mem::swap(&mut links, &mut moved);
         }
+        links.extend(moved);
         self.chains[into as usize].links = links;
     }
 
