@@ -2746,7 +2746,7 @@ _planish() {
                     return 0
                     ;;
                 --algorithm)
-                    COMPREPLY=($(compgen -W "keep weight density c3 cdsort" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "keep weight density c3 cdsort cdsort-calls" -- "${cur}"))
                     return 0
                     ;;
                 --event)
@@ -3406,7 +3406,7 @@ _planish() {
                     return 0
                     ;;
                 --algorithm)
-                    COMPREPLY=($(compgen -W "keep weight density c3 cdsort" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "keep weight density c3 cdsort cdsort-calls" -- "${cur}"))
                     return 0
                     ;;
                 --form)

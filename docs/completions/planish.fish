@@ -2876,7 +2876,8 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 weight\t''
 density\t''
 c3\t''
-cdsort\t''"
+cdsort\t''
+cdsort-calls\t''"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from order" -l form -d 'What to write: for lld and rustc symbols or call-graph, for gold and GNU ld sections, for BOLT functions' -r -f -a "symbols\t''
 call-graph\t''
 gold\t''
@@ -2977,7 +2978,8 @@ complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_su
 weight\t''
 density\t''
 c3\t''
-cdsort\t''"
+cdsort\t''
+cdsort-calls\t''"
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l event -d 'The event of perf.data to take, where there are several' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l skip-funcs -d 'Leave these functions alone' -r
 complete -c planish -n "__fish_planish_using_subcommand text; and __fish_seen_subcommand_from bolt" -l fdata -d 'Where the instrumented program writes its profile; without it OUT.fdata' -r -F

@@ -3,7 +3,7 @@
 use crate::graph::lay_out;
 use crate::simulate::{Misses, Trace, simulate};
 use crate::subject::Subject;
-use crate::{by_density, by_weight, c3, cdsort, ext_tsp};
+use crate::{by_density, by_weight, c3, cdsort, cdsort_calls, ext_tsp};
 
 /// How an order was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,16 +20,19 @@ pub enum Kind {
     C3,
     /// Cache-directed sort.
     Cdsort,
+    /// Cache-directed sort by calls alone.
+    CdsortCalls,
 }
 
 impl Kind {
     /// The orders that can be asked for by name.
-    pub const NAMED: [(&'static str, Self); 5] = [
+    pub const NAMED: [(&'static str, Self); 6] = [
         ("keep", Self::Current),
         ("weight", Self::Weight),
         ("density", Self::Density),
         ("c3", Self::C3),
         ("cdsort", Self::Cdsort),
+        ("cdsort-calls", Self::CdsortCalls),
     ];
 
     /// The word that names it.
@@ -42,6 +45,7 @@ impl Kind {
             Self::Density => "density",
             Self::C3 => "c3",
             Self::Cdsort => "cdsort",
+            Self::CdsortCalls => "cdsort-calls",
         }
     }
 }
@@ -136,8 +140,13 @@ pub fn choose(
         candidates.insert(0, laid(Kind::Previous, order));
     }
     type Maker = fn(&crate::Graph) -> Vec<u32>;
-    let makers: [(Kind, Maker); 4] =
-        [(Kind::Weight, by_weight), (Kind::Density, by_density), (Kind::C3, c3), (Kind::Cdsort, cdsort)];
+    let makers: [(Kind, Maker); 5] = [
+        (Kind::Weight, by_weight),
+        (Kind::Density, by_density),
+        (Kind::C3, c3),
+        (Kind::Cdsort, cdsort),
+        (Kind::CdsortCalls, cdsort_calls),
+    ];
     for (kind, make) in makers.into_iter().filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind)) {
         candidates.push(laid(kind, make(graph)));
     }

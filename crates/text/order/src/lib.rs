@@ -32,7 +32,7 @@ mod simulate;
 mod subject;
 
 pub use c3::{C3_CLUSTER_BYTES_MAX, c3};
-pub use cdsort::{CHAIN_NODES_MAX, cdsort};
+pub use cdsort::{CHAIN_NODES_MAX, cdsort, cdsort_calls};
 pub use choose::{Candidate, Choice, ChooseOptions, Kind, choose};
 pub use graph::{Arc, Graph, GraphError, Node, lay_out};
 pub use plain::{by_density, by_weight};

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use planish_order::{Arc, Graph, Node, c3, cdsort, ext_tsp, lay_out};
+use planish_order::{Arc, Graph, Node, c3, cdsort, cdsort_calls, ext_tsp, lay_out};
 use planish_skip::skip;
 
 /// The linker of the toolchain that built this test.
@@ -150,5 +150,26 @@ fn cdsort_is_as_good_as_llvms() {
         println!("seed {seed}: {same:.3} of the neighbours are the same, locality {ratio:.4} of lld's");
         assert!(same > 0.9, "seed {seed}: {same}");
         assert!(ratio > 0.99, "seed {seed}: {ratio}");
+    }
+}
+
+/// The order by calls alone is that of lld, whatever was sampled: it is given calls and no samples.
+#[test]
+fn cdsort_by_calls_alone_is_that_of_lld() {
+    const NAME: &str = "cdsort_by_calls_alone_is_that_of_lld";
+    for seed in 1..4 {
+        let by_calls = graph(600, seed);
+        // Most samples in functions that are seldom called.
+        let node = |node: &Node| Node { weight: 1_000_000 / (1 + node.weight), ..*node };
+        let nodes = by_calls.nodes().iter().map(node).collect();
+        let sampled = Graph::new(nodes, by_calls.arcs().to_vec()).expect("ends are those of a graph");
+        let ours = called(&sampled, cdsort_calls(&sampled));
+        assert_eq!(ours, called(&by_calls, cdsort(&by_calls)));
+        let Some(theirs) = order_of_lld(NAME, &sampled, "cdsort") else { return };
+        let same = same_neighbours(&ours, &theirs);
+        let by_samples = same_neighbours(&called(&sampled, cdsort(&sampled)), &theirs);
+        println!("seed {seed}: {same:.3} of the neighbours are lld's, {by_samples:.3} by samples");
+        assert_eq!(ours, theirs, "seed {seed}: {same} of the neighbours are the same");
+        assert!(by_samples < 0.9, "seed {seed}: {by_samples}");
     }
 }

@@ -11,7 +11,8 @@ use crate::units;
 /// One order that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TextOrderRow {
-    /// How it was made: keep (as the program is), previous, weight, density, c3 or cdsort.
+    /// How it was made: keep (as the program is), previous, weight, density, c3, cdsort or
+    /// cdsort-calls.
     pub name: String,
     /// Pages of the functions that hold 99 % of the weight.
     pub pages: usize,

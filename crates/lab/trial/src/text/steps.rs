@@ -28,7 +28,7 @@ const STEP_LIMIT: Duration = Duration::from_secs(3600);
 const RATE_HZ: &str = "19997";
 
 /// The orders that are tried, of those that `text order` knows.
-const ORDERS: [&str; 4] = ["c3", "cdsort", "density", "weight"];
+const ORDERS: [&str; 5] = ["c3", "cdsort", "cdsort-calls", "density", "weight"];
 
 /// Flags of every link: text that fits huge pages, and relocations for BOLT. So arms differ in nothing else.
 const FLAGS: &str =
