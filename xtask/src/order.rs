@@ -46,7 +46,7 @@ const QUERIES: &[&str] = &[
     "SELECT ts, ema(price, 20) OVER (PARTITION BY sym ORDER BY ts) FROM trades ORDER BY ts LIMIT 5",
     "SELECT count(*), sum(bid) FROM trades ASOF JOIN quotes MATCH_CONDITION (trades.ts >= quotes.ts) \
      ON trades.sym = quotes.sym",
-    "SELECT t.sym, avg(q.ask - q.bid) FROM trades t JOIN quotes q ON t.sym = q.sym AND q.ts BETWEEN \
+    "SELECT t.sym, avg(q.ask) FROM trades t JOIN quotes q ON t.sym = q.sym AND q.ts BETWEEN \
      t.ts - INTERVAL '10 milliseconds' AND t.ts GROUP BY t.sym ORDER BY 1 LIMIT 5",
     "SELECT upper(sym), rank() OVER (PARTITION BY sym ORDER BY price DESC) AS place, price FROM trades \
      WHERE sym LIKE '%A%' ORDER BY 2, 1, 3 LIMIT 5",

@@ -185,7 +185,8 @@ fn failed(step: &EntryStep, why: String, mark: &Mark, programs: &dyn Programs) -
     let left = if has_name(step, mark, programs) {
         Some(format!("the new file has its name, and the original is {}", beside(path)))
     } else {
-        programs.remove(path).err().map(|error| error.in_full())
+        // On a read-only mount a file that was never made cannot be removed for the same reason.
+        programs.remove(path).err().map(|error| error.in_full()).filter(|left| *left != why)
     };
     let detail = left.map_or(why.clone(), |left| format!("{why}; {left}"));
     Outcome { detail: Some(detail), ..Outcome::new(step.knob.clone(), path, OutcomeKind::Failed) }

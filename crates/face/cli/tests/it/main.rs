@@ -35,6 +35,7 @@ mod text;
 mod text_bolt;
 mod text_cc;
 mod text_huge;
+mod text_huge_hard;
 mod text_link_flags;
 mod text_package;
 mod text_prune;

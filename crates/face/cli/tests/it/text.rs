@@ -155,7 +155,7 @@ fn an_order_names_what_it_saves_and_is_refused_for_another_program() {
     assert_eq!(ordered.exit, 0, "{}", ordered.stderr);
     let result = ordered.envelope()["result"].clone();
     assert_eq!(result["orders"][0]["name"], "keep");
-    assert_eq!(result["orders"].as_array().map(Vec::len), Some(5));
+    assert_eq!(result["orders"].as_array().map(Vec::len), Some(6));
     assert!(result["chosen"] != "keep", "scattered functions are worth an order: {result}");
     let order = std::fs::read_to_string(home.path().join("order.txt")).expect("an order");
     assert!(order.lines().count() >= 290, "{order}");

@@ -38,6 +38,16 @@ pub(crate) struct Here {
 
 impl Here {
     pub(crate) fn new(test: &str, flags: &[&str]) -> Option<Self> {
+        let here = Self::empty(test)?;
+        if !here.build("cc", flags) {
+            skip(test, format!("no cc that links with {flags:?}"));
+            return None;
+        }
+        Some(here)
+    }
+
+    /// A folder without a program, where programs can be put on huge pages.
+    pub(crate) fn empty(test: &str) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             skip(test, "the lock of the host is root's");
             return None;
@@ -46,17 +56,20 @@ impl Here {
             skip(test, "no transparent huge pages of 2 MiB");
             return None;
         }
-        let here = Self { home: tempfile::tempdir().expect("a folder") };
-        std::fs::write(here.at("engine.c"), SOURCE).expect("ours");
-        let (source, linked) = (here.at("engine.c"), here.at("linked"));
-        let built = Command::new("cc").args(flags).arg(&source).arg("-o").arg(&linked).status();
+        Some(Self { home: tempfile::tempdir().expect("a folder") })
+    }
+
+    /// Builds the program; whether this compiler is there and links so.
+    pub(crate) fn build(&self, compiler: &str, flags: &[&str]) -> bool {
+        std::fs::write(self.at("engine.c"), SOURCE).expect("ours");
+        let (source, linked) = (self.at("engine.c"), self.at("linked"));
+        let built = Command::new(compiler).args(flags).arg(&source).arg("-o").arg(&linked).status();
         if !built.is_ok_and(|status| status.success()) {
-            skip(test, format!("no cc that links with {flags:?}"));
-            return None;
+            return false;
         }
-        copy_program(&linked, &here.program());
-        std::fs::set_permissions(here.program(), PermissionsExt::from_mode(0o750)).expect("ours");
-        Some(here)
+        copy_program(&linked, &self.program());
+        std::fs::set_permissions(self.program(), PermissionsExt::from_mode(0o750)).expect("ours");
+        true
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {
@@ -98,7 +111,8 @@ impl Here {
         })
     }
 
-    fn waits(&self, words: &[&str]) -> Waits {
+    /// The program at work, with these words.
+    pub(crate) fn waits(&self, words: &[&str]) -> Waits {
         let child = Command::new(self.program()).args(words).spawn().expect("it starts");
         std::thread::sleep(Duration::from_millis(300));
         Waits(child)
@@ -106,7 +120,19 @@ impl Here {
 }
 
 /// A process that waits until dropped.
-struct Waits(Child);
+pub(crate) struct Waits(Child);
+
+impl Waits {
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// It has neither ended nor been ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+    }
+}
 
 impl Drop for Waits {
     fn drop(&mut self) {

@@ -1,0 +1,305 @@
+//! `planish text huge` where it is hard: under probes, on file systems that are full or read-only, beside another of
+//! itself, and for programs of every kind of link.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use planish_skip::skip;
+
+use crate::planish::{Run, command};
+use crate::text_huge::{Here, content};
+
+/// Arms a uprobe (`perf_event_open(2)`, so that it goes with this process) at an offset of a file, for all processes,
+/// until its input ends; then it tells how often code ran into it.
+const PROBER: &str = r#"
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    struct perf_event_attr probe;
+    FILE *kind = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
+    long cpu, cpus = sysconf(_SC_NPROCESSORS_CONF);
+    int files[1024];
+    uint64_t all = 0, hits;
+    memset(&probe, 0, sizeof probe);
+    probe.size = sizeof probe;
+    if (count != 3 || cpus > 1024 || !kind || fscanf(kind, "%u", &probe.type) != 1)
+        return 2;
+    probe.config1 = (uintptr_t)words[1];
+    probe.config2 = strtoull(words[2], NULL, 0);
+    for (cpu = 0; cpu < cpus; cpu++) {
+        files[cpu] = (int)syscall(SYS_perf_event_open, &probe, -1, cpu, -1, 0);
+        if (files[cpu] < 0)
+            return 2;
+    }
+    puts("armed");
+    fflush(stdout);
+    while (getchar() != EOF)
+        ;
+    for (cpu = 0; cpu < cpus; cpu++)
+        if (read(files[cpu], &hits, sizeof hits) == sizeof hits)
+            all += hits;
+    printf("%llu\n", (unsigned long long)all);
+    return 0;
+}
+"#;
+
+/// A uprobe that is armed until it is asked how often it was hit.
+struct Probe(Child, BufReader<std::process::ChildStdout>);
+
+impl Probe {
+    /// On the instruction of the fifth MiB of code; `None`, and a word why, where there are no uprobes.
+    fn arm(test: &str, here: &Here, program: &Path) -> Option<Self> {
+        let (source, prober) = (here.at("prober.c"), here.at("prober"));
+        std::fs::write(&source, PROBER).expect("ours");
+        let built = Command::new("cc").arg(&source).arg("-o").arg(&prober).status();
+        if !built.is_ok_and(|status| status.success()) {
+            skip(test, "cc does not know perf events");
+            return None;
+        }
+        let mut prober = Command::new(prober);
+        prober.arg(program).arg(offset_of_code(program).to_string());
+        let mut child =
+            prober.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was just built");
+        let (mut told, mut line) = (BufReader::new(child.stdout.take().expect("a pipe")), String::new());
+        told.read_line(&mut line).expect("a pipe");
+        if line != "armed\n" {
+            let _ = child.wait();
+            skip(test, "no uprobes here");
+            return None;
+        }
+        Some(Self(child, told))
+    }
+
+    fn hits(mut self) -> u64 {
+        drop(self.0.stdin.take());
+        let mut told = String::new();
+        self.1.read_to_string(&mut told).expect("a pipe");
+        let _ = self.0.wait();
+        told.trim().parse().expect("a number")
+    }
+}
+
+/// Where the function `big` begins in the file, and four MiB further: an instruction that every run of it meets, on a
+/// huge page that the text fills.
+fn offset_of_code(program: &Path) -> u64 {
+    let symbols = Command::new("nm").arg(program).output().expect("nm comes with cc");
+    let symbols = String::from_utf8(symbols.stdout).expect("text");
+    let line = symbols.lines().find(|line| line.ends_with(" big")).expect("the function has its name");
+    let address = u64::from_str_radix(line.split(' ').next().unwrap_or_default(), 16).expect("a number");
+    let headers = Command::new("readelf").args(["-lW"]).arg(program).output().expect("it comes with cc");
+    let headers = String::from_utf8(headers.stdout).expect("text");
+    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("a number");
+    let segments = headers.lines().filter(|line| line.trim_start().starts_with("LOAD"));
+    let mut segments = segments.map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        (number(words[1]), number(words[2]), number(words[4]))
+    });
+    let (offset, start, _) = segments
+        .find(|(_, start, bytes)| (*start..start + bytes).contains(&address))
+        .expect("it lies in a segment");
+    offset + (address - start) + (4 << 20)
+}
+
+/// Runs a line of the shell in mounts of its own, where `$planish` is the binary with a state of its own.
+fn in_own_mounts(here: &Here, line: &str) -> Option<Run> {
+    let binary = env!("CARGO_BIN_EXE_planish");
+    let state = here.at("state");
+    let planish = format!("{binary} --json --state {}", state.display());
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "--propagation", "private", "sh", "-ec", line]);
+    unshare.env("planish", planish).env("folder", here.at(""));
+    let run: Run = unshare.output().ok()?.into();
+    (run.exit != 99).then_some(run)
+}
+
+/// Of a run that fell short: why no copy took the place of the program.
+fn why_no_copy(run: &Run) -> String {
+    let result = run.envelope()["result"].clone();
+    assert_eq!((run.exit, &result["entry"]), (1, &serde_json::Value::Null), "{}", run.stdout);
+    let routes = result["routes"].as_array().expect("a list").clone();
+    let copy = routes.iter().find(|row| row["route"] == "copy").expect("it was tried");
+    copy["why"].as_str().expect("it failed").to_owned()
+}
+
+#[test]
+fn a_probe_that_was_armed_before_is_seen_and_the_program_lives() {
+    let test = "a_probe_that_was_armed_before_is_seen_and_the_program_lives";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let before = content(&here.program());
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let runs = here.waits(&["wait"]);
+    let refused = here.planish("text huge engine");
+    let message = refused.envelope()["messages"][0].to_string();
+    assert!(refused.exit == 3 && message.contains("is not what its file says"), "{}", refused.stdout);
+    assert_eq!(content(&here.program()), before);
+    assert!(runs.is_alive(), "whoever ran it goes on");
+    drop(runs);
+    assert_eq!(probe.hits(), 1, "and the probe was met by the one that ran");
+    // Without it nothing stands in the way.
+    here.put_on_huge_pages(test, "engine");
+}
+
+#[test]
+fn a_probe_that_is_armed_afterwards_counts_and_the_program_lives() {
+    let test = "a_probe_that_is_armed_afterwards_counts_and_the_program_lives";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    if here.put_on_huge_pages(test, "engine").is_none() {
+        return;
+    }
+    let runs = here.waits(&["wait"]);
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    for _ in 0..3 {
+        let status = Command::new(here.program()).status().expect("it starts");
+        assert!(status.success(), "{status}");
+    }
+    assert!(runs.is_alive(), "a probe takes its page out of the huge one, of this process alone");
+    assert_eq!(probe.hits(), 3);
+    drop(runs);
+    let verified = here.planish("check").envelope()["result"]["texts"][0].clone();
+    assert_eq!(verified["cache"]["huge_bytes"], 4 << 20, "the file's pages stay as they are: {verified}");
+}
+
+#[test]
+fn a_read_only_file_system_is_told_and_left_alone() {
+    let test = "a_read_only_file_system_is_told_and_left_alone";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let before = content(&here.program());
+    std::fs::create_dir(here.at("state")).expect("ours");
+    let line =
+        "mkdir $folder/ro; cp -p $folder/engine $folder/ro/; mount --bind $folder/ro $folder/ro || exit 99
+                mount -o remount,bind,ro $folder/ro || exit 99
+                exec $planish text huge $folder/ro/engine";
+    let Some(run) = in_own_mounts(&here, line) else { return skip(test, "no mounts of our own") };
+    let why = why_no_copy(&run);
+    assert!(why.starts_with("cannot replace") && why.contains("the mount is read-only"), "{why}");
+    assert_eq!(why.matches("read-only").count(), 1, "told once: {why}");
+    assert_eq!(content(&here.at("ro/engine")), before);
+    assert_eq!(std::fs::read_dir(here.at("ro")).expect("ours").count(), 1, "nothing is left there");
+    let undone = here.planish("undo");
+    assert_eq!((undone.exit, undone.stdout.contains("nothing to undo")), (0, true), "{}", undone.stdout);
+}
+
+#[test]
+fn a_file_system_without_room_is_told_and_left_as_it_was() {
+    let test = "a_file_system_without_room_is_told_and_left_as_it_was";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let before = content(&here.program());
+    std::fs::create_dir(here.at("state")).expect("ours");
+    // Room for the program, and not for its copy.
+    let line = "truncate -s 13M $folder/disk; mkfs.ext4 -q $folder/disk || exit 99; mkdir $folder/full
+                mount -o loop $folder/disk $folder/full || exit 99
+                cp -p $folder/engine $folder/full/
+                code=0; $planish text huge $folder/full/engine || code=$?
+                cmp $folder/engine $folder/full/engine 1>&2; ls -A $folder/full 1>&2; exit $code";
+    let Some(run) = in_own_mounts(&here, line) else { return skip(test, "no mkfs.ext4 or loop device") };
+    let why = why_no_copy(&run);
+    assert!(why.contains("cannot replace") && why.contains("there is no room"), "{why}");
+    let left: Vec<&str> = run.stderr.lines().filter(|line| !line.contains("lost+found")).collect();
+    assert_eq!(left, ["engine"], "the program is what it was, and nothing lies beside it");
+    assert_eq!(content(&here.program()), before);
+}
+
+#[test]
+fn of_two_at_once_one_does_it_and_undo_takes_it_back() {
+    let test = "of_two_at_once_one_does_it_and_undo_takes_it_back";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let before = content(&here.program());
+    if here.put_on_huge_pages(test, "engine").is_none() {
+        return;
+    }
+    assert_eq!(here.planish("undo").exit, 0);
+    let state = here.at("state");
+    let once = || {
+        let words = ["--json", "--state", state.to_str().expect("text"), "text", "huge", "engine"];
+        let run: Run = command(&here.at(""), words).output().expect("it starts").into();
+        (run.exit, run.envelope())
+    };
+    for _ in 0..3 {
+        let ended = thread::scope(|scope| {
+            [scope.spawn(once), scope.spawn(once)].map(|one| one.join().expect("no panic"))
+        });
+        for (exit, envelope) in &ended {
+            let told = envelope["messages"][0].to_string();
+            let is_told = *exit == 3 && (told.contains("at work") || told.contains("has replaced"));
+            // Who comes when the other one is done finds it done. Memory may have no huge pieces for a moment.
+            assert!(*exit == 0 || is_told || *exit == 1, "{envelope}");
+        }
+        let replaced = ended.iter().filter(|(_, envelope)| envelope["result"]["entry"].is_u64()).count();
+        assert!(replaced <= 1, "{ended:?}");
+        let status = Command::new(here.program()).status().expect("there is always a whole file");
+        assert!(status.success(), "{status}");
+        if replaced == 1 {
+            assert_eq!(here.planish("undo").exit, 0);
+        }
+        assert_eq!(content(&here.program()), before);
+        assert!(!here.at(".engine.planish").exists());
+    }
+}
+
+#[test]
+fn programs_of_every_kind_of_link_are_put_on_huge_pages_or_told() {
+    let test = "programs_of_every_kind_of_link_are_put_on_huge_pages_or_told";
+    let kinds: [&[&str]; 6] = [
+        &["-O1", "-pie", "-fPIE"],
+        &["-O1", "-no-pie"],
+        &["-O1", "-s"],
+        &["-O1", "-static"],
+        &["-O1", "-static-pie", "-fPIE"],
+        &["-O1", "-static", "-s"],
+    ];
+    for flags in kinds {
+        let Some(here) = Here::new(test, flags) else { continue };
+        put_and_take_back(test, &here, &flags.join(" "));
+    }
+    let Some(here) = Here::empty(test) else { return };
+    match here.build("musl-gcc", &["-O1", "-static"]) {
+        true => put_and_take_back(test, &here, "musl-gcc -static"),
+        false => skip(test, "no musl-gcc: apt-get install musl-tools brings one"),
+    }
+}
+
+fn put_and_take_back(test: &str, here: &Here, kind: &str) {
+    let before = content(&here.program());
+    if here.put_on_huge_pages(test, "engine").is_none() {
+        return;
+    }
+    let runs = here.waits(&["wait"]);
+    let verified = here.planish(&format!("text verify {} --huge 90", runs.id()));
+    assert_eq!(verified.exit, 0, "{kind}: {}", verified.stdout);
+    drop(runs);
+    assert!(Command::new(here.program()).status().expect("it starts").success(), "{kind}");
+    let undone = here.planish("undo");
+    assert_eq!((undone.exit, content(&here.program()) == before), (0, true), "{kind}: {}", undone.stdout);
+}
+
+/// A program that was replaced while it runs, as an upgrade does, and one that executes itself anew.
+#[test]
+fn who_ran_the_old_file_goes_on_and_executes_the_new_one() {
+    let test = "who_ran_the_old_file_goes_on_and_executes_the_new_one";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "./engine & read go; wait $!; exec ./engine sleeps"]).current_dir(here.at(""));
+    let mut waits = shell.stdin(Stdio::piped()).spawn().expect("it starts");
+    let old = here.waits(&["wait"]);
+    let Some(_) = here.put_on_huge_pages(test, "engine") else {
+        let _ = waits.kill();
+        let _ = waits.wait();
+        return;
+    };
+    assert!(old.is_alive());
+    waits.stdin.take().expect("a pipe").write_all(b"go\n").expect("it reads");
+    assert_eq!(
+        waits.wait().expect("it ends").code(),
+        Some(7),
+        "the new file was executed, and ran to its end"
+    );
+    assert!(old.is_alive(), "and who runs the old one still does");
+}
