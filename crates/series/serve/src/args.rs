@@ -23,7 +23,7 @@ use crate::ddl::is_of_view;
 use crate::demo::DemoOptions;
 use crate::ended::{Ended, LEFT_OUT};
 use crate::failure::{Failure, Kind, chain};
-use crate::format::Format;
+use crate::format::{Format, Heading};
 use crate::install::{self, InstallOptions, UninstallOptions};
 use crate::load::{FileFormat, Load};
 use crate::query::{Asked, Limits, Part, start};
@@ -250,8 +250,8 @@ fn query(options: &QueryOptions) -> Result<ExitCode, Ended> {
         (None, Some(format)) => Some(format),
         (None, None) if io::stdout().is_terminal() => None,
         (Some(ShellFormat::Table), _) => None,
-        (Some(ShellFormat::Tsv), _) | (None, None) => Some(Format::TabSeparated { has_names: true }),
-        (Some(ShellFormat::Csv), _) => Some(Format::Csv { has_names: true }),
+        (Some(ShellFormat::Tsv), _) | (None, None) => Some(Format::TabSeparated(Heading::Names)),
+        (Some(ShellFormat::Csv), _) => Some(Format::Csv(Heading::Names)),
         (Some(ShellFormat::Json), _) => Some(Format::Json),
         (Some(ShellFormat::Jsoneachrow), _) => Some(Format::JsonEachRow),
         (Some(ShellFormat::Arrow), _) => Some(Format::ArrowStream),

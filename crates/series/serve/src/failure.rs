@@ -90,7 +90,7 @@ impl Failure {
     /// The text of an answer: number, text and word, on one line and its end.
     pub(crate) fn line(&self) -> String {
         let (_, code, word) = self.kind.told();
-        format!("Code: {code}. {} ({word})\n", self.text.trim_end().replace('\n', " "))
+        format!("Code: {code}. DB::Exception: {} ({word})\n", self.text.trim_end().replace('\n', " "))
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
         let failure = Failure::from(TableError::TooOld { time: 1, kept_from: 5 });
         assert_eq!(
             failure.line(),
-            "Code: 117. a row of time 1; the table keeps rows from 5 on (INCORRECT_DATA)\n"
+            "Code: 117. DB::Exception: a row of time 1; the table keeps rows from 5 on (INCORRECT_DATA)\n"
         );
         assert_eq!(failure.kind.told().0, StatusCode::BAD_REQUEST);
     }

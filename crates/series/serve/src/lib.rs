@@ -36,6 +36,7 @@ mod lines;
 mod load;
 mod metrics;
 mod notify;
+mod parameters;
 mod placing;
 mod progress;
 mod query;

@@ -250,7 +250,7 @@ pub(crate) fn first_word(sql: &str) -> String {
 }
 
 /// The byte of a line and column, which count characters from 1.
-fn offset(sql: &str, place: Location) -> usize {
+pub(crate) fn offset(sql: &str, place: Location) -> usize {
     let lines = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
     let columns = usize::try_from(place.column.saturating_sub(1)).unwrap_or(usize::MAX);
     let line: usize = sql.split_inclusive('\n').take(lines).map(str::len).sum();

@@ -1,17 +1,29 @@
-//! JSON with the columns in front of the rows and their number behind them; and an object a line.
+//! JSON with the columns in front of the rows and their number behind them; and an object, or a list of values, a line.
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 
-use crate::format::Encoder;
-use crate::format::cells::{Cell, Plain, type_names};
+use crate::format::cells::{Cell, Column, Plain, type_names};
+use crate::format::{Encoder, Heading};
 
 /// One object for all.
-#[derive(Default)]
 pub(crate) struct Json {
+    /// Rows are lists of values, and no objects.
+    is_compact: bool,
     names: Vec<Vec<u8>>,
     rows: u64,
+}
+
+impl Json {
+    pub(crate) fn new(is_compact: bool) -> Self {
+        Self { is_compact, names: Vec::new(), rows: 0 }
+    }
+}
+
+/// A list of values a row, a row a line.
+pub(crate) struct Compact {
+    pub(crate) heading: Heading,
 }
 
 /// An object a row, a row a line.
@@ -51,6 +63,19 @@ fn value(cell: Cell<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// The values of a row.
+fn list(columns: &[Column<'_>], row: usize, room: &mut String, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+    out.push(b'[');
+    for (index, column) in columns.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        value(column.cell(row, room)?, out);
+    }
+    out.push(b']');
+    Ok(())
+}
+
 impl Encoder for Json {
     fn begin(&mut self, schema: &SchemaRef, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         self.names = names(schema);
@@ -74,8 +99,13 @@ impl Encoder for Json {
             if self.rows > 0 {
                 out.extend_from_slice(b",\n");
             }
-            out.extend_from_slice(b"\t\t{");
             self.rows += 1;
+            out.extend_from_slice(b"\t\t");
+            if self.is_compact {
+                list(&columns, row, &mut room, out)?;
+                continue;
+            }
+            out.push(b'{');
             for (index, (name, column)) in self.names.iter().zip(&columns).enumerate() {
                 comma(index, out);
                 out.extend_from_slice(b"\n\t\t\t");
@@ -90,6 +120,36 @@ impl Encoder for Json {
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         out.extend_from_slice(format!("\n\t],\n\n\t\"rows\": {}\n}}\n", self.rows).as_bytes());
+        Ok(())
+    }
+}
+
+impl Encoder for Compact {
+    fn begin(&mut self, schema: &SchemaRef, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        for line in self.heading.lines(schema) {
+            out.push(b'[');
+            for (index, word) in line.iter().enumerate() {
+                if index > 0 {
+                    out.extend_from_slice(b", ");
+                }
+                quoted(word, out);
+            }
+            out.extend_from_slice(b"]\n");
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), ArrowError> {
+        let plain = Plain::of(batch)?;
+        let (columns, mut room) = (plain.columns()?, String::new());
+        for row in 0..plain.rows() {
+            list(&columns, row, &mut room, out)?;
+            out.push(b'\n');
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut Vec<u8>) -> Result<(), ArrowError> {
         Ok(())
     }
 }

@@ -17,11 +17,40 @@ use crate::failure::{Failure, Kind};
 /// A format of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    TabSeparated { has_names: bool },
-    Csv { has_names: bool },
+    TabSeparated(Heading),
+    Csv(Heading),
     Json,
+    JsonCompact,
     JsonEachRow,
+    JsonCompactEachRow(Heading),
     ArrowStream,
+}
+
+/// What stands above rows that have no names themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heading {
+    None,
+    Names,
+    NamesAndTypes,
+}
+
+impl Heading {
+    /// Takes the words of one off the end of a name in small letters.
+    fn off(name: &str) -> (&str, Self) {
+        let ends = [("withnamesandtypes", Self::NamesAndTypes), ("withnames", Self::Names)];
+        let found = ends.into_iter().find_map(|(end, heading)| Some((name.strip_suffix(end)?, heading)));
+        found.unwrap_or((name, Self::None))
+    }
+
+    /// The lines: words that are names, and words that are types.
+    fn lines(self, schema: &SchemaRef) -> Vec<Vec<String>> {
+        let names = || schema.fields().iter().map(|field| field.name().clone()).collect();
+        match self {
+            Self::None => Vec::new(),
+            Self::Names => vec![names()],
+            Self::NamesAndTypes => vec![names(), cells::type_names(schema)],
+        }
+    }
 }
 
 /// What makes bytes of rows.
@@ -40,32 +69,41 @@ impl Format {
     /// # Errors
     /// [`Kind::UnknownFormat`].
     pub(crate) fn named(name: &str) -> Result<Self, Failure> {
-        Ok(match name.to_ascii_lowercase().as_str() {
-            "tabseparated" | "tsv" => Self::TabSeparated { has_names: false },
-            "tabseparatedwithnames" | "tsvwithnames" => Self::TabSeparated { has_names: true },
-            "csv" => Self::Csv { has_names: false },
-            "csvwithnames" => Self::Csv { has_names: true },
-            "json" => Self::Json,
-            "jsoneachrow" | "jsonlines" | "ndjson" => Self::JsonEachRow,
-            "arrowstream" => Self::ArrowStream,
+        let lower = name.to_ascii_lowercase();
+        let (bare, heading) = Heading::off(&lower);
+        match (bare, heading) {
+            ("tabseparated" | "tsv", _) => Ok(Self::TabSeparated(heading)),
+            ("csv", _) => Ok(Self::Csv(heading)),
+            ("jsoncompacteachrow", _) => Ok(Self::JsonCompactEachRow(heading)),
+            ("json", Heading::None) => Ok(Self::Json),
+            ("jsoncompact", Heading::None) => Ok(Self::JsonCompact),
+            ("jsoneachrow" | "jsonlines" | "ndjson", Heading::None) => Ok(Self::JsonEachRow),
+            ("arrowstream", Heading::None) => Ok(Self::ArrowStream),
             _ => {
                 let text = format!(
-                    "no format {name}; there are TabSeparated, CSV, both also WithNames, JSON, JSONEachRow, ArrowStream"
+                    "no format {name}; there are JSON, JSONCompact, JSONEachRow, ArrowStream; and TabSeparated, CSV, \
+                     JSONCompactEachRow, these also WithNames and WithNamesAndTypes"
                 );
-                return Err(Failure::new(Kind::UnknownFormat, text));
+                Err(Failure::new(Kind::UnknownFormat, text))
             }
-        })
+        }
     }
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::TabSeparated { has_names: false } => "TabSeparated",
-            Self::TabSeparated { has_names: true } => "TabSeparatedWithNames",
-            Self::Csv { has_names: false } => "CSV",
-            Self::Csv { has_names: true } => "CSVWithNames",
+            Self::TabSeparated(Heading::None) => "TabSeparated",
+            Self::TabSeparated(Heading::Names) => "TabSeparatedWithNames",
+            Self::TabSeparated(Heading::NamesAndTypes) => "TabSeparatedWithNamesAndTypes",
+            Self::Csv(Heading::None) => "CSV",
+            Self::Csv(Heading::Names) => "CSVWithNames",
+            Self::Csv(Heading::NamesAndTypes) => "CSVWithNamesAndTypes",
             Self::Json => "JSON",
+            Self::JsonCompact => "JSONCompact",
             Self::JsonEachRow => "JSONEachRow",
+            Self::JsonCompactEachRow(Heading::None) => "JSONCompactEachRow",
+            Self::JsonCompactEachRow(Heading::Names) => "JSONCompactEachRowWithNames",
+            Self::JsonCompactEachRow(Heading::NamesAndTypes) => "JSONCompactEachRowWithNamesAndTypes",
             Self::ArrowStream => "ArrowStream",
         }
     }
@@ -73,11 +111,11 @@ impl Format {
     /// The type of its bytes in HTTP.
     pub(crate) fn content_type(self) -> &'static str {
         match self {
-            Self::TabSeparated { .. } => "text/tab-separated-values; charset=UTF-8",
-            Self::Csv { has_names: false } => "text/csv; charset=UTF-8; header=absent",
-            Self::Csv { has_names: true } => "text/csv; charset=UTF-8; header=present",
-            Self::Json => "application/json; charset=UTF-8",
-            Self::JsonEachRow => "application/x-ndjson; charset=UTF-8",
+            Self::TabSeparated(_) => "text/tab-separated-values; charset=UTF-8",
+            Self::Csv(Heading::None) => "text/csv; charset=UTF-8; header=absent",
+            Self::Csv(_) => "text/csv; charset=UTF-8; header=present",
+            Self::Json | Self::JsonCompact => "application/json; charset=UTF-8",
+            Self::JsonEachRow | Self::JsonCompactEachRow(_) => "application/x-ndjson; charset=UTF-8",
             Self::ArrowStream => "application/vnd.apache.arrow.stream",
         }
     }
@@ -85,10 +123,12 @@ impl Format {
     /// What writes it.
     pub(crate) fn encoder(self) -> Box<dyn Encoder> {
         match self {
-            Self::TabSeparated { has_names } => Box::new(text::Tabs { has_names }),
-            Self::Csv { has_names } => Box::new(text::Csv { has_names }),
-            Self::Json => Box::new(json::Json::default()),
+            Self::TabSeparated(heading) => Box::new(text::Tabs { heading }),
+            Self::Csv(heading) => Box::new(text::Csv { heading }),
+            Self::Json => Box::new(json::Json::new(false)),
+            Self::JsonCompact => Box::new(json::Json::new(true)),
             Self::JsonEachRow => Box::new(json::EachRow::default()),
+            Self::JsonCompactEachRow(heading) => Box::new(json::Compact { heading }),
             Self::ArrowStream => Box::new(arrow::Stream::default()),
         }
     }
@@ -155,9 +195,14 @@ mod tests {
         insta::assert_snapshot!("json", text("JSON", &batches));
         insta::assert_snapshot!("jsoneachrow", text("JSONEachRow", &batches));
         insta::assert_snapshot!("json_without_rows", text("JSON", &[]));
-        for (with, without) in [("TSVWithNames", "TSV"), ("CSVWithNames", "CSV")] {
-            let (with, without) = (text(with, &batches), text(without, &batches));
-            assert_eq!(with.split_once('\n').unwrap().1, without);
+        insta::assert_snapshot!("jsoncompact", text("JSONCompact", &batches));
+        insta::assert_snapshot!("jsoncompacteachrow", text("JSONCompactEachRowWithNamesAndTypes", &batches));
+        insta::assert_snapshot!("tsv_types", text("TSVWithNamesAndTypes", &[]));
+        for format in ["TSV", "CSV", "JSONCompactEachRow"] {
+            let lines =
+                |end: &str| text(&format!("{format}{end}"), &batches).lines().map(str::to_owned).collect();
+            let [bare, names, types]: [Vec<String>; 3] = ["", "WithNames", "WithNamesAndTypes"].map(lines);
+            assert_eq!((&names[1..], &types[2..], &types[0]), (&*bare, &*bare, &names[0]), "{format}");
         }
     }
 
@@ -165,7 +210,7 @@ mod tests {
     fn json_is_json_and_rows_may_come_in_any_pieces() {
         let whole = batch();
         let pieces = [whole.slice(0, 1), whole.slice(1, 0), whole.slice(1, 2)];
-        for format in ["TSV", "CSV", "JSON", "JSONEachRow"] {
+        for format in ["TSV", "CSV", "JSON", "JSONCompact", "JSONEachRow", "JSONCompactEachRowWithNames"] {
             assert_eq!(text(format, &pieces), text(format, &[batch()]), "{format}");
         }
         let json: serde_json::Value = serde_json::from_str(&text("JSON", &pieces)).unwrap();
@@ -174,6 +219,18 @@ mod tests {
         let lines = text("JSONEachRow", &pieces);
         for (line, row) in lines.lines().zip(json["data"].as_array().unwrap()) {
             assert_eq!(serde_json::from_str::<serde_json::Value>(line).unwrap(), *row);
+        }
+        let compact: serde_json::Value = serde_json::from_str(&text("JSONCompact", &pieces)).unwrap();
+        assert_eq!((&compact["meta"], &compact["rows"]), (&json["meta"], &json["rows"]));
+        let names: Vec<&str> =
+            whole.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+        for (values, row) in compact["data"].as_array().unwrap().iter().zip(json["data"].as_array().unwrap())
+        {
+            assert_eq!(values.as_array().unwrap().len(), names.len());
+            names
+                .iter()
+                .zip(values.as_array().unwrap())
+                .for_each(|(name, value)| assert_eq!(*value, row[*name]));
         }
     }
 
@@ -189,9 +246,16 @@ mod tests {
 
     #[test]
     fn formats_go_by_their_names() {
-        for name in ["TabSeparated", "TabSeparatedWithNames", "CSV", "CSVWithNames", "JSON", "JSONEachRow"] {
-            assert_eq!(Format::named(name).unwrap().name(), name);
+        let with_heading = ["TabSeparated", "CSV", "JSONCompactEachRow"];
+        let headed = with_heading
+            .iter()
+            .flat_map(|name| ["", "WithNames", "WithNamesAndTypes"].map(|end| name.to_string() + end));
+        let others = ["JSON", "JSONCompact", "JSONEachRow", "ArrowStream"].map(str::to_owned);
+        for name in headed.chain(others) {
+            assert_eq!(Format::named(&name).unwrap().name(), name);
         }
-        assert_eq!(Format::named("Native").unwrap_err().kind, Kind::UnknownFormat);
+        for name in ["Native", "JSONWithNames", "JSONEachRowWithNamesAndTypes", "WithNames", ""] {
+            assert_eq!(Format::named(name).unwrap_err().kind, Kind::UnknownFormat, "{name}");
+        }
     }
 }

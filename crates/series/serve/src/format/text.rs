@@ -4,27 +4,25 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 
-use crate::format::Encoder;
 use crate::format::cells::{Cell, Plain};
+use crate::format::{Encoder, Heading};
 
 /// `\N` stands for null in both.
 const NULL: &[u8] = b"\\N";
 
 /// Tabulators between fields; what would be taken for one, or for the end of a line, behind a backslash.
 pub(crate) struct Tabs {
-    pub(crate) has_names: bool,
+    pub(crate) heading: Heading,
 }
 
 /// Commas between fields, texts in quotes.
 pub(crate) struct Csv {
-    pub(crate) has_names: bool,
+    pub(crate) heading: Heading,
 }
 
 impl Encoder for Tabs {
     fn begin(&mut self, schema: &SchemaRef, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-        if self.has_names {
-            names(schema, b'\t', out, escaped);
-        }
+        head(self.heading, schema, b'\t', out, escaped);
         Ok(())
     }
 
@@ -39,9 +37,7 @@ impl Encoder for Tabs {
 
 impl Encoder for Csv {
     fn begin(&mut self, schema: &SchemaRef, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-        if self.has_names {
-            names(schema, b',', out, quoted);
-        }
+        head(self.heading, schema, b',', out, quoted);
         Ok(())
     }
 
@@ -54,14 +50,16 @@ impl Encoder for Csv {
     }
 }
 
-fn names(schema: &SchemaRef, between: u8, out: &mut Vec<u8>, text: fn(&str, &mut Vec<u8>)) {
-    for (index, field) in schema.fields().iter().enumerate() {
-        if index > 0 {
-            out.push(between);
+fn head(heading: Heading, schema: &SchemaRef, between: u8, out: &mut Vec<u8>, text: fn(&str, &mut Vec<u8>)) {
+    for line in heading.lines(schema) {
+        for (index, word) in line.iter().enumerate() {
+            if index > 0 {
+                out.push(between);
+            }
+            text(word, out);
         }
-        text(field.name(), out);
+        out.push(b'\n');
     }
-    out.push(b'\n');
 }
 
 fn rows(

@@ -1,5 +1,6 @@
 //! What stands behind the question mark of a request.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use planish_ingest::{Faults, Unit};
@@ -17,10 +18,15 @@ const WITHOUT_EFFECT: [&str; 7] = [
     "wait_end_of_query",
 ];
 
+/// Before the name of a value for the query.
+const PARAMETER: &str = "param_";
+
 /// Of a request at `/`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Params {
     pub(crate) query: String,
+    /// Values of what the query has in braces, by their names.
+    pub(crate) values: BTreeMap<String, String>,
     pub(crate) format: Option<String>,
     pub(crate) time: Option<Duration>,
     pub(crate) memory_bytes: Option<usize>,
@@ -35,6 +41,7 @@ impl Params {
     pub(crate) fn of(text: &str) -> Result<Self, Failure> {
         let mut params = Self {
             query: String::new(),
+            values: BTreeMap::new(),
             format: None,
             time: None,
             memory_bytes: None,
@@ -53,6 +60,9 @@ impl Params {
                 "database" => {
                     let text = format!("no database {value}; there is one, default");
                     return Err(Failure::new(Kind::UnknownDatabase, text));
+                }
+                name if name.starts_with(PARAMETER) => {
+                    params.values.insert(name[PARAMETER.len()..].to_owned(), value.into_owned());
                 }
                 name if WITHOUT_EFFECT.contains(&name) => {}
                 name => {
@@ -113,10 +123,11 @@ mod tests {
     fn parameters_are_those_of_clickhouse() {
         let params = Params::of(
             "query=SELECT%201+%2B+1&default_format=JSON&max_execution_time=0.5&max_memory_usage=100&database=default\
-             &query_id=7&faults=leave_out&enable_http_compression=1",
+             &query_id=7&param_sym=a%26b&faults=leave_out&enable_http_compression=1",
         );
         let wanted = Params {
             query: "SELECT 1 + 1".to_owned(),
+            values: [("sym".to_owned(), "a&b".to_owned())].into(),
             format: Some("JSON".to_owned()),
             time: Some(Duration::from_millis(500)),
             memory_bytes: Some(100),

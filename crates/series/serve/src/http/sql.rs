@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::ddl::{create_table, is_of_view};
 use crate::failure::{Failure, Kind};
-use crate::format::Format;
+use crate::format::{Format, Heading};
 use crate::http::answer::{Answer, Stream, TEXT, Watch, whole, with};
 use crate::http::body::Pieces;
 use crate::http::params::Params;
@@ -21,6 +21,7 @@ use crate::http::route::Head;
 use crate::http::write::{Rows, take_in};
 use crate::http::{State, guard};
 use crate::intake::Input;
+use crate::parameters::filled;
 use crate::query::{Asked, Limits, Part, start};
 use crate::statement::{self, Insert, first_word, without_format};
 
@@ -58,6 +59,7 @@ pub(crate) async fn answer(
             return take(state, (insert, &params, is_packed), first, pieces, began).await;
         }
     };
+    let text = filled(&text, &params.values)?;
     let (sql, format) = without_format(&text);
     match first_word(sql).as_str() {
         word @ ("CREATE" | "DROP") if word == "CREATE" || is_of_view(sql) => {
@@ -196,7 +198,7 @@ async fn query(
     state.bounds.duty.answers()?;
     let of_header = || head.headers.get(FORMAT).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let format = format.or_else(of_header).or_else(|| params.format.clone());
-    let format = format.map_or(Ok(Format::TabSeparated { has_names: false }), |name| Format::named(&name))?;
+    let format = format.map_or(Ok(Format::TabSeparated(Heading::None)), |name| Format::named(&name))?;
     let bounds = &state.bounds;
     let time = params.time.unwrap_or(Duration::MAX).min(bounds.query_time);
     let memory_bytes = params.memory_bytes.unwrap_or(usize::MAX).min(bounds.query_memory_bytes);

@@ -83,7 +83,10 @@ fn curl_asks_as_it_asks_clickhouse() {
     let failed = curl(&["--data-binary", "SELECT nothing FROM trades", &url]).unwrap();
     assert_eq!(failed.status.code(), Some(22));
     let told = String::from_utf8(failed.stdout).unwrap();
-    assert!(told.starts_with("Code: 47. ") && told.ends_with(" (UNKNOWN_IDENTIFIER)\n"), "{told}");
+    assert!(
+        told.starts_with("Code: 47. DB::Exception: ") && told.ends_with(" (UNKNOWN_IDENTIFIER)\n"),
+        "{told}"
+    );
 }
 
 #[test]

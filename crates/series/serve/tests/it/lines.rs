@@ -94,9 +94,15 @@ fn the_first_fault_ends_a_connection_and_is_told_on_both_sides() {
     let server = start(folder.path());
     let other = server.connect_lines();
     for (bad, told) in [
-        ("trades,sym=a price=x,size=1i,fee=0 1\n", "Code: 117. line 3, column 20: \"x\" is no float"),
-        ("nowhere,sym=a price=1 1\n", "Code: 60. line 3, column 1: no table nowhere"),
-        ("trades,sym=a price=1,size=1i 1\n", "Code: 117. line 3, column 1: column fee has no value"),
+        (
+            "trades,sym=a price=x,size=1i,fee=0 1\n",
+            "Code: 117. DB::Exception: line 3, column 20: \"x\" is no float",
+        ),
+        ("nowhere,sym=a price=1 1\n", "Code: 60. DB::Exception: line 3, column 1: no table nowhere"),
+        (
+            "trades,sym=a price=1,size=1i 1\n",
+            "Code: 117. DB::Exception: line 3, column 1: column fee has no value",
+        ),
     ] {
         let before: u64 = server.ask(COUNT).parse().unwrap();
         // More behind it than a socket holds.
@@ -186,7 +192,7 @@ fn a_signal_ends_connections_when_what_was_read_is_in_the_logs() {
     );
     let mut word = String::new();
     stream.read_to_string(&mut word).unwrap();
-    assert!(word.starts_with("Code: 23. the server ends"), "{word}");
+    assert!(word.starts_with("Code: 23. DB::Exception: the server ends"), "{word}");
     assert_eq!(Server::start(folder.path()).ask(COUNT), "1000");
 }
 
@@ -228,19 +234,25 @@ fn where_tokens_are_asked_for_the_first_line_is_that_of_a_writer() {
     for (first, word) in [
         (format!("{writer}\n"), "Ok. 2 rows\n"),
         (format!("{writer}\r\n"), "Ok. 2 rows\n"),
-        (format!("{reader}\n"), "Code: 164. this token may ask, and not write (READONLY)\n"),
+        (format!("{reader}\n"), "Code: 164. DB::Exception: this token may ask, and not write (READONLY)\n"),
         (
             "guess\n".to_owned(),
-            "Code: 516. the first line is no token that is known (AUTHENTICATION_FAILED)\n",
+            "Code: 516. DB::Exception: the first line is no token that is known (AUTHENTICATION_FAILED)\n",
         ),
-        (String::new(), "Code: 516. the first line is no token that is known (AUTHENTICATION_FAILED)\n"),
-        ("x".repeat(10_000), "Code: 516. the first line is no token (AUTHENTICATION_FAILED)\n"),
+        (
+            String::new(),
+            "Code: 516. DB::Exception: the first line is no token that is known (AUTHENTICATION_FAILED)\n",
+        ),
+        (
+            "x".repeat(10_000),
+            "Code: 516. DB::Exception: the first line is no token (AUTHENTICATION_FAILED)\n",
+        ),
     ] {
         assert_eq!(send(&server, &format!("{first}{rows}")), word);
     }
     assert_eq!(
         send(&server, &writer),
-        "Code: 23. the connection ended before its token came (CANNOT_READ_FROM_ISTREAM)\n"
+        "Code: 23. DB::Exception: the connection ended before its token came (CANNOT_READ_FROM_ISTREAM)\n"
     );
     assert_eq!(asked(COUNT), "4\n");
 }

@@ -4,6 +4,7 @@
 
 mod ask;
 mod bounds;
+mod clients;
 mod demo;
 mod durable;
 mod files;

@@ -107,7 +107,7 @@ fn a_client_that_trusts_the_certificate_is_served_by_tls_and_nobody_without() {
     cut.sock.shutdown(Shutdown::Write).unwrap();
     word.clear();
     cut.read_to_string(&mut word).unwrap();
-    assert!(word.starts_with("Code: 23. the connection broke"), "{word}");
+    assert!(word.starts_with("Code: 23. DB::Exception: the connection broke"), "{word}");
     let asked =
         ask(connect(server.port, &ours.certificate).unwrap(), "POST", "/", "SELECT sum(size) FROM trades");
     assert!(asked.ends_with("\r\n\r\n15\n"), "{asked}");
