@@ -222,6 +222,7 @@ fn of_two_at_once_one_does_it_and_undo_takes_it_back() {
         let run: Run = command(&here.at(""), words).output().expect("it starts").into();
         (run.exit, run.envelope())
     };
+    let mut won = 0;
     for _ in 0..3 {
         let ended = thread::scope(|scope| {
             [scope.spawn(once), scope.spawn(once)].map(|one| one.join().expect("no panic"))
@@ -237,10 +238,14 @@ fn of_two_at_once_one_does_it_and_undo_takes_it_back() {
         let status = Command::new(here.program()).status().expect("there is always a whole file");
         assert!(status.success(), "{status}");
         if replaced == 1 {
+            won += 1;
             assert_eq!(here.planish("undo").exit, 0);
         }
         assert_eq!(content(&here.program()), before);
         assert!(!here.at(".engine.planish").exists());
+    }
+    if won == 0 {
+        skip(test, "memory had no huge pieces in any of three rounds");
     }
 }
 
@@ -280,7 +285,7 @@ fn put_and_take_back(test: &str, here: &Here, kind: &str) {
     assert_eq!((undone.exit, content(&here.program()) == before), (0, true), "{kind}: {}", undone.stdout);
 }
 
-/// A program that was replaced while it runs, as an upgrade does, and one that executes itself anew.
+/// A program that was replaced while it runs, as an upgrade does, and a process that executes the file afterwards.
 #[test]
 fn who_ran_the_old_file_goes_on_and_executes_the_new_one() {
     let test = "who_ran_the_old_file_goes_on_and_executes_the_new_one";
