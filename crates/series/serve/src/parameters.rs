@@ -1,7 +1,7 @@
 //! Values of a query that are sent beside it: `{name:Type}` in the text, `param_name` in the address.
 //!
-//! They become literals of SQL before anything is planned, so that what a client has of its users is a value and never a
-//! part of the query. Texts of values are those of ClickHouse: escaped as in TabSeparated, `\N` for null.
+//! They become literals of SQL before anything is planned, so that what a client has of its users is a value and never
+//! a part of the query. Texts of values are those of ClickHouse: escaped as in TabSeparated, `\N` for null.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -177,10 +177,21 @@ mod tests {
         assert!(fill("{n:Array(UInt8)}", &[("n", "[1]")]).unwrap_err().contains("no type Array(UInt8) here"));
     }
 
+    const KINDS: [&str; 8] = [
+        "String",
+        "Identifier",
+        "Int64",
+        "Float64",
+        "DateTime64(9)",
+        "Date",
+        "Decimal(9)",
+        "Nullable(String)",
+    ];
+
     proptest! {
         #[test]
         fn a_value_is_one_literal_whatever_it_holds(value in any::<String>(), kind in prop::sample::select(
-            &["String", "Identifier", "Int64", "Float64", "DateTime64(9)", "Date", "Decimal(9)", "Nullable(String)"][..],
+            &KINDS[..],
         )) {
             let sql = format!("SELECT {{v:{kind}}} AS x");
             if let Ok(text) = fill(&sql, &[("v", &value)]) {
