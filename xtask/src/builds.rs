@@ -2,7 +2,7 @@
 //! that is shipped, what a profile of its branches would give on top, and allocators that are installed here.
 
 use crate::ordered::{Ordered, SERIES};
-use crate::target::Target;
+use crate::target::{self, Target, flag};
 use crate::{ground, order, shell};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
@@ -69,8 +69,7 @@ fn found(library: &str) -> Result<Option<PathBuf>> {
 
 /// The shipped build, optimised by the branches that `./x order`'s commands took: built twice in a folder of its own.
 fn by_profile(own: &Target, folder: &Path) -> Result<PathBuf> {
-    let sysroot = shell::output(Command::new("rustc").arg("--print=sysroot"))?;
-    let merge = Path::new(sysroot.trim()).join("lib/rustlib").join(&own.triple).join("bin/llvm-profdata");
+    let merge = target::tools()?.join("llvm-profdata");
     if !merge.exists() {
         shell::run(Command::new("rustup").args(["component", "add", "llvm-tools"]))
             .context("no llvm-profdata (rustup component add llvm-tools)")?;
@@ -78,11 +77,6 @@ fn by_profile(own: &Target, folder: &Path) -> Result<PathBuf> {
     let (counts, merged) = (folder.join("counts"), folder.join("merged.profdata"));
     let _ = fs::remove_dir_all(&counts);
     fs::create_dir_all(&counts).with_context(|| format!("make {}", counts.display()))?;
-    let flag = |name: &str, path: &Path| {
-        let mut flag = OsString::from(name);
-        flag.push(path);
-        flag
-    };
     // Counted without optimisation across crates, which counters would make slow to build and change nothing of.
     let counting =
         own.apart(folder.join("counting"), flag("-Cprofile-generate=", &counts)).by_crate(SERIES.profile);

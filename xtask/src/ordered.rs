@@ -4,13 +4,13 @@
 //! makes it anew. The hashes in its names are those of one compiler: another one has few of them, and links as if there
 //! were no order. So what was linked is asked how many it has.
 
-use crate::{ground, shell};
+use crate::ground;
+use crate::target::{self, flag};
 use anyhow::Result;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 /// A program of ours that has an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,19 +74,14 @@ impl Ordered {
             eprintln!("x: no {}: ./x order {} makes it", order.display(), self.program);
             return Ok(Vec::new());
         }
-        let word = |before: &str, path: &Path| {
-            let mut word = OsString::from(before);
-            word.push(path);
-            word
-        };
         Ok(vec![
-            word("-Clink-arg=-B", &lld),
+            flag("-Clink-arg=-B", &lld),
             "-Clink-arg=-fuse-ld=lld".into(),
             // Names that this build does not have are counted afterwards.
             "-Clink-arg=-Wl,--no-warn-symbol-ordering".into(),
-            word("-Clink-arg=-Wl,--symbol-ordering-file=", &order),
+            flag("-Clink-arg=-Wl,--symbol-ordering-file=", &order),
             "-Clink-arg=-Wl,--no-demangle".into(),
-            word("-Clink-arg=-Wl,-Map=", &self.map()?),
+            flag("-Clink-arg=-Wl,-Map=", &self.map()?),
         ])
     }
 
@@ -111,15 +106,14 @@ impl Ordered {
 
 /// The folder with the lld of the toolchain, under the names by which a compiler looks for it.
 fn lld() -> Result<Option<PathBuf>> {
-    let sysroot = shell::output(Command::new("rustc").arg("--print=sysroot"))?;
-    let host = shell::output(Command::new("rustc").arg("--print=host-tuple"))?;
-    let folder = Path::new(sysroot.trim()).join("lib/rustlib").join(host.trim()).join("bin/gcc-ld");
+    let folder = target::tools()?.join("gcc-ld");
     Ok(folder.join("ld.lld").exists().then_some(folder))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn names_are_counted_once_and_only_where_the_linker_has_them() {

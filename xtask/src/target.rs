@@ -42,6 +42,19 @@ fn host() -> Result<String> {
     Ok(shell::output(Command::new("rustc").arg("--print=host-tuple"))?.trim().to_owned())
 }
 
+/// The folder with the tools of the toolchain itself: its linker, and what its components add.
+pub fn tools() -> Result<PathBuf> {
+    let sysroot = shell::output(Command::new("rustc").arg("--print=sysroot"))?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(host()?).join("bin"))
+}
+
+/// A flag that ends with a path, which need not be text.
+pub fn flag(name: &str, path: &Path) -> OsString {
+    let mut flag = OsString::from(name);
+    flag.push(path);
+    flag
+}
+
 fn installed(triple: &str) -> Result<bool> {
     let folder = shell::output(Command::new("rustc").args(["--print=target-libdir", "--target", triple]))?;
     Ok(PathBuf::from(folder.trim()).is_dir())
@@ -56,14 +69,13 @@ const SEPARATOR: &str = "\u{1f}";
 /// on every machine. Our own sources are named from the checkout by cargo.
 fn renamed(sources: &BTreeSet<PathBuf>, target: &Path) -> Vec<OsString> {
     let names = sources.iter().map(|folder| (folder.as_path(), "/cargo")).chain([(target, "/target")]);
-    let flag = |(folder, name): (&Path, &str)| {
-        let mut flag = OsString::from("--remap-path-prefix=");
-        flag.push(folder);
+    let renamed = |(folder, name): (&Path, &str)| {
+        let mut flag = flag("--remap-path-prefix=", folder);
         flag.push("=");
         flag.push(name);
         flag
     };
-    names.map(flag).collect()
+    names.map(renamed).collect()
 }
 
 impl Target {

@@ -11,7 +11,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use planish_host::Host;
 use rustix::fs::{FileType, lstat, statvfs, unlink};
@@ -66,7 +66,7 @@ pub(super) fn put<'a>(
     functions: impl Iterator<Item = Function<'a>>,
     about_bytes: u64,
 ) -> io::Result<()> {
-    let path = folder.join(format!("perf-{}.map", std::process::id()));
+    let path = of_this_process(folder);
     let room = statvfs(folder)?;
     if about_bytes > room.f_bavail.saturating_mul(room.f_frsize) / PARTS {
         return Err(io::Error::other(format!("too little room is left in {}", folder.display())));
@@ -86,6 +86,10 @@ pub(super) fn put<'a>(
         let _ = unlink(&path);
     }
     written
+}
+
+fn of_this_process(folder: &Path) -> PathBuf {
+    folder.join(format!("perf-{}.map", std::process::id()))
 }
 
 /// Piece by piece: memory that was just written is still in the cache when the kernel copies it.
@@ -133,17 +137,12 @@ fn began_s() -> Option<f64> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::path::PathBuf;
     use std::time::{Duration, SystemTime};
 
     use super::*;
 
     fn put_name(folder: &Path, name: &str) -> io::Result<()> {
         put(folder, std::iter::once((0x1000, 1, name.as_bytes())), 1)
-    }
-
-    fn names_of_this_process(folder: &Path) -> PathBuf {
-        folder.join(format!("perf-{}.map", std::process::id()))
     }
 
     #[test]
@@ -156,7 +155,7 @@ mod tests {
             (0, 16, b""),
         ];
         put(folder.path(), functions.into_iter(), 100).unwrap();
-        let text = fs::read_to_string(names_of_this_process(folder.path())).unwrap();
+        let text = fs::read_to_string(of_this_process(folder.path())).unwrap();
         assert_eq!(text, "5500001000 20 main\n1020 0 odd?name\nffffffffffffffff ffffffffffffffff f\n0 10 \n");
     }
 
@@ -165,7 +164,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let name = "n".repeat(1000);
         put(folder.path(), (0..1000_u64).map(|at| (at, 1, name.as_bytes())), 1 << 20).unwrap();
-        let text = fs::read_to_string(names_of_this_process(folder.path())).unwrap();
+        let text = fs::read_to_string(of_this_process(folder.path())).unwrap();
         let wanted = (0..1000).map(|at| format!("{at:x} 1 {name}\n"));
         assert!(text == wanted.collect::<String>());
     }
@@ -173,7 +172,7 @@ mod tests {
     #[test]
     fn nothing_that_lies_there_is_followed_or_written() {
         let folder = tempfile::tempdir().unwrap();
-        let path = names_of_this_process(folder.path());
+        let path = of_this_process(folder.path());
         let other = folder.path().join("other");
         fs::write(&other, "theirs").unwrap();
         for target in [&other, &folder.path().join("none")] {
@@ -192,7 +191,7 @@ mod tests {
     #[test]
     fn names_of_an_earlier_process_of_the_same_number_go_and_those_of_this_one_stay() {
         let folder = tempfile::tempdir().unwrap();
-        let path = names_of_this_process(folder.path());
+        let path = of_this_process(folder.path());
         put_name(folder.path(), "first").unwrap();
         assert_eq!(put_name(folder.path(), "second").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&path).unwrap(), b"1000 1 first\n");

@@ -175,7 +175,7 @@ impl Sorter {
         for chain in 0..u32::try_from(self.chains.len()).expect("checked by Graph::new") {
             self.compare(chain, &mut heap);
         }
-        // Where in the list of the chain that is being joined its edge to each other chain stands.
+        // The edge to each other chain from the one that is being joined.
         let mut marks = vec![NONE; self.chains.len()];
         while let Some(chain) = heap.first() {
             let Chain { links, best, .. } = &self.chains[chain as usize];
