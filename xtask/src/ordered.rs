@@ -6,10 +6,11 @@
 
 use crate::ground;
 use crate::target::{self, flag};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 
 /// A program of ours that has an order.
@@ -63,6 +64,20 @@ impl Ordered {
         Ok(ground::target_dir()?.join(self.program).with_extension("map"))
     }
 
+    /// The committed order under a name of its contents: Cargo links anew when the words for rustc have changed, and
+    /// never looks into the files that they name.
+    fn by_contents(self) -> Result<PathBuf> {
+        let order = self.path()?;
+        let contents = fs::read(&order).with_context(|| format!("read {}", order.display()))?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&contents);
+        let folder = ground::target_dir()?.join("orders");
+        fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
+        let named = folder.join(format!("{}-{:016x}.order", self.program, hasher.finish()));
+        fs::write(&named, contents).with_context(|| format!("write {}", named.display()))?;
+        Ok(named)
+    }
+
     /// What links in that order: the lld of the toolchain, where it has one.
     pub fn flags(self) -> Result<Vec<OsString>> {
         let order = self.path()?;
@@ -77,9 +92,13 @@ impl Ordered {
         Ok(vec![
             flag("-Clink-arg=-B", &lld),
             "-Clink-arg=-fuse-ld=lld".into(),
+            // Functions of the same bytes once: Rust promises no address to a function, as LLVM merges them as well.
+            "-Clink-arg=-Wl,--icf=all".into(),
+            // Strings that end others are these ends.
+            "-Clink-arg=-Wl,-O2".into(),
             // Names that this build does not have are counted afterwards.
             "-Clink-arg=-Wl,--no-warn-symbol-ordering".into(),
-            flag("-Clink-arg=-Wl,--symbol-ordering-file=", &order),
+            flag("-Clink-arg=-Wl,--symbol-ordering-file=", &self.by_contents()?),
             "-Clink-arg=-Wl,--no-demangle".into(),
             flag("-Clink-arg=-Wl,-Map=", &self.map()?),
         ])
