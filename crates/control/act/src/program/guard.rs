@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use planish_host::Host;
-use planish_sys::file::who_may_replace;
+use planish_sys::file::{attributes, who_may_replace};
 use rustix::fs::{IFlags, ioctl_getflags};
 use rustix::io::Errno;
 
@@ -186,7 +186,7 @@ fn refuse_sealed(path: &str, real: &Path) -> Result<(), ProgramRefusal> {
     if let Some((_, what)) = sealed.into_iter().find(|(flag, _)| flags.intersects(*flag)) {
         return Err(ProgramRefusal::Sealed { path: path.to_owned(), what });
     }
-    let names = super::rights::attributes(&file).map_err(unread)?;
+    let names = attributes(&file).map_err(unread)?;
     let vouches = |name: &&String| matches!(name.as_str(), "security.ima" | "security.evm");
     match names.iter().find(vouches) {
         Some(name) => Err(ProgramRefusal::Signed { path: path.to_owned(), attribute: name.clone() }),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use planish_model::{EntryId, Exit};
 use planish_pipeline::{NewProgram, check_program, kept_original, replace_program, replaced_before};
 use planish_sys::draft::{Lent, PrivateFolder};
-use rustix::fs::XattrFlags;
+use planish_sys::file::{CAPABILITIES, attribute, attributes, give_attribute};
 
 use super::Args;
 use super::subject::{Subject, is_same_file};
@@ -21,8 +21,6 @@ use crate::user_file::end_of;
 
 /// The new program in its folder.
 const NEW: &str = "new";
-/// What root alone can give a file, and the kernel takes away from one that is written.
-const CAPABILITIES: &str = "security.capability";
 
 /// Where the new program goes.
 pub(super) struct Place {
@@ -258,31 +256,5 @@ impl Draft {
 
 /// Gives a file the attributes and access lists of another one: what of them cannot be had is an error.
 fn take_attributes(old: &File, new: &File) -> io::Result<()> {
-    for name in attributes(old)? {
-        let value = attribute(old, &name)?;
-        // A label that the folder gave it already needs no right to be set.
-        if attribute(new, &name).ok().as_ref() != Some(&value) {
-            rustix::fs::fsetxattr(new, name.as_str(), &value, XattrFlags::empty())?;
-        }
-    }
-    Ok(())
-}
-
-/// Names of the attributes that lie with a file; none where the file system has none.
-fn attributes(file: &File) -> io::Result<Vec<String>> {
-    let room = match rustix::fs::flistxattr_query(file) {
-        Err(rustix::io::Errno::OPNOTSUPP) => 0,
-        room => room?,
-    };
-    let mut names = vec![0_u8; room];
-    let length = if room == 0 { 0 } else { rustix::fs::flistxattr(file, &mut names[..])? };
-    let names = names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-}
-
-fn attribute(file: &File, name: &str) -> io::Result<Vec<u8>> {
-    let mut value = vec![0_u8; rustix::fs::fgetxattr_query(file, name)?];
-    let length = if value.is_empty() { 0 } else { rustix::fs::fgetxattr(file, name, &mut value[..])? };
-    value.truncate(length);
-    Ok(value)
+    attributes(old)?.iter().try_for_each(|name| give_attribute(new, name, &attribute(old, name)?))
 }
