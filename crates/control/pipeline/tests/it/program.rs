@@ -264,6 +264,9 @@ fn guards_name_what_they_guard() {
         fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).expect("ours");
     };
     assert!(refused(&open_to_all).contains("/usr/local/bin, in which everybody may put another file"));
+    let listed = "p:uprobes/p_engine_0x10 /usr/local/bin/engine:0x0000000000000010\n";
+    let listened = |tree: &Tree| tree.put("/sys/kernel/tracing/uprobe_events", listed);
+    assert!(refused(&listened).contains("has a uprobe at offset 0x10 (uprobes/p_engine_0x10)"));
     // A flag of the command line allows what a package has.
     let tree = host();
     packaged(&tree);

@@ -147,6 +147,23 @@ fn a_probe_that_was_armed_before_is_seen_and_the_program_lives() {
     here.put_on_huge_pages(test, "engine");
 }
 
+/// The kernel puts a breakpoint into each process that maps the file; where nobody does, none is to be found.
+#[test]
+fn a_probe_on_a_program_that_nobody_runs_is_seen_and_goes_on_counting() {
+    let test = "a_probe_on_a_program_that_nobody_runs_is_seen_and_goes_on_counting";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let refused = here.planish("text huge engine");
+    let status = Command::new(here.program()).status().expect("it starts");
+    assert!(status.success(), "{status}");
+    assert_eq!((refused.exit, probe.hits()), (3, 1), "{}", refused.stdout);
+    let message = refused.envelope()["messages"][0].to_string();
+    let offset = format!("has a uprobe at offset {:#x}", offset_of_code(&here.program()));
+    assert!(message.contains(&offset), "{message}");
+    assert!(!here.at(".engine.planish").exists());
+    here.put_on_huge_pages(test, "engine");
+}
+
 #[test]
 fn a_probe_that_is_armed_afterwards_counts_and_the_program_lives() {
     let test = "a_probe_that_is_armed_afterwards_counts_and_the_program_lives";
@@ -165,6 +182,23 @@ fn a_probe_that_is_armed_afterwards_counts_and_the_program_lives() {
     drop(runs);
     let verified = here.planish("check").envelope()["result"]["texts"][0].clone();
     assert_eq!(verified["cache"]["huge_bytes"], 4 << 20, "the file's pages stay as they are: {verified}");
+}
+
+/// An undo is kept from nobody; that the probe goes with the file is told.
+#[test]
+fn a_probe_that_goes_with_the_copy_is_told_by_undo() {
+    let test = "a_probe_that_goes_with_the_copy_is_told_by_undo";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    if here.put_on_huge_pages(test, "engine").is_none() {
+        return;
+    }
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let at = offset_of_code(&here.program());
+    let undone = here.planish("undo");
+    let told = format!("its uprobe at offset {at:#x} went with the other file");
+    assert!(undone.exit == 0 && undone.stdout.contains(&told), "{}", undone.stdout);
+    assert!(Command::new(here.program()).status().expect("it starts").success());
+    assert_eq!(probe.hits(), 0);
 }
 
 #[test]
