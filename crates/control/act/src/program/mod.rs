@@ -71,6 +71,12 @@ pub trait Programs {
     /// The file and what the kernel says.
     fn probed(&self, path: &str) -> Result<Option<u64>, SinkError>;
 
+    /// Whether a file of so many bytes could be made beside a program, as far as that is known before it is made.
+    ///
+    /// # Errors
+    /// As [`Self::make`] would.
+    fn room(&self, path: &str, bytes: u64) -> Result<(), SinkError>;
+
     /// Makes the file beside a program that is still the one of this mark, with its owner, mode, and all else that lies
     /// with it: capabilities, access lists, labels. It is on the disk when this returns, in the page cache in pieces of
     /// huge pages.

@@ -8,8 +8,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use planish_model::{EntryId, Exit};
-use planish_pipeline::{NewProgram, check_program, kept_original, replace_program, replaced_before};
-use planish_sys::draft::{Lent, PrivateFolder};
+use planish_pipeline::{
+    NewProgram, check_program, check_replacement, kept_original, replace_program, replaced_before,
+};
+use planish_sys::draft::{Lent, PrivateFolder, could_be_beside};
 use planish_sys::file::{CAPABILITIES, attribute, attributes, give_attribute};
 
 use super::Args;
@@ -73,13 +75,20 @@ impl Place {
         let is_journaled = rustix::process::geteuid().is_root();
         let session = context.session()?;
         let path = text_of(&input)?;
-        check_program(&session, path, args.packaged).map_err(|error| Failure::from(error).hint(BESIDE))?;
+        let guarded = |error| Failure::from(error).hint(BESIDE);
         if is_journaled {
             if let Some(why) = replaced_before(&session, path)? {
                 return Err(Failure::refused(why).hint(BESIDE));
             }
+            // BOLT adds to a program; what it will come to is known afterwards.
+            let bytes = subject.bytes.len() as u64;
+            let why = check_replacement(&session, path, bytes, args.packaged).map_err(guarded)?;
+            if let Some(why) = why {
+                return Err(Failure::refused(why).hint(BESIDE));
+            }
             return Ok(Self { output, target: input.clone(), kept: None, is_journaled, input });
         }
+        check_program(&session, path, args.packaged).map_err(guarded)?;
         let kept = beside(&input, "before-bolt");
         if fs::symlink_metadata(&kept).is_ok() {
             return Err(is_there(&kept));
@@ -92,6 +101,13 @@ impl Place {
             return Err(failed.hint("sudo planish ...").hint(BESIDE));
         }
         Ok(Self { output, target: input.clone(), kept: Some(kept), is_journaled, input })
+    }
+
+    /// Whether the new program, which is no shorter than the old one, can be written there, as far as that is known
+    /// before it is.
+    pub fn look(&self, subject: &Subject) -> Result<(), Failure> {
+        let could_be = could_be_beside(&self.target, subject.bytes.len() as u64);
+        could_be.map_err(|error| not_writable(&self.output, error))
     }
 
     /// The same beside the name that the user typed.
