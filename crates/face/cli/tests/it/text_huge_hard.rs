@@ -211,6 +211,20 @@ fn a_probe_that_goes_with_the_copy_is_told_by_undo() {
 }
 
 #[test]
+fn a_program_with_a_probe_is_not_started_as_a_copy() {
+    let test = "a_program_with_a_probe_is_not_started_as_a_copy";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let run = {
+        let (state, line) = (here.at("state"), "run --huge text=copy -- ./engine sleeps");
+        let words = ["--state", state.to_str().expect("text")].into_iter().chain(line.split(' '));
+        Run::from(command(&here.at(""), words).output().expect("it starts"))
+    };
+    assert_eq!((run.exit, probe.hits()), (7, 1), "{}", run.stderr);
+    assert!(run.stderr.contains("somebody has set a uprobe on it"), "{}", run.stderr);
+}
+
+#[test]
 fn a_read_only_file_system_is_told_and_left_alone() {
     let test = "a_read_only_file_system_is_told_and_left_alone";
     let Some(here) = Here::new(test, &["-O1"]) else { return };
