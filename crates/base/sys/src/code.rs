@@ -11,10 +11,13 @@
 //!
 //! A piece that is not cached is not touched: the fault would read it in small pieces, and so would decide for
 //! everybody what was only to be looked at.
+//!
+//! In the same way it is asked whether somebody listens at a file: see [`uprobe_of`].
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::ptr::{NonNull, null_mut, read_volatile};
 
 use linux_raw_sys::general as raw;
@@ -23,6 +26,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use crate::error::{Error, Result};
 use crate::mapping::Advice;
+use crate::pagemap::{Filled, Pagemap};
 use crate::pages;
 use crate::raw::syscall;
 
@@ -179,6 +183,47 @@ pub fn collapse_of(process: &OwnedFd, range: Range<u64>) -> Result<()> {
     }
 }
 
+/// Where the first uprobe of a file is armed, as an offset in it; `None` where none is for all processes.
+///
+/// A uprobe belongs to the inode, and no list of the kernel has those of perf_event_open(2). But it puts the breakpoint
+/// into every private mapping that may be executed, as that is made (`uprobe_mmap` and `valid_vma` in
+/// kernel/events/uprobes.c): into a copy of the page, so that the page cache keeps what the file says. Hence a mapping
+/// of ours that nobody touches has no page at all, or those with a breakpoint, however long the file is. One that is
+/// armed for a process alone is not put there.
+///
+/// # Errors
+/// It cannot be mapped, or our own memory not be looked at.
+pub fn uprobe_of(file: &File) -> Result<Option<u64>> {
+    let length = rustix::fs::fstat(file).map_err(|errno| Error::of("fstat", errno))?.st_size;
+    let bytes = usize::try_from(length).unwrap_or(0);
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let mapping = CodeMapping::new(file, 0, bytes, pages::base_bytes())?;
+    let mut runs = Vec::new();
+    Pagemap::open(None)?.runs(mapping.range(), &mut runs)?;
+    // By a call and not by the mapping: a file that was cut meanwhile is an error of the call, and would end us.
+    let own = File::open("/proc/self/mem").map_err(|error| failed("open of mem", &error))?;
+    let (start, page) = (mapping.range().start, pages::base_bytes());
+    let (mut has, mut due) = (vec![0; page], vec![0; page]);
+    for run in runs.iter().filter(|run| run.filled != Filled::Zero) {
+        for at in run.range.clone().step_by(page) {
+            let offset = at - start;
+            let part = page.min(bytes - usize::try_from(offset).unwrap_or(bytes));
+            own.read_exact_at(&mut has[..part], at).map_err(|error| failed("read of mem", &error))?;
+            file.read_exact_at(&mut due[..part], offset).map_err(|error| failed("pread", &error))?;
+            if let Some(first) = has[..part].iter().zip(&due[..part]).position(|(has, due)| has != due) {
+                return Ok(Some(offset + first as u64));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn failed(call: &'static str, error: &std::io::Error) -> Error {
+    Error::of(call, Errno::from_io_error(error).unwrap_or(Errno::IO))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
@@ -203,6 +248,17 @@ mod tests {
         for wrong in [0, usize::MAX] {
             assert!(matches!(CodeMapping::new(&file, 0, wrong, align), Err(Error::Length { .. })));
         }
+    }
+
+    #[test]
+    fn a_file_without_uprobes_has_none_whatever_its_length() {
+        let mut file = tempfile::tempfile().unwrap();
+        assert_eq!(uprobe_of(&file).unwrap(), None);
+        file.write_all(&vec![7; (64 << 10) + 1]).unwrap();
+        assert_eq!(uprobe_of(&file).unwrap(), None);
+        // A hole of which no disk has room: nothing of it is read.
+        file.set_len(1 << 40).unwrap();
+        assert_eq!(uprobe_of(&file).unwrap(), None);
     }
 
     #[test]

@@ -22,7 +22,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, Mode, OFlags, fstat, linkat, mkdirat, openat, renameat, statat, unlinkat,
+    Access, AtFlags, CWD, Dir, Mode, OFlags, accessat, fstat, linkat, mkdirat, openat, renameat, statat,
+    statvfs, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -56,6 +57,21 @@ pub fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Whether a file of so many bytes could be made beside one, as far as that is known before it is.
+///
+/// # Errors
+/// What the kernel would say: `ENOENT` and `EACCES` of the folder, `EROFS`, `ENOSPC`.
+pub fn could_be_beside(path: &Path, bytes: u64) -> io::Result<()> {
+    let around = path.parent().filter(|around| !around.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    accessat(CWD, around, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?;
+    let seen = statvfs(around)?;
+    // What is kept back is for root.
+    let blocks = if rustix::process::geteuid().is_root() { seen.f_bfree } else { seen.f_bavail };
+    // One that counts no blocks does not tell.
+    let is_told = seen.f_blocks > 0;
+    if is_told && blocks.saturating_mul(seen.f_frsize) < bytes { Err(Errno::NOSPC.into()) } else { Ok(()) }
 }
 
 /// A folder beside a file that nobody but us writes in; it goes, with what is in it, when this does.

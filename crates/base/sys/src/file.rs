@@ -9,7 +9,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, XattrFlags, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query,
+    fsetxattr, fstat, openat,
+};
 use rustix::io::Errno;
 
 /// Bytes that a description, profile, plan or setting has at most. The longest that we know has a hundredth of it.
@@ -64,6 +67,48 @@ pub fn who_may_replace<'a>(path: &'a Path, trusted: &[u32], groups: &[u32]) -> O
 fn has_access_list(path: &Path) -> bool {
     let mut room = [0_u8; 0];
     rustix::fs::getxattr(path, "system.posix_acl_access", &mut room).is_ok_and(|bytes| bytes > 0)
+}
+
+/// The attribute that a program's capabilities lie in. Root alone gives it, and the kernel takes it away from a file
+/// that is written.
+pub const CAPABILITIES: &str = "security.capability";
+
+/// Names of the attributes that lie with a file (xattr(7): capabilities, access lists, labels); none where the file
+/// system has none.
+///
+/// # Errors
+/// The kernel's.
+pub fn attributes(file: &File) -> io::Result<Vec<String>> {
+    let room = match flistxattr_query(file) {
+        Err(Errno::OPNOTSUPP) => 0,
+        room => room?,
+    };
+    let mut names = vec![0_u8; room];
+    let length = if room == 0 { 0 } else { flistxattr(file, &mut names[..])? };
+    let names = names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+}
+
+/// The value of one of them.
+///
+/// # Errors
+/// The kernel's: `ENODATA` where the file has none of that name.
+pub fn attribute(file: &File, name: &str) -> io::Result<Vec<u8>> {
+    let mut value = vec![0_u8; fgetxattr_query(file, name)?];
+    let length = if value.is_empty() { 0 } else { fgetxattr(file, name, &mut value[..])? };
+    value.truncate(length);
+    Ok(value)
+}
+
+/// Gives a file an attribute, unless it has it so: a label that the folder gave it already needs no right to be set.
+///
+/// # Errors
+/// The kernel's.
+pub fn give_attribute(file: &File, name: &str, value: &[u8]) -> io::Result<()> {
+    if attribute(file, name).is_ok_and(|has| has == value) {
+        return Ok(());
+    }
+    Ok(fsetxattr(file, name, value, XattrFlags::empty())?)
 }
 
 /// Opens a regular file for reading. Links are followed.
@@ -285,6 +330,28 @@ mod tests {
         let fifo = folder.path().join("fifo");
         rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         assert!(read_handed(&fifo, 7).is_err(), "nobody writes into it, and nobody may");
+    }
+
+    #[test]
+    fn attributes_of_a_file_are_read_and_given_on() {
+        let files = [tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap()];
+        let [from, to] = files.each_ref().map(tempfile::NamedTempFile::as_file);
+        let mine = |file: &File| -> Vec<String> {
+            attributes(file).unwrap().into_iter().filter(|name| name.starts_with("user.")).collect()
+        };
+        assert!(mine(from).is_empty());
+        for (name, value) in [("user.note", &b"mine"[..]), ("user.empty", b"")] {
+            if let Err(error) = give_attribute(from, name, value) {
+                return planish_skip::skip("attributes_of_a_file_are_read_and_given_on", error);
+            }
+            give_attribute(to, name, &attribute(from, name).unwrap()).unwrap();
+            assert_eq!(attribute(to, name).unwrap(), value);
+        }
+        assert_eq!(mine(from).len(), 2);
+        assert_eq!(
+            attribute(from, "user.none").unwrap_err().raw_os_error(),
+            Some(Errno::NODATA.raw_os_error())
+        );
     }
 
     #[test]

@@ -90,7 +90,8 @@ pub use plan::{PlanOptions, plan};
 pub use planish_act::relocate::Named;
 pub use preview::{Preview, persisted, preview, refuse_moved};
 pub use program::{
-    NewProgram, ReplacedProgram, check_program, kept_original, replace_program, replaced_before,
+    NewProgram, ReplacedProgram, check_program, check_replacement, kept_original, replace_program,
+    replaced_before,
 };
 pub use relocate::{MOVE_RATE, MoveRequest, MovedProcess, MovedThreads, Relocated, relocate, told_end};
 pub use resume::{

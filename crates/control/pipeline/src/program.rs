@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use planish_act::Sink;
 use planish_act::program::{
-    LivePrograms, Programs as _, Side, beside, has_name, replace, sum_of, take_back as take_program_back,
+    LivePrograms, Programs, Side, beside, has_name, replace, sum_of, take_back as take_program_back,
 };
 use planish_host::Host;
-use planish_journal::Journal;
 use planish_model::{
     Class, Closure, Entry, EntryId, EntryStep, KnobId, Original, Outcome, OutcomeKind, Undo, ValueType,
 };
@@ -97,6 +96,29 @@ pub fn check_program(session: &Session, path: &str, packaged: bool) -> Result<()
     Ok(())
 }
 
+/// The same for all else that [`replace_program`] looks at before its first write: memory, the entries of the journal,
+/// what lies beside the program, and the file system. `bytes` is how long the new file is, or will be at least. Tells
+/// why it could not be made, where that is known.
+///
+/// # Errors
+/// Refusals, as of [`replace_program`]; a journal that cannot be read.
+pub fn check_replacement(
+    session: &Session,
+    path: &str,
+    bytes: u64,
+    packaged: bool,
+) -> Result<Option<String>, PipelineError> {
+    let sink = session.sink()?;
+    let programs = sink.programs(session.host()).ok_or_else(recorded)?;
+    refuse_short(session.host(), bytes)?;
+    programs.guard(path, packaged)?;
+    let entries = session.ledger()?.entries;
+    session.refuse_other_host(entries.iter().filter(|entry| entry.is_open()))?;
+    refuse_replaced(&entries, path)?;
+    is_left_over(&entries, path, &*programs)?;
+    Ok(programs.room(path, bytes).err().map(|error| error.in_full()))
+}
+
 /// Replaces a program's file. `trial` is given the new one, beside the old one and with all that lies with that, before
 /// it gets the name; what it says against it is told, and nothing is changed.
 ///
@@ -109,34 +131,21 @@ pub fn replace_program(
     trial: &mut dyn FnMut(&Path) -> Result<(), String>,
 ) -> Result<ReplacedProgram, PipelineError> {
     let sink = session.sink()?;
-    let Some(programs) = sink.programs(session.host()) else {
-        return Err(refusal("the programs of a recorded host are not replaced", "leave out --root"));
-    };
+    let programs = sink.programs(session.host()).ok_or_else(recorded)?;
     refuse_short(session.host(), new.bytes.len() as u64)?;
     let mark = programs.guard(new.path, new.packaged)?;
     let mut journal = session.writer(PATIENCE)?;
     gone::close(&mut journal, &session.host().boot_id())?;
 
     // After this point no other planish writes this host.
-    if let Some(id) = open_entry(&journal.ledger().entries, new.path) {
-        let why = format!("entry {id} has replaced {} already", new.path);
-        return Err(refusal(why, format!("take that back first: planish undo {id}")));
-    }
+    refuse_replaced(&journal.ledger().entries, new.path)?;
     let original = sum_of(new.original);
     let named = programs.sum(new.path, Side::Named).map_err(PipelineError::Before)?;
     if named.as_ref() != Some(&original) {
         let why = format!("{} is another file than the one that was looked at", new.path);
         return Err(refusal(why, "once more: planish ..."));
     }
-    let there = programs.sum(new.path, Side::Beside).map_err(PipelineError::Before)?;
-    if let Some(there) = there {
-        if !is_left_over(&journal, new.path, &there) {
-            let aside = beside(new.path);
-            return Err(refusal(
-                format!("{aside} is there, and not ours"),
-                format!("move it away: mv {aside} ..."),
-            ));
-        }
+    if is_left_over(&journal.ledger().entries, new.path, &*programs)? {
         programs.remove(new.path).map_err(PipelineError::Before)?;
     }
     let step = step(new, original);
@@ -159,12 +168,30 @@ pub fn replace_program(
     Ok(ReplacedProgram { entry: (is_done || is_left).then_some(entry), why_not })
 }
 
-/// Whether the file beside a program is what an entry left there that is closed: its original, which somebody's new
-/// file took the place of, or a copy of ours.
-fn is_left_over(journal: &Journal, path: &str, sum: &str) -> bool {
-    let steps = journal.ledger().entries.iter().flat_map(|entry| &entry.steps);
+fn recorded() -> PipelineError {
+    refusal("the programs of a recorded host are not replaced", "leave out --root")
+}
+
+fn refuse_replaced(entries: &[Entry], path: &str) -> Result<(), PipelineError> {
+    open_entry(entries, path).map_or(Ok(()), |id| {
+        let why = format!("entry {id} has replaced {path} already");
+        Err(refusal(why, format!("take that back first: planish undo {id}")))
+    })
+}
+
+/// Whether something lies beside a program that an entry left there which is closed: its original, which somebody's new
+/// file took the place of, or a copy of ours. What is not ours is refused.
+fn is_left_over(entries: &[Entry], path: &str, programs: &dyn Programs) -> Result<bool, PipelineError> {
+    let Some(sum) = programs.sum(path, Side::Beside).map_err(PipelineError::Before)? else {
+        return Ok(false);
+    };
+    let steps = entries.iter().flat_map(|entry| &entry.steps);
     let mut steps = steps.filter(|step| step.undo == Undo::Exchanged && step.place == path);
-    steps.any(|step| step.wanted == sum || step.original().is_some_and(|original| original.value == sum))
+    if steps.any(|step| step.wanted == sum || step.original().is_some_and(|original| original.value == sum)) {
+        return Ok(true);
+    }
+    let aside = beside(path);
+    Err(refusal(format!("{aside} is there, and not ours"), format!("move it away: mv {aside} ...")))
 }
 
 fn refusal(why: impl Into<String>, cure: impl Into<String>) -> PipelineError {

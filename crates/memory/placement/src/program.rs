@@ -11,6 +11,7 @@ use object::elf;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use object::{Endianness, ReadCache, ReadRef};
 use planish_host::Host;
+use planish_sys::file::CAPABILITIES;
 use rustix::io::Errno;
 
 use crate::allocator::Allocator;
@@ -335,7 +336,7 @@ fn secure(path: &Path) -> io::Result<Option<&'static str>> {
     if mode & 0o2010 == 0o2010 && facts.gid() != group {
         return Ok(Some("is set-group-id"));
     }
-    let has_capabilities = rustix::fs::getxattr(path, c"security.capability", &mut [0u8; 64]).is_ok();
+    let has_capabilities = rustix::fs::getxattr(path, CAPABILITIES, &mut [0u8; 64]).is_ok();
     Ok((has_capabilities && user != 0).then_some("has file capabilities"))
 }
 

@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use planish_host::Host;
-use planish_sys::file::who_may_replace;
+use planish_sys::code::uprobe_of;
+use planish_sys::file::{attributes, open_unless_link, who_may_replace};
 use rustix::fs::{IFlags, ioctl_getflags};
 use rustix::io::Errno;
 
@@ -82,6 +83,19 @@ pub enum ProgramRefusal {
         /// Who may.
         who: String,
     },
+    /// Somebody listens at it: a uprobe belongs to the file, and not to its name.
+    #[error(
+        "{path} has a uprobe at offset {at:#x}{}: whoever set it would hear nothing of the new file",
+        event.as_ref().map(|event| format!(" ({event})")).unwrap_or_default()
+    )]
+    Probed {
+        /// The file.
+        path: String,
+        /// Where in the file.
+        at: u64,
+        /// Its name among the events of tracefs, where it has one.
+        event: Option<String>,
+    },
     /// A package has it.
     #[error("{path} is a file of a package ({package})")]
     Packaged {
@@ -113,6 +127,11 @@ impl ProgramRefusal {
                 "run it as the owner of {folder}, or see that root alone may write there: chown root {folder} && \
                  chmod go-w {folder}"
             ),
+            Self::Probed { .. } => {
+                "take it off first, and set it afresh afterwards: perf probe --del; those of bpftrace and its like end \
+                 with them"
+                    .to_owned()
+            }
             Self::Sealed { .. } | Self::Signed { .. } => {
                 "who sealed it has to lift that first, or build the program so that it fits: planish text check"
                     .to_owned()
@@ -148,6 +167,7 @@ pub(super) fn refuse(
     }
     refuse_sealed(path, real)?;
     refuse_foreign(path, real)?;
+    refuse_probed(host, path, real)?;
     match package_of(host, path) {
         Some(package) if !packaged => Err(ProgramRefusal::Packaged { path: own(), package }),
         _ => Ok(()),
@@ -186,7 +206,7 @@ fn refuse_sealed(path: &str, real: &Path) -> Result<(), ProgramRefusal> {
     if let Some((_, what)) = sealed.into_iter().find(|(flag, _)| flags.intersects(*flag)) {
         return Err(ProgramRefusal::Sealed { path: path.to_owned(), what });
     }
-    let names = super::rights::attributes(&file).map_err(unread)?;
+    let names = attributes(&file).map_err(unread)?;
     let vouches = |name: &&String| matches!(name.as_str(), "security.ima" | "security.evm");
     match names.iter().find(vouches) {
         Some(name) => Err(ProgramRefusal::Signed { path: path.to_owned(), attribute: name.clone() }),
@@ -201,6 +221,47 @@ fn refuse_foreign(path: &str, real: &Path) -> Result<(), ProgramRefusal> {
     let found = real.parent().and_then(|folder| who_may_replace(folder, &[0, own], &[0, group]));
     found.map_or(Ok(()), |(who, folder)| {
         Err(ProgramRefusal::Foreign { path: path.to_owned(), folder: folder.display().to_string(), who })
+    })
+}
+
+/// Refuses a file that somebody has set a uprobe on: one that is armed is seen in a mapping of it, and one that is only
+/// defined yet in the list of tracefs.
+fn refuse_probed(host: &Host, path: &str, real: &Path) -> Result<(), ProgramRefusal> {
+    let listed = EVENTS.iter().find_map(|list| {
+        let events = host.read_lossy(list).ok()?;
+        let is_it = |named: &str| named == path || host.canonical(named).as_deref() == Some(path);
+        event_on(&events, is_it).map(|(event, at)| (event.to_owned(), at))
+    });
+    let (event, at) = match listed {
+        Some((event, at)) => (Some(event), at),
+        None => {
+            match armed(real).map_err(|source| ProgramRefusal::Unread { path: path.to_owned(), source })? {
+                Some(at) => (None, at),
+                None => return Ok(()),
+            }
+        }
+    };
+    Err(ProgramRefusal::Probed { path: path.to_owned(), at, event })
+}
+
+/// Where in a file a uprobe is armed for everybody.
+pub(super) fn armed(real: &Path) -> io::Result<Option<u64>> {
+    uprobe_of(&open_unless_link(real)?).map_err(io::Error::other)
+}
+
+/// Where tracefs lists uprobes that have names.
+const EVENTS: [&str; 2] = ["/sys/kernel/tracing/uprobe_events", "/sys/kernel/debug/tracing/uprobe_events"];
+
+/// The first event of a list that is set on a program, and where in its file: `p:group/name /program:0x1234 arguments`,
+/// as `trace_uprobe_show` of kernel/trace/trace_uprobe.c writes it.
+fn event_on(events: &str, is_it: impl Fn(&str) -> bool) -> Option<(&str, u64)> {
+    events.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        let (_, event) = words.next()?.split_once(':')?;
+        let (program, at) = words.next()?.rsplit_once(":0x")?;
+        // Behind it the offset of a counter may stand: 0x1234(0x5678).
+        let digits = at.split(|digit: char| !digit.is_ascii_hexdigit()).next()?;
+        is_it(program).then_some((event, u64::from_str_radix(digits, 16).ok()?))
     })
 }
 
@@ -270,6 +331,18 @@ mod tests {
         ] {
             assert_eq!(needed_by_all(path).is_some(), is_needed, "{path}");
         }
+    }
+
+    #[test]
+    fn an_event_of_tracefs_is_found_by_its_program() {
+        let events = "p:uprobes/p_sh_0x10 /bin/sh:0x0000000000000010\n\
+                      r:probe_engine/done__return /srv/engine:0x0000000000004a20(0x20) arg1=%ax\nodd\n";
+        assert_eq!(
+            event_on(events, |path| path == "/srv/engine"),
+            Some(("probe_engine/done__return", 0x4a20))
+        );
+        assert_eq!(event_on(events, |path| path == "/bin/sh"), Some(("uprobes/p_sh_0x10", 0x10)));
+        assert_eq!(event_on(events, |path| path == "/srv"), None);
     }
 
     #[test]

@@ -6,10 +6,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use planish_host::{Host, in_root};
+use planish_sys::draft::could_be_beside;
 use planish_sys::pages;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::guard::{ProgramRefusal, refuse};
+use super::guard::{ProgramRefusal, armed, refuse};
 use super::rights::Rights;
 use super::{Mark, Programs, Side, beside, other};
 use crate::error::{Operation, SinkError};
@@ -76,6 +77,16 @@ impl Programs for LivePrograms<'_> {
     fn mark(&self, path: &str) -> Result<Mark, SinkError> {
         let metadata = self.at(path, Side::Named).and_then(fs::symlink_metadata);
         metadata.map(|metadata| mark(&metadata)).map_err(|error| SinkError::new(Operation::Read, path, error))
+    }
+
+    fn probed(&self, path: &str) -> Result<Option<u64>, SinkError> {
+        let armed = self.at(path, Side::Named).and_then(|real| armed(&real));
+        armed.map_err(|error| SinkError::new(Operation::Read, path, error))
+    }
+
+    fn room(&self, path: &str, bytes: u64) -> Result<(), SinkError> {
+        let room = self.at(path, Side::Beside).and_then(|fresh| could_be_beside(&fresh, bytes));
+        room.map_err(|error| SinkError::new(Operation::Replace, path, error))
     }
 
     fn make(&self, path: &str, origin: &Mark, bytes: &[u8]) -> Result<(), SinkError> {

@@ -65,6 +65,18 @@ pub trait Programs {
     /// The file and what the kernel says.
     fn mark(&self, path: &str) -> Result<Mark, SinkError>;
 
+    /// Where in a program's file a uprobe is armed for all processes: it belongs to the file, whatever that is called.
+    ///
+    /// # Errors
+    /// The file and what the kernel says.
+    fn probed(&self, path: &str) -> Result<Option<u64>, SinkError>;
+
+    /// Whether a file of so many bytes could be made beside a program, as far as that is known before it is made.
+    ///
+    /// # Errors
+    /// As [`Self::make`] would.
+    fn room(&self, path: &str, bytes: u64) -> Result<(), SinkError>;
+
     /// Makes the file beside a program that is still the one of this mark, with its owner, mode, and all else that lies
     /// with it: capabilities, access lists, labels. It is on the disk when this returns, in the page cache in pieces of
     /// huge pages.
@@ -140,7 +152,12 @@ pub fn replace(
         Ok(_) => Err("somebody changed it meanwhile".to_owned()),
         Err(error) => Err(error.in_full()),
     });
-    let exchanged = same.and_then(|()| programs.exchange(path).map_err(|error| error.in_full()));
+    let unprobed = same.and_then(|()| match programs.probed(path) {
+        Ok(None) => Ok(()),
+        Ok(Some(at)) => Err(format!("somebody set a uprobe on it meanwhile, at offset {at:#x}")),
+        Err(error) => Err(error.in_full()),
+    });
+    let exchanged = unprobed.and_then(|()| programs.exchange(path).map_err(|error| error.in_full()));
     let settled = exchanged.and_then(|()| settle(step, programs));
     match settled {
         Ok(()) => Outcome {
@@ -220,10 +237,16 @@ fn taken_back(step: &EntryStep, force: bool, programs: &dyn Programs) -> Result<
     if is_kept && (is_ours || (force && named.is_some())) {
         // What has been done to its rights since is somebody else's change, and no part of ours.
         let differed = is_ours && programs.keep_rights(path)?;
+        // An undo is not kept from anybody by who listens; that he hears nothing from here on is told.
+        let probed = programs.probed(path).ok().flatten();
         programs.exchange(path)?;
         programs.remove(path)?;
-        let told = "owner, mode or attributes were changed since, and are kept";
-        return Ok((OutcomeKind::Done, differed.then(|| told.to_owned())));
+        let rights =
+            differed.then(|| "owner, mode or attributes were changed since, and are kept".to_owned());
+        let probed =
+            probed.map(|at| format!("its uprobe at offset {at:#x} went with the other file: set it afresh"));
+        let told: Vec<String> = rights.into_iter().chain(probed).collect();
+        return Ok((OutcomeKind::Done, (!told.is_empty()).then(|| told.join("; "))));
     }
     if is_kept && force {
         programs.give_name(path)?;

@@ -8,9 +8,8 @@ use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 
-use rustix::fs::{
-    XattrFlags, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, fremovexattr, fsetxattr,
-};
+use planish_sys::file::{attribute, attributes, give_attribute};
+use rustix::fs::fremovexattr;
 use rustix::io::Errno;
 
 /// Bits of a mode that are given to another file. To run with the rights of the owner or the group is not among them:
@@ -62,35 +61,11 @@ impl Rights {
             }
         }
         for (name, value) in &self.attributes {
-            // A label that the folder gave it already needs no right to be set.
-            if attribute(file, name).ok().as_ref() != Some(value) {
-                fsetxattr(file, name.as_str(), value, XattrFlags::empty())?;
-            }
+            give_attribute(file, name, value)?;
         }
         file.set_permissions(Permissions::from_mode(self.mode & MODE))?;
         let kept = attributes(file)?;
         let is_same = self.attributes.keys().all(|name| kept.contains(name));
         if is_same { Ok(()) } else { Err(io::Error::other("its attributes cannot be kept")) }
     }
-}
-
-/// Names of the attributes that lie with a file; none where the file system has none.
-pub(super) fn attributes(file: &File) -> io::Result<Vec<String>> {
-    let room = match flistxattr_query(file) {
-        Ok(room) => room,
-        Err(Errno::OPNOTSUPP) => 0,
-        Err(errno) => return Err(errno.into()),
-    };
-    let mut names = vec![0_u8; room];
-    let length = if room == 0 { 0 } else { flistxattr(file, &mut names[..])? };
-    let names = names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-}
-
-fn attribute(file: &File, name: &str) -> io::Result<Vec<u8>> {
-    let room = fgetxattr_query(file, name)?;
-    let mut value = vec![0_u8; room];
-    let length = if room == 0 { 0 } else { fgetxattr(file, name, &mut value[..])? };
-    value.truncate(length);
-    Ok(value)
 }

@@ -436,6 +436,12 @@ impl Programs for FusedPrograms<'_> {
     fn mark(&self, path: &str) -> Result<Mark, SinkError> {
         self.inner.mark(path)
     }
+    fn probed(&self, path: &str) -> Result<Option<u64>, SinkError> {
+        self.inner.probed(path)
+    }
+    fn room(&self, path: &str, bytes: u64) -> Result<(), SinkError> {
+        self.inner.room(path, bytes)
+    }
     fn make(&self, path: &str, origin: &Mark, bytes: &[u8]) -> Result<(), SinkError> {
         self.fuse.refuses(Operation::Replace, path)?;
         let half = || put(&self.inner.real(path, Side::Beside), &bytes[..bytes.len() / 2]);

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use planish_act::program::{LivePrograms, Programs as _, Side};
 use planish_model::{Closure, EntryState, Exit, OutcomeKind};
 use planish_pipeline::{
-    NewProgram, PipelineError, ReplacedProgram, Session, Target, TextFile, check, kept_original,
-    replace_program, undo,
+    NewProgram, PipelineError, ReplacedProgram, Session, Target, TextFile, check, check_replacement,
+    kept_original, replace_program, undo,
 };
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
@@ -234,7 +234,10 @@ fn guards_name_what_they_guard() {
         let tree = host();
         prepare(&tree);
         let before = content(&tree);
+        let looked = check_replacement(&tree.session(), PATH, NEW.len() as u64, false).expect_err("guarded");
+        assert!(tree.entries().is_empty(), "a look writes nothing");
         let error = replaced(&tree.session()).expect_err("guarded");
+        assert_eq!(error.hints(), looked.hints());
         assert_eq!((error.exit(), content(&tree)), (Exit::Refused, before));
         assert!(!error.hints().is_empty() && tree.entries().is_empty() && !beside(&tree).is_file());
         std::error::Error::source(&error).expect("a guard").to_string()
@@ -264,11 +267,35 @@ fn guards_name_what_they_guard() {
         fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).expect("ours");
     };
     assert!(refused(&open_to_all).contains("/usr/local/bin, in which everybody may put another file"));
+    let listed = "p:uprobes/p_engine_0x10 /usr/local/bin/engine:0x0000000000000010\n";
+    let listened = |tree: &Tree| tree.put("/sys/kernel/tracing/uprobe_events", listed);
+    assert!(refused(&listened).contains("has a uprobe at offset 0x10 (uprobes/p_engine_0x10)"));
     // A flag of the command line allows what a package has.
     let tree = host();
     packaged(&tree);
     let new = NewProgram { packaged: true, ..new() };
     assert!(replace_program(&tree.session(), &new, &mut |_| Ok(())).expect("replaced").entry.is_some());
+}
+
+#[test]
+fn a_look_tells_what_the_replacement_would_be_refused_for_and_writes_nothing() {
+    let look = |tree: &Tree, bytes: u64| check_replacement(&tree.session(), PATH, bytes, false);
+    let why = |tree: &Tree, bytes: u64| look(tree, bytes).expect_err("refused").to_string();
+    let tree = host();
+    assert!(matches!(look(&tree, 1), Ok(None)));
+    tree.put("/proc/meminfo", "MemTotal: 1024000 kB\nMemAvailable: 100000 kB\n");
+    assert!(why(&tree, 64 << 20).contains("would leave too little"));
+    assert!(matches!(look(&tree, 1), Ok(None)));
+    tree.put("/proc/meminfo", "");
+    let full = look(&tree, 1 << 60).expect("told").expect("no disk has room for that");
+    assert!(full.starts_with("cannot replace /usr/local/bin/engine: there is no room"), "{full}");
+    fs::write(beside(&tree), "somebody's").expect("ours");
+    assert!(why(&tree, 1).contains("is there, and not ours"));
+    fs::remove_file(beside(&tree)).expect("ours");
+    assert!(tree.entries().is_empty() && content(&tree) == OLD);
+    done(&tree);
+    assert!(why(&tree, 1).contains("entry 1 has replaced"));
+    assert_eq!(tree.entries().len(), 1);
 }
 
 #[test]

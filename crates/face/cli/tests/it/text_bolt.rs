@@ -473,12 +473,25 @@ fn the_program_makes_room_when_that_is_asked_for_and_undo_brings_it_back() {
     assert_eq!(undone.exit, 0, "{}", undone.stdout);
     assert!(fs::read(&program).expect("it is there") == before && names(home).is_empty());
     fs::hard_link(&program, home.join("other-name")).expect("it is ours");
-    let linked = kept(home, &line);
-    assert!(linked.exit == 3 && linked.stdout.contains("2 names"), "{}", linked.stdout);
+    let refused = |why: &str| {
+        for line in [format!("{line} --dry-run"), line.clone()] {
+            let run = kept(home, &line);
+            assert!(run.exit == 3 && run.stdout.contains(why), "{line}: {}", run.stdout);
+        }
+    };
+    refused("2 names");
     fs::remove_file(home.join("other-name")).expect("it is ours");
+    fs::write(home.join(".p.planish"), "somebody's").expect("it is ours");
+    refused("is there, and not ours");
+    fs::remove_file(home.join(".p.planish")).expect("it is ours");
     fs::set_permissions(&program, Permissions::from_mode(0o4755)).expect("it is ours");
-    let set_id = kept(home, &line);
-    assert!(set_id.exit == 3 && set_id.stdout.contains("setuid"), "{}", set_id.stdout);
+    refused("setuid");
+    // Beside it, it may be laid out: the new one runs as who starts it. But not where there is no folder.
+    let aside = format!("text bolt p --profile stacks {bolt} -o none/p");
+    for line in [format!("{aside} --dry-run"), aside] {
+        let run = kept(home, &line);
+        assert!(run.exit == 2 && run.stdout.contains("none/p"), "{line}: {}", run.stdout);
+    }
 }
 
 /// Who is not root has no journal of the host: the program is kept under another name.

@@ -456,3 +456,69 @@ fn what_is_patched_linked_or_too_small_is_refused_and_stays() {
     refused("--root hosts text huge engine", 2, "recorded host");
     assert!(!here.at(".engine.planish").exists());
 }
+
+/// A plan that is not to be had is none: what a dry run tells is what the real one does then.
+#[test]
+fn what_is_refused_is_refused_by_a_dry_run_as_well() {
+    let test = "what_is_refused_is_refused_by_a_dry_run_as_well";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let before = (content(&here.program()), here.program().metadata().expect("ours").ino());
+    let is_refused = |line: &str, why: &str| {
+        let told = [format!("{line} --dry-run"), line.to_owned()].map(|line| {
+            let run = here.planish(&line);
+            assert_eq!(run.exit, 3, "{line}: {}", run.stdout);
+            run.envelope()["messages"][0]["text"].as_str().expect("text").to_owned()
+        });
+        assert!(told[0] == told[1] && told[0].contains(why), "{told:?}");
+        assert!(before == (content(&here.program()), here.program().metadata().expect("ours").ino()));
+    };
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("ours");
+    };
+    for set_id in [0o4750, 0o2750] {
+        mode(&here.program(), set_id);
+        is_refused("text huge engine", "setuid, setgid");
+        assert_eq!(here.program().metadata().expect("ours").mode() & 0o7777, set_id);
+    }
+    mode(&here.program(), 0o750);
+    std::fs::hard_link(here.program(), here.at("other")).expect("ours");
+    is_refused("text huge engine", "2 names");
+    std::fs::remove_file(here.at("other")).expect("ours");
+    mode(&here.at(""), 0o777);
+    is_refused("text huge engine", "everybody may put another file");
+    mode(&here.at(""), 0o700);
+    std::fs::write(here.at(".engine.planish"), "somebody's").expect("ours");
+    is_refused("text huge engine", "is there, and not ours");
+    assert_eq!(content(&here.at(".engine.planish")), b"somebody's");
+    std::fs::remove_file(here.at(".engine.planish")).expect("ours");
+    let free = here.planish("text huge engine --dry-run");
+    assert_eq!(free.exit, 0, "nothing is left of it: {}", free.stdout);
+}
+
+/// A refusal of one route is no end where another one would be tried.
+#[test]
+fn a_dry_run_goes_on_where_the_real_one_would() {
+    let test = "a_dry_run_goes_on_where_the_real_one_would";
+    let Some(here) = Here::new(test, &["-O1", "-no-pie"]) else { return };
+    std::fs::set_permissions(here.program(), PermissionsExt::from_mode(0o4750)).expect("ours");
+    let looked = |line: &str| {
+        let run = here.planish(format!("text huge engine --least 100 --dry-run {line}").trim_end());
+        let routes = run.envelope()["result"]["routes"].as_array().cloned().unwrap_or_default();
+        let row = |row: &serde_json::Value| format!("{} {}", row["route"], row["outcome"]).replace('"', "");
+        (run.exit, routes.iter().map(row).collect::<Vec<String>>())
+    };
+    let (exit, routes) = looked("");
+    if routes == ["already won"] {
+        return skip(test, "the linker's writes made huge pages already");
+    }
+    assert_eq!(
+        (exit, routes),
+        (0, ["warm skipped", "copy failed", "collapse skipped"].map(str::to_owned).to_vec())
+    );
+    assert_eq!(looked("--route copy"), (3, Vec::new()));
+    assert_eq!(looked("--route copy,collapse").0, 0);
+    std::fs::set_permissions(here.program(), PermissionsExt::from_mode(0o750)).expect("ours");
+    std::fs::write(here.at(".engine.planish"), "somebody's").expect("ours");
+    assert_eq!(looked("").0, 0);
+    assert_eq!(looked("--route copy,collapse").0, 3, "the real one ends there, too");
+}

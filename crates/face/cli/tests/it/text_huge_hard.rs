@@ -129,6 +129,14 @@ fn why_no_copy(run: &Run) -> String {
     copy["why"].as_str().expect("it failed").to_owned()
 }
 
+/// What a dry run in mounts of its own has written.
+fn dry_run(here: &Here) -> Run {
+    let stdout = String::from_utf8(content(&here.at("dry"))).expect("text");
+    let mut run = Run { exit: 0, stdout, stderr: String::new() };
+    run.exit = run.envelope()["exit"].as_i64().and_then(|exit| exit.try_into().ok()).expect("a code");
+    run
+}
+
 #[test]
 fn a_probe_that_was_armed_before_is_seen_and_the_program_lives() {
     let test = "a_probe_that_was_armed_before_is_seen_and_the_program_lives";
@@ -144,6 +152,24 @@ fn a_probe_that_was_armed_before_is_seen_and_the_program_lives() {
     drop(runs);
     assert_eq!(probe.hits(), 1, "and the probe was met by the one that ran");
     // Without it nothing stands in the way.
+    here.put_on_huge_pages(test, "engine");
+}
+
+/// The kernel puts a breakpoint into each process that maps the file; where nobody does, none is to be found.
+#[test]
+fn a_probe_on_a_program_that_nobody_runs_is_seen_and_goes_on_counting() {
+    let test = "a_probe_on_a_program_that_nobody_runs_is_seen_and_goes_on_counting";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    assert_eq!(here.planish("text huge engine --dry-run").exit, 3);
+    let refused = here.planish("text huge engine");
+    let status = Command::new(here.program()).status().expect("it starts");
+    assert!(status.success(), "{status}");
+    assert_eq!((refused.exit, probe.hits()), (3, 1), "{}", refused.stdout);
+    let message = refused.envelope()["messages"][0].to_string();
+    let offset = format!("has a uprobe at offset {:#x}", offset_of_code(&here.program()));
+    assert!(message.contains(&offset), "{message}");
+    assert!(!here.at(".engine.planish").exists());
     here.put_on_huge_pages(test, "engine");
 }
 
@@ -167,6 +193,37 @@ fn a_probe_that_is_armed_afterwards_counts_and_the_program_lives() {
     assert_eq!(verified["cache"]["huge_bytes"], 4 << 20, "the file's pages stay as they are: {verified}");
 }
 
+/// An undo is kept from nobody; that the probe goes with the file is told.
+#[test]
+fn a_probe_that_goes_with_the_copy_is_told_by_undo() {
+    let test = "a_probe_that_goes_with_the_copy_is_told_by_undo";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    if here.put_on_huge_pages(test, "engine").is_none() {
+        return;
+    }
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let at = offset_of_code(&here.program());
+    let undone = here.planish("undo");
+    let told = format!("its uprobe at offset {at:#x} went with the other file");
+    assert!(undone.exit == 0 && undone.stdout.contains(&told), "{}", undone.stdout);
+    assert!(Command::new(here.program()).status().expect("it starts").success());
+    assert_eq!(probe.hits(), 0);
+}
+
+#[test]
+fn a_program_with_a_probe_is_not_started_as_a_copy() {
+    let test = "a_program_with_a_probe_is_not_started_as_a_copy";
+    let Some(here) = Here::new(test, &["-O1"]) else { return };
+    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let run = {
+        let (state, line) = (here.at("state"), "run --huge text=copy -- ./engine sleeps");
+        let words = ["--state", state.to_str().expect("text")].into_iter().chain(line.split(' '));
+        Run::from(command(&here.at(""), words).output().expect("it starts"))
+    };
+    assert_eq!((run.exit, probe.hits()), (7, 1), "{}", run.stderr);
+    assert!(run.stderr.contains("somebody has set a uprobe on it"), "{}", run.stderr);
+}
+
 #[test]
 fn a_read_only_file_system_is_told_and_left_alone() {
     let test = "a_read_only_file_system_is_told_and_left_alone";
@@ -176,11 +233,13 @@ fn a_read_only_file_system_is_told_and_left_alone() {
     let line =
         "mkdir $folder/ro; cp -p $folder/engine $folder/ro/; mount --bind $folder/ro $folder/ro || exit 99
                 mount -o remount,bind,ro $folder/ro || exit 99
+                $planish text huge $folder/ro/engine --dry-run > $folder/dry || true
                 exec $planish text huge $folder/ro/engine";
     let Some(run) = in_own_mounts(&here, line) else { return skip(test, "no mounts of our own") };
     let why = why_no_copy(&run);
     assert!(why.starts_with("cannot replace") && why.contains("the mount is read-only"), "{why}");
     assert_eq!(why.matches("read-only").count(), 1, "told once: {why}");
+    assert_eq!(why_no_copy(&dry_run(&here)), why);
     assert_eq!(content(&here.at("ro/engine")), before);
     assert_eq!(std::fs::read_dir(here.at("ro")).expect("ours").count(), 1, "nothing is left there");
     let undone = here.planish("undo");
@@ -197,11 +256,13 @@ fn a_file_system_without_room_is_told_and_left_as_it_was() {
     let line = "truncate -s 13M $folder/disk; mkfs.ext4 -q $folder/disk || exit 99; mkdir $folder/full
                 mount -o loop $folder/disk $folder/full || exit 99
                 cp -p $folder/engine $folder/full/
+                $planish text huge $folder/full/engine --dry-run > $folder/dry || true
                 code=0; $planish text huge $folder/full/engine || code=$?
                 cmp $folder/engine $folder/full/engine 1>&2; ls -A $folder/full 1>&2; exit $code";
     let Some(run) = in_own_mounts(&here, line) else { return skip(test, "no mkfs.ext4 or loop device") };
     let why = why_no_copy(&run);
     assert!(why.contains("cannot replace") && why.contains("there is no room"), "{why}");
+    assert_eq!(why_no_copy(&dry_run(&here)), why);
     let left: Vec<&str> = run.stderr.lines().filter(|line| !line.contains("lost+found")).collect();
     assert_eq!(left, ["engine"], "the program is what it was, and nothing lies beside it");
     assert_eq!(content(&here.program()), before);

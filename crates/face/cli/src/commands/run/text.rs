@@ -18,6 +18,7 @@ use planish_host::Host;
 use planish_hugify::{Cached, HugifyError, Image, Probe, Remake, coverage, runners, try_program};
 use planish_placement::{Program, TextRoute, fingerprint, others};
 use planish_report::RunText;
+use planish_sys::code::uprobe_of;
 use planish_sys::{file, pages};
 
 use crate::commands::read_file;
@@ -57,6 +58,12 @@ impl OwnText {
             return Err(
                 "it looks for its libraries beside itself ($ORIGIN), where a copy has none".to_owned()
             );
+        }
+        // What cannot be looked at is nothing to go by: nobody is kept from starting it.
+        if let Some(at) = file::open(&path).ok().and_then(|file| uprobe_of(&file).ok().flatten()) {
+            return Err(format!(
+                "somebody has set a uprobe on it, at offset {at:#x}, which a copy would not have"
+            ));
         }
         let new = remake.make(&bytes).map_err(told)?;
         let copy = copy_in(folder, &path, &new).map_err(|error| format!("a copy of it: {error}"))?;

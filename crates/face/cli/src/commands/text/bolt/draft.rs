@@ -8,9 +8,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use planish_model::{EntryId, Exit};
-use planish_pipeline::{NewProgram, check_program, kept_original, replace_program, replaced_before};
-use planish_sys::draft::{Lent, PrivateFolder};
-use rustix::fs::XattrFlags;
+use planish_pipeline::{
+    NewProgram, check_program, check_replacement, kept_original, replace_program, replaced_before,
+};
+use planish_sys::draft::{Lent, PrivateFolder, could_be_beside};
+use planish_sys::file::{CAPABILITIES, attribute, attributes, give_attribute};
 
 use super::Args;
 use super::subject::{Subject, is_same_file};
@@ -21,8 +23,6 @@ use crate::user_file::end_of;
 
 /// The new program in its folder.
 const NEW: &str = "new";
-/// What root alone can give a file, and the kernel takes away from one that is written.
-const CAPABILITIES: &str = "security.capability";
 
 /// Where the new program goes.
 pub(super) struct Place {
@@ -75,13 +75,20 @@ impl Place {
         let is_journaled = rustix::process::geteuid().is_root();
         let session = context.session()?;
         let path = text_of(&input)?;
-        check_program(&session, path, args.packaged).map_err(|error| Failure::from(error).hint(BESIDE))?;
+        let guarded = |error| Failure::from(error).hint(BESIDE);
         if is_journaled {
             if let Some(why) = replaced_before(&session, path)? {
                 return Err(Failure::refused(why).hint(BESIDE));
             }
+            // BOLT adds to a program; what it will come to is known afterwards.
+            let bytes = subject.bytes.len() as u64;
+            let why = check_replacement(&session, path, bytes, args.packaged).map_err(guarded)?;
+            if let Some(why) = why {
+                return Err(Failure::refused(why).hint(BESIDE));
+            }
             return Ok(Self { output, target: input.clone(), kept: None, is_journaled, input });
         }
+        check_program(&session, path, args.packaged).map_err(guarded)?;
         let kept = beside(&input, "before-bolt");
         if fs::symlink_metadata(&kept).is_ok() {
             return Err(is_there(&kept));
@@ -94,6 +101,13 @@ impl Place {
             return Err(failed.hint("sudo planish ...").hint(BESIDE));
         }
         Ok(Self { output, target: input.clone(), kept: Some(kept), is_journaled, input })
+    }
+
+    /// Whether the new program, which is no shorter than the old one, can be written there, as far as that is known
+    /// before it is.
+    pub fn look(&self, subject: &Subject) -> Result<(), Failure> {
+        let could_be = could_be_beside(&self.target, subject.bytes.len() as u64);
+        could_be.map_err(|error| not_writable(&self.output, error))
     }
 
     /// The same beside the name that the user typed.
@@ -258,31 +272,5 @@ impl Draft {
 
 /// Gives a file the attributes and access lists of another one: what of them cannot be had is an error.
 fn take_attributes(old: &File, new: &File) -> io::Result<()> {
-    for name in attributes(old)? {
-        let value = attribute(old, &name)?;
-        // A label that the folder gave it already needs no right to be set.
-        if attribute(new, &name).ok().as_ref() != Some(&value) {
-            rustix::fs::fsetxattr(new, name.as_str(), &value, XattrFlags::empty())?;
-        }
-    }
-    Ok(())
-}
-
-/// Names of the attributes that lie with a file; none where the file system has none.
-fn attributes(file: &File) -> io::Result<Vec<String>> {
-    let room = match rustix::fs::flistxattr_query(file) {
-        Err(rustix::io::Errno::OPNOTSUPP) => 0,
-        room => room?,
-    };
-    let mut names = vec![0_u8; room];
-    let length = if room == 0 { 0 } else { rustix::fs::flistxattr(file, &mut names[..])? };
-    let names = names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-}
-
-fn attribute(file: &File, name: &str) -> io::Result<Vec<u8>> {
-    let mut value = vec![0_u8; rustix::fs::fgetxattr_query(file, name)?];
-    let length = if value.is_empty() { 0 } else { rustix::fs::fgetxattr(file, name, &mut value[..])? };
-    value.truncate(length);
-    Ok(value)
+    attributes(old)?.iter().try_for_each(|name| give_attribute(new, name, &attribute(old, name)?))
 }

@@ -133,6 +133,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
     let tool = Tool::find(args.llvm_bolt.as_deref())?.for_static(subject.found.is_static);
     let mut making = Making::new(args, &subject, &source, &tool);
     if args.dry_run {
+        place.look(&subject)?;
         let words = making.words(&place);
         let mut report = report(args, &subject, &source, &place, &tool);
         (report.arguments, report.skipped, report.dry_run) = (words, rows(&making, &subject), true);

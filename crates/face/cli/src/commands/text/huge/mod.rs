@@ -100,7 +100,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         for route in chosen {
             attempt.try_route(route)?;
         }
-        if let Some(refusal) = attempt.refusal.take().filter(|_| attempt.route.is_none()) {
+        let is_end = attempt.route.is_none() && !attempt.would_try;
+        if let Some(refusal) = attempt.refusal.take().filter(|_| is_end) {
             return Err(refusal);
         }
     }
@@ -122,13 +123,13 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Answer, Failure> {
         prepared,
         dry_run: args.dry_run,
     };
-    Ok(answer(&report, args, context))
+    Ok(answer(&report, args, attempt.would_try, context))
 }
 
-fn answer(report: &TextHugeReport, args: &Args, context: &Context) -> Answer {
+fn answer(report: &TextHugeReport, args: &Args, would_try: bool, context: &Context) -> Answer {
     let answer = context.answer(report, &Catalogue::default());
     let verify = context.line(&format!("text verify {}", report.program));
-    if args.dry_run {
+    if args.dry_run && (would_try || report.route.is_some()) {
         return answer.next(context.again_without(&["--dry-run"], &[], ""));
     }
     let Some(route) = &report.route else {

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use planish_hugify::{Cached, HugifyError, Image, Probe, coverage, try_program};
 use planish_model::EntryId;
-use planish_pipeline::{NewProgram, PipelineError, kept_original, replace_program, replaced_before};
+use planish_pipeline::{
+    NewProgram, PipelineError, Session, check_replacement, kept_original, replace_program, replaced_before,
+};
 use planish_report::TextRouteRow;
 use planish_sys::{Error, code, process};
 
@@ -28,6 +30,8 @@ pub(super) struct Attempt<'a> {
     pub entry: Option<EntryId>,
     /// Where the original of such a file lies.
     pub original: Option<String>,
+    /// Whether a dry run has come by a route that would be tried.
+    pub would_try: bool,
     /// Why the file may not be replaced.
     pub refusal: Option<Failure>,
 }
@@ -51,6 +55,7 @@ impl<'a> Attempt<'a> {
             after: None,
             entry: None,
             original: None,
+            would_try: false,
             refusal: None,
         }
     }
@@ -91,7 +96,7 @@ impl<'a> Attempt<'a> {
             return Ended::Skipped(format!("process {pid} runs it, and what is in use stays as it is"));
         }
         if self.args.dry_run {
-            return Ended::Skipped("would be tried first".to_owned());
+            return self.would("would be tried first");
         }
         self.judge(self.subject.probe.warm())
     }
@@ -112,11 +117,11 @@ impl<'a> Attempt<'a> {
         if let Some(why) = replaced_before(&session, &subject.path)? {
             return Ok(Ended::Skipped(why));
         }
-        if self.args.dry_run {
-            return Ok(Ended::Skipped("would be tried".to_owned()));
-        }
         let bytes = subject.remake.make(&subject.bytes).map_err(|error| refused(&subject.path, error))?;
         let image = Image::parse(&bytes).map_err(|error| refused(&subject.path, error))?;
+        if self.args.dry_run {
+            return self.would_copy(&session, bytes.len() as u64);
+        }
         let (huge_bytes, least) = (subject.huge_bytes, self.args.least);
         let mut trial = |path: &Path| tried(path, &image, huge_bytes, least);
         let new = NewProgram {
@@ -128,11 +133,7 @@ impl<'a> Attempt<'a> {
         };
         let replaced = match replace_program(&session, &new, &mut trial) {
             // What may not be replaced may be collapsed; where nothing else wins, this is the answer.
-            Err(error @ PipelineError::Guarded(_)) => {
-                let why = chain(&error);
-                self.refusal = Some(error.into());
-                return Ok(Ended::Failed(why));
-            }
+            Err(error @ PipelineError::Guarded(_)) => return Ok(self.guarded(error)),
             replaced => replaced?,
         };
         self.entry = replaced.entry;
@@ -145,12 +146,35 @@ impl<'a> Attempt<'a> {
         Ok(self.judge(probe.and_then(|probe| probe.cached())))
     }
 
+    fn guarded(&mut self, error: PipelineError) -> Ended {
+        let why = chain(&error);
+        self.refusal = Some(error.into());
+        Ended::Failed(why)
+    }
+
+    fn would(&mut self, what: &str) -> Ended {
+        self.would_try = true;
+        Ended::Skipped(what.to_owned())
+    }
+
+    /// What would become of a copy, as far as that is known without a write. Where the route is come by, it is refused
+    /// as then; but whether one before it wins nobody knows.
+    fn would_copy(&mut self, session: &Session, bytes: u64) -> Result<Ended, Failure> {
+        match check_replacement(session, &self.subject.path, bytes, self.args.packaged) {
+            Ok(None) => Ok(self.would("would be tried")),
+            Ok(Some(why)) => Ok(Ended::Failed(why)),
+            Err(error @ PipelineError::Guarded(_)) => Ok(self.guarded(error)),
+            Err(error) if self.would_try => Ok(Ended::Failed(chain(&error))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn collapse(&mut self) -> Ended {
         if !self.subject.remake.image().is_ready(self.subject.huge_bytes) {
             return Ended::Skipped("its offsets or its p_align fit no huge page".to_owned());
         }
         if self.args.dry_run {
-            return Ended::Skipped("would be tried".to_owned());
+            return self.would("would be tried");
         }
         let ended = self.judge(self.subject.probe.collapse());
         // What runs has its own page tables, and a kernel that collapses files does so through them as well.
