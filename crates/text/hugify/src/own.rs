@@ -32,7 +32,8 @@ use planish_sys::process::is_secure;
 use planish_sys::{Advice, code, pages};
 
 use copy::Stage;
-use symbols::Symbols;
+use symbols::OwnSymbols;
+pub use symbols::Symbols;
 use wish::Wish;
 
 use crate::coverage::{Coverage, covered};
@@ -120,7 +121,7 @@ struct Process {
     image: Image,
     name: String,
     /// Where it was not stripped of them.
-    symbols: Option<Symbols>,
+    symbols: Option<OwnSymbols>,
     huge_bytes: u64,
     /// Addresses of the file to be put on huge pages.
     wanted: Vec<Range<u64>>,
@@ -136,8 +137,8 @@ impl Process {
         let name = name.trim_end_matches(" (deleted)").to_owned();
         let cache = ReadCache::new(file.try_clone().map_err(failed)?);
         let image = Image::read(&cache)?;
-        let symbols = Symbols::read(&file, &cache);
-        let hot = symbols.as_ref().and_then(Symbols::marks);
+        let symbols = OwnSymbols::map(&file, &cache);
+        let hot = symbols.as_ref().and_then(|own| own.symbols().marks());
         let whole = image.text().filter_map(|segment| segment.whole(huge_bytes));
         let wanted = whole.filter_map(|range| within(range, hot.as_ref(), huge_bytes)).collect();
         Ok(Self { file, image, name, symbols, huge_bytes, wanted })
@@ -228,7 +229,7 @@ impl Process {
     /// Has the functions of a copy named for perf.
     fn name(&self, base: u64) -> io::Result<()> {
         let none = || io::Error::other("the program was stripped of its symbols");
-        let symbols = self.symbols.as_ref().ok_or_else(none)?;
+        let symbols = self.symbols.as_ref().ok_or_else(none)?.symbols();
         let functions = symbols.functions(&self.wanted);
         let functions = functions.map(|(at, bytes, name)| (base.wrapping_add(at), bytes, name));
         names::put(Path::new(names::FOLDER), functions, symbols.names_bytes())
