@@ -3,12 +3,13 @@
 //! A program has a hundred thousand of them, and waits for this to start: so their two sections are mapped and not
 //! copied, and names, which linkers store in no order of use, are asked for before they are needed.
 
-use std::ffi::CStr;
 use std::fs::File;
 use std::hint::black_box;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 
+use memchr::memchr;
+use memchr::memmem::find_iter;
 use object::elf::{FileHeader64, SHN_UNDEF, SHT_SYMTAB, STT_FUNC, SectionHeader64, Sym64};
 use object::pod::slice_from_all_bytes;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
@@ -69,18 +70,26 @@ impl<'a> Symbols<'a> {
 
     /// The name of a symbol.
     fn name(self, symbol: &Sym64<LittleEndian>) -> &'a [u8] {
-        CStr::from_bytes_until_nul(self.name_onwards(symbol)).map_or(&[], CStr::to_bytes)
+        let rest = self.name_onwards(symbol);
+        memchr(0, rest).map_or(&[], |end| &rest[..end])
     }
 
     /// From `__hot_start` to `__hot_end`, where the program has both.
     #[must_use]
     pub fn marks(self) -> Option<Range<u64>> {
+        // First of all whether there are such names: most programs have none, and to look at the name of each symbol
+        // is to wait for memory a hundred thousand times.
+        let places = |name| find_iter(self.names, name).collect::<Vec<usize>>();
+        let (starts, ends) = (places(&b"__hot_start\0"[..]), places(&b"__hot_end\0"[..]));
+        if starts.is_empty() || ends.is_empty() {
+            return None;
+        }
         let (mut start, mut end) = (None, None);
-        for symbol in self.all() {
-            let rest = self.name_onwards(symbol);
-            if rest.starts_with(b"__hot_start\0") {
+        for symbol in self.table.iter().filter(|symbol| symbol.st_shndx(LITTLE) != SHN_UNDEF) {
+            let name = symbol.st_name(LITTLE) as usize;
+            if starts.binary_search(&name).is_ok() {
                 start = Some(symbol.st_value(LITTLE));
-            } else if rest.starts_with(b"__hot_end\0") {
+            } else if ends.binary_search(&name).is_ok() {
                 // As an anchor it is the start of the last function, which the page that holds it covers.
                 end = Some(symbol.st_value(LITTLE).saturating_add(symbol.st_size(LITTLE)));
             }
