@@ -3,12 +3,14 @@
 //! A test that needs a capability (a node, a pool, a right, a tool) and finds none must neither fail nor pass
 //! in silence. It calls [`skip`] and returns; `./x test` counts and lists what was said. A test that takes
 //! pages from a pool, or loads the machine, has it to itself as long as it holds a [`Turn`]. A test that needs a
-//! real PostgreSQL starts one by [`postgres::Postgres`].
+//! real PostgreSQL starts one by [`postgres::Postgres`], and one that asks what a breakpoint does to a program arms a
+//! [`uprobe::Uprobe`].
 #![forbid(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "tests make files of their own and ask the machine itself")]
 
 pub mod postgres;
 mod turn;
+pub mod uprobe;
 
 use std::fmt::Display;
 use std::fs::OpenOptions;

@@ -28,7 +28,7 @@ mod trial;
 pub use coverage::{Coverage, coverage, refuse_patched, runners};
 pub use error::HugifyError;
 pub use image::{Image, Kind, Segment};
-pub use own::{Own, OwnRoute, hugify_self};
+pub use own::{Own, OwnRoute, Symbols, hugify_self};
 pub use probe::{Cached, Probe};
 pub use remake::{Insertion, Remake};
 pub use trial::try_program;

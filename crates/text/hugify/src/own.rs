@@ -17,6 +17,7 @@
 
 mod copy;
 mod names;
+mod same;
 mod seen;
 mod symbols;
 mod wish;
@@ -28,11 +29,13 @@ use std::path::Path;
 
 use object::ReadCache;
 use planish_host::Host;
+use planish_residency::Region;
 use planish_sys::process::is_secure;
 use planish_sys::{Advice, code, pages};
 
 use copy::Stage;
-use symbols::Symbols;
+use symbols::OwnSymbols;
+pub use symbols::Symbols;
 use wish::Wish;
 
 use crate::coverage::{Coverage, covered};
@@ -118,9 +121,10 @@ pub fn hugify_self() -> Result<Own, HugifyError> {
 struct Process {
     file: File,
     image: Image,
+    /// Its path, as the kernel tells it of a link and of mappings alike.
     name: String,
     /// Where it was not stripped of them.
-    symbols: Option<Symbols>,
+    symbols: Option<OwnSymbols>,
     huge_bytes: u64,
     /// Addresses of the file to be put on huge pages.
     wanted: Vec<Range<u64>>,
@@ -133,18 +137,18 @@ impl Process {
         let failed = |source| HugifyError::File { what: "open", path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
         let name = Host::live().read_link("/proc/self/exe").unwrap_or_default();
-        let name = name.trim_end_matches(" (deleted)").to_owned();
         let cache = ReadCache::new(file.try_clone().map_err(failed)?);
         let image = Image::read(&cache)?;
-        let symbols = Symbols::read(&file, &cache);
-        let hot = symbols.as_ref().and_then(Symbols::marks);
+        let symbols = OwnSymbols::map(&file, &cache);
+        let hot = symbols.as_ref().and_then(|own| own.symbols().marks());
         let whole = image.text().filter_map(|segment| segment.whole(huge_bytes));
         let wanted = whole.filter_map(|range| within(range, hot.as_ref(), huge_bytes)).collect();
         Ok(Self { file, image, name, symbols, huge_bytes, wanted })
     }
 
     fn hugify(&self, wish: &Wish) -> Result<Own, HugifyError> {
-        let seen = self.coverage()?;
+        let regions = seen::regions().ok_or_else(unread)?;
+        let seen = self.coverage(&regions)?;
         let at: Vec<Range<u64>> = self.wanted.iter().map(|range| moved(range, seen.base)).collect();
         // Of what is wanted, and of nothing else: cold text on huge pages helps no hot one.
         let huge_bytes = || seen::huge_bytes_in(&at, self.huge_bytes).ok_or_else(unread);
@@ -184,7 +188,7 @@ impl Process {
             }
             let tried = match route {
                 OwnRoute::File => self.ask(&at).map_err(|error| told(&error)),
-                _ => self.wanted.iter().try_for_each(|range| self.copy(seen.base, range, route)),
+                _ => self.wanted.iter().try_for_each(|range| self.copy(&regions, seen.base, range, route)),
             };
             own.why_not.extend(tried.err().map(|why| format!("{}: {why}", route.word())));
             own.huge_bytes = huge_bytes()?;
@@ -199,10 +203,9 @@ impl Process {
         Ok(own)
     }
 
-    fn coverage(&self) -> Result<Coverage, HugifyError> {
-        let regions = seen::regions().ok_or_else(unread)?;
-        covered(&regions, &self.name, &self.image, self.huge_bytes, pages::base_bytes() as u64)
-            .ok_or_else(unread)
+    fn coverage(&self, regions: &[Region]) -> Result<Coverage, HugifyError> {
+        let name = self.name.trim_end_matches(" (deleted)");
+        covered(regions, name, &self.image, self.huge_bytes, pages::base_bytes() as u64).ok_or_else(unread)
     }
 
     /// Has the file's pages as huge ones: those that the page cache has so, else what the kernel makes so.
@@ -228,14 +231,14 @@ impl Process {
     /// Has the functions of a copy named for perf.
     fn name(&self, base: u64) -> io::Result<()> {
         let none = || io::Error::other("the program was stripped of its symbols");
-        let symbols = self.symbols.as_ref().ok_or_else(none)?;
+        let symbols = self.symbols.as_ref().ok_or_else(none)?.symbols();
         let functions = symbols.functions(&self.wanted);
         let functions = functions.map(|(at, bytes, name)| (base.wrapping_add(at), bytes, name));
         names::put(Path::new(names::FOLDER), functions, symbols.names_bytes())
     }
 
     /// Puts a copy of a part of the file where it is mapped.
-    fn copy(&self, base: u64, range: &Range<u64>, route: OwnRoute) -> Result<(), String> {
+    fn copy(&self, regions: &[Region], base: u64, range: &Range<u64>, route: OwnRoute) -> Result<(), String> {
         let at = base.wrapping_add(range.start);
         if !at.is_multiple_of(self.huge_bytes) {
             return Err(
@@ -249,16 +252,26 @@ impl Process {
         });
         let offset = segment.expect("it is a part of one").offset_of(range.start);
         let stage = Stage::fill(&self.file, offset, bytes, (route, self.huge_bytes))?;
-        // SAFETY: the loader has mapped the program's text there, readable: `coverage` found it. Nobody writes to it,
-        // but for who sets breakpoints, whose byte is seen as it was or as it is.
-        let now = unsafe { std::slice::from_raw_parts(at as *const u8, bytes) };
-        if stage.content() != now {
+        let all = moved(range, base);
+        let doubtful = match same::is_read_as_mapped(&self.file) {
+            true => same::doubtful(regions, &self.name, &all, offset),
+            false => vec![all],
+        };
+        let is_other = |part: &Range<u64>| {
+            let from = usize::try_from(part.start - at).expect("it is mapped");
+            let bytes = usize::try_from(length(part)).expect("it is mapped");
+            // SAFETY: the loader has mapped the program's text there, readable: `coverage` found it. Nobody writes to
+            // it, but for who sets breakpoints, whose byte is seen as it was or as it is.
+            let now = unsafe { std::slice::from_raw_parts(part.start as *const u8, bytes) };
+            stage.content()[from..from + bytes] != *now
+        };
+        if doubtful.iter().any(is_other) {
             return Err(
                 "memory is not what the file says: a uprobe, a patch, or relocations in the text".to_owned()
             );
         }
-        // SAFETY: what lies at the new place has the same bytes and the same rights, compared just now, so that code
-        // and constants there stay what they were for everybody.
+        // SAFETY: what lies at the new place has the same bytes and the same rights, compared just now or pages of the
+        // same file, so that code and constants there stay what they were for everybody.
         unsafe { stage.put_over(at) }
     }
 }

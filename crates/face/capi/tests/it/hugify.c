@@ -1,7 +1,7 @@
 /*
  * A program of 7 MiB of code that puts it on huge pages while two threads run it, and forks afterwards; with a word, one
- * whose code somebody has patched in memory, as a breakpoint does (patched), or one that runs it until nobody listens any
- * more (stays). With -DCOLD it has 22 MiB of other code before that, of which it touches every page before it asks.
+ * whose code somebody has patched in memory, as a breakpoint does (patched), one that runs it until nobody listens any
+ * more (stays), or one that does what it is told (obeys). With -DCOLD it has 22 MiB of other code before that, of which it touches every page before it asks.
  */
 #include <planish.h>
 
@@ -75,8 +75,58 @@ static void stay(void)
     named();
 }
 
+static planish_result huge(planish_hugified *hugified)
+{
+    planish_result result = planish_hugify_self(hugified);
+    printf("%s route %u huge %zu of %zu before %zu\n", planish_result_name(result), hugified->route,
+           hugified->huge_bytes, hugified->whole_bytes, hugified->before_bytes);
+    return result;
+}
+
+/* With what a child left, which runs the code, or is a program of its own that runs it. */
+static int left(int execs)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        big();
+        if (execs)
+            execl("/proc/self/exe", "hugify", "runs", (char *)NULL);
+        _exit(7);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/* Answers each word of its standard input with a line (huge: with two), and leaves with 7 when there is none any more. */
+static int obey(void)
+{
+    char word[16];
+    planish_hugified hugified;
+    while (scanf("%15s", word) == 1) {
+        memset(&hugified, 0, sizeof hugified);
+        if (strcmp(word, "huge") == 0)
+            printf("%s\n", huge(&hugified) == PLANISH_OK ? "" : planish_error_message());
+        if (strcmp(word, "run") == 0) {
+            big();
+            printf("ran\n");
+        }
+        if (strcmp(word, "fork") == 0 || strcmp(word, "exec") == 0)
+            printf("left %d\n", left(word[0] == 'e'));
+        fflush(stdout);
+    }
+    named();
+    return 7;
+}
+
 int main(int count, char **words)
 {
+    if (count > 1 && strcmp(words[1], "obeys") == 0)
+        return obey();
+    if (count > 1 && strcmp(words[1], "runs") == 0) {
+        big();
+        return 7;
+    }
     int stays = count > 1 && strcmp(words[1], "stays") == 0;
     if (count > 1 && !stays && !patch()) {
         printf("not patched\n");
@@ -91,13 +141,11 @@ int main(int count, char **words)
         for (int index = 0; index < 2; index++)
             pthread_create(&threads[index], NULL, run, NULL);
     planish_hugified hugified = {0};
-    planish_result result = planish_hugify_self(&hugified);
+    planish_result result = huge(&hugified);
     is_over = 1;
     if (count == 1)
         for (int index = 0; index < 2; index++)
             pthread_join(threads[index], NULL);
-    printf("%s route %u huge %zu of %zu before %zu\n", planish_result_name(result), hugified.route, hugified.huge_bytes,
-           hugified.whole_bytes, hugified.before_bytes);
     if (result != PLANISH_OK)
         printf("%s\n", planish_error_message());
     fflush(stdout);

@@ -13,7 +13,7 @@ use crate::install::{Prefix, checkout, is_here, run};
 const HUGE: usize = 2 << 20;
 
 /// The program, built with these flags, where this machine has what it takes; a word why not.
-fn build(test: &str, prefix: &Prefix, flags: &[&str]) -> Option<PathBuf> {
+pub fn build(test: &str, prefix: &Prefix, flags: &[&str]) -> Option<PathBuf> {
     if let Some(tool) = ["pkg-config", "cc"].iter().find(|tool| !is_here(tool)) {
         skip(test, format!("no {tool}"));
         return None;
@@ -23,19 +23,28 @@ fn build(test: &str, prefix: &Prefix, flags: &[&str]) -> Option<PathBuf> {
         return None;
     }
     let program = prefix.path().join("hugify");
-    let source = checkout().join("crates/face/capi/tests/it/hugify.c");
-    let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-g", "-pthread"]);
-    cc.arg("-Wl,-z,max-page-size=2097152").args(flags).arg(source).arg("-o").arg(&program);
-    run(cc.args(prefix.flags(&["--static"])));
+    let mut cc = compile("cc", flags, &program);
+    // Of GCC's run-time library a static program has another part, by the compiler's own doing.
+    let is_static = flags.iter().any(|flag| flag.starts_with("-static"));
+    let libraries = prefix.flags(&["--static"]).into_iter();
+    run(cc.args(libraries.filter(|flag| !(is_static && flag == "-lgcc_s"))));
     Some(program)
 }
 
-fn told(command: &mut Command) -> String {
+/// A compiler about to make the program, which has to be told of the library.
+pub fn compile(compiler: &str, flags: &[&str], program: &Path) -> Command {
+    let source = checkout().join("crates/face/capi/tests/it/hugify.c");
+    let mut cc = Command::new(compiler);
+    cc.args(["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-g", "-pthread"]);
+    cc.arg("-Wl,-z,max-page-size=2097152").args(flags).arg(source).arg("-o").arg(program);
+    cc
+}
+
+pub fn told(command: &mut Command) -> String {
     String::from_utf8(run(command).stdout).unwrap()
 }
 
-fn number(text: &str, name: &str) -> usize {
+pub fn number(text: &str, name: &str) -> usize {
     let rest = text.split(name).nth(1).unwrap_or_else(|| panic!("{name} in {text}"));
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }

@@ -7,6 +7,7 @@
 
 mod header;
 mod hugify;
+mod hugify_hard;
 mod install;
 mod misuse;
 mod programs;

@@ -68,6 +68,8 @@ mod redact;
 mod salvage;
 #[path = "../../../../../fuzz/targets/script.rs"]
 mod script;
+#[path = "../../../../../fuzz/targets/symbols.rs"]
+mod symbols;
 #[path = "../../../../../fuzz/targets/table.rs"]
 mod table;
 #[path = "../../../../../fuzz/targets/trial.rs"]
@@ -158,6 +160,7 @@ mod seeds {
         redact,
         salvage,
         script,
+        symbols,
         table,
         trial,
         words

@@ -1,111 +1,19 @@
 //! `planish text huge` where it is hard: under probes, on file systems that are full or read-only, beside another of
 //! itself, and for programs of every kind of link.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use planish_skip::skip;
+use planish_skip::uprobe::Uprobe;
 
 use crate::planish::{Run, command};
 use crate::text_huge::{Here, content};
 
-/// Arms a uprobe (`perf_event_open(2)`, so that it goes with this process) at an offset of a file, for all processes,
-/// until its input ends; then it tells how often code ran into it.
-const PROBER: &str = r#"
-#include <linux/perf_event.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-int main(int count, char **words)
-{
-    struct perf_event_attr probe;
-    FILE *kind = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
-    long cpu, cpus = sysconf(_SC_NPROCESSORS_CONF);
-    int files[1024];
-    uint64_t all = 0, hits;
-    memset(&probe, 0, sizeof probe);
-    probe.size = sizeof probe;
-    if (count != 3 || cpus > 1024 || !kind || fscanf(kind, "%u", &probe.type) != 1)
-        return 2;
-    probe.config1 = (uintptr_t)words[1];
-    probe.config2 = strtoull(words[2], NULL, 0);
-    for (cpu = 0; cpu < cpus; cpu++) {
-        files[cpu] = (int)syscall(SYS_perf_event_open, &probe, -1, cpu, -1, 0);
-        if (files[cpu] < 0)
-            return 2;
-    }
-    puts("armed");
-    fflush(stdout);
-    while (getchar() != EOF)
-        ;
-    for (cpu = 0; cpu < cpus; cpu++)
-        if (read(files[cpu], &hits, sizeof hits) == sizeof hits)
-            all += hits;
-    printf("%llu\n", (unsigned long long)all);
-    return 0;
-}
-"#;
-
-/// A uprobe that is armed until it is asked how often it was hit.
-struct Probe(Child, BufReader<std::process::ChildStdout>);
-
-impl Probe {
-    /// On the instruction of the fifth MiB of code; `None`, and a word why, where there are no uprobes.
-    fn arm(test: &str, here: &Here, program: &Path) -> Option<Self> {
-        let (source, prober) = (here.at("prober.c"), here.at("prober"));
-        std::fs::write(&source, PROBER).expect("ours");
-        let built = Command::new("cc").arg(&source).arg("-o").arg(&prober).status();
-        if !built.is_ok_and(|status| status.success()) {
-            skip(test, "cc does not know perf events");
-            return None;
-        }
-        let mut prober = Command::new(prober);
-        prober.arg(program).arg(offset_of_code(program).to_string());
-        let mut child =
-            prober.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was just built");
-        let (mut told, mut line) = (BufReader::new(child.stdout.take().expect("a pipe")), String::new());
-        told.read_line(&mut line).expect("a pipe");
-        if line != "armed\n" {
-            let _ = child.wait();
-            skip(test, "no uprobes here");
-            return None;
-        }
-        Some(Self(child, told))
-    }
-
-    fn hits(mut self) -> u64 {
-        drop(self.0.stdin.take());
-        let mut told = String::new();
-        self.1.read_to_string(&mut told).expect("a pipe");
-        let _ = self.0.wait();
-        told.trim().parse().expect("a number")
-    }
-}
-
-/// Where the function `big` begins in the file, and four MiB further: an instruction that every run of it meets, on a
-/// huge page that the text fills.
-fn offset_of_code(program: &Path) -> u64 {
-    let symbols = Command::new("nm").arg(program).output().expect("nm comes with cc");
-    let symbols = String::from_utf8(symbols.stdout).expect("text");
-    let line = symbols.lines().find(|line| line.ends_with(" big")).expect("the function has its name");
-    let address = u64::from_str_radix(line.split(' ').next().unwrap_or_default(), 16).expect("a number");
-    let headers = Command::new("readelf").args(["-lW"]).arg(program).output().expect("it comes with cc");
-    let headers = String::from_utf8(headers.stdout).expect("text");
-    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("a number");
-    let segments = headers.lines().filter(|line| line.trim_start().starts_with("LOAD"));
-    let mut segments = segments.map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        (number(words[1]), number(words[2]), number(words[4]))
-    });
-    let (offset, start, _) = segments
-        .find(|(_, start, bytes)| (*start..start + bytes).contains(&address))
-        .expect("it lies in a segment");
-    offset + (address - start) + (4 << 20)
+/// On the instruction of the fifth MiB of code, which every run of it meets, on a huge page that the text fills.
+fn probe(test: &str, here: &Here) -> Option<Uprobe> {
+    Uprobe::arm(test, &here.program(), "big", 4 << 20)
 }
 
 /// Runs a line of the shell in mounts of its own, where `$planish` is the binary with a state of its own.
@@ -142,7 +50,7 @@ fn a_probe_that_was_armed_before_is_seen_and_the_program_lives() {
     let test = "a_probe_that_was_armed_before_is_seen_and_the_program_lives";
     let Some(here) = Here::new(test, &["-O1"]) else { return };
     let before = content(&here.program());
-    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let Some(probe) = probe(test, &here) else { return };
     let runs = here.waits(&["wait"]);
     let refused = here.planish("text huge engine");
     let message = refused.envelope()["messages"][0].to_string();
@@ -181,7 +89,7 @@ fn a_probe_that_is_armed_afterwards_counts_and_the_program_lives() {
         return;
     }
     let runs = here.waits(&["wait"]);
-    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let Some(probe) = probe(test, &here) else { return };
     for _ in 0..3 {
         let status = Command::new(here.program()).status().expect("it starts");
         assert!(status.success(), "{status}");

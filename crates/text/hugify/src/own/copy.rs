@@ -44,11 +44,15 @@ impl Stage {
             OwnRoute::Memfd => stage.share(file, offset)?,
             _ => stage.read(file, offset)?,
         }
+        let start = stage.mapping.as_ptr().addr() as u64;
+        let on = || huge_bytes_in(from_ref(&(start..start + bytes as u64)), huge_bytes);
+        // To be asked for what is there already, the kernel first empties the caches of every CPU.
+        if on().is_some_and(|on| on >= bytes as u64) {
+            return Ok(stage);
+        }
         // Where the kernel had no huge page free at the first touch it makes one, by copying (Linux 6.1).
         let collapsed = stage.mapping.advise(Advice::Collapse).err().map(|error| told(&error));
-        let start = stage.mapping.as_ptr().addr() as u64;
-        let on = huge_bytes_in(from_ref(&(start..start + bytes as u64)), huge_bytes);
-        if let Some(on) = on.filter(|on| *on < bytes as u64) {
+        if let Some(on) = on().filter(|on| *on < bytes as u64) {
             let why = collapsed.map(|why| format!(" ({why})")).unwrap_or_default();
             return Err(format!("the kernel has huge pages for {} of {} MiB{why}", on >> 20, bytes >> 20));
         }

@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use memchr::memchr;
 use planish_host::Host;
 use rustix::fs::{FileType, lstat, statvfs, unlink};
 use rustix::param::clock_ticks_per_second;
@@ -37,7 +38,7 @@ fn push_line(lines: &mut Vec<u8>, (at, bytes, name): Function) {
     lines.extend_from_slice(&head[start..]);
     let from = lines.len();
     lines.extend_from_slice(name);
-    if name.contains(&b'\n') {
+    if memchr(b'\n', name).is_some() {
         // Its rest would be a line of its own to perf.
         lines[from..].iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b'?');
     }
