@@ -1,6 +1,9 @@
 //! Makes the orders, lays them out, runs them, and picks one.
 
-use crate::graph::lay_out;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
+
+use crate::graph::{Graph, lay_out};
 use crate::simulate::{Misses, Trace, simulate};
 use crate::subject::Subject;
 use crate::{by_density, by_weight, c3, cdsort, cdsort_calls, ext_tsp};
@@ -111,6 +114,18 @@ impl Choice {
     }
 }
 
+/// What makes an order of a graph.
+type Maker = fn(&Graph) -> Vec<u32>;
+
+/// All that make one of samples and calls.
+const MAKERS: [(Kind, Maker); 5] = [
+    (Kind::Weight, by_weight),
+    (Kind::Density, by_density),
+    (Kind::C3, c3),
+    (Kind::Cdsort, cdsort),
+    (Kind::CdsortCalls, cdsort_calls),
+];
+
 /// Tries every order, or only the wanted one, and picks the one that misses least. `previous` is the order of the
 /// last time, by index of the subject: where it is given, it is what must be beaten.
 #[must_use]
@@ -121,35 +136,38 @@ pub fn choose(
     options: &ChooseOptions,
 ) -> Choice {
     let graph = &subject.graph;
-    let trace = Trace::walk(graph, &subject.hits, options.fetches, options.seed);
-    let measured = |kind: Kind, order: Vec<u32>, addresses: &[u64]| Candidate {
-        kind,
-        pages: pages(subject, addresses, options.page_bytes),
-        misses: simulate(&trace, addresses, options.page_bytes),
-        ext_tsp: ext_tsp(graph, addresses),
-        order,
-    };
-    let laid = |kind: Kind, order: Vec<u32>| {
-        let addresses = lay_out(graph, &order);
-        measured(kind, order, &addresses)
-    };
-    // The program as it is has cold functions between the hot ones; a previous order was hot alone.
-    let current = measured(Kind::Current, subject.current(), &subject.addresses);
-    let mut candidates = vec![current];
-    if let Some(order) = previous {
-        candidates.insert(0, laid(Kind::Previous, order));
-    }
-    type Maker = fn(&crate::Graph) -> Vec<u32>;
-    let makers: [(Kind, Maker); 5] = [
-        (Kind::Weight, by_weight),
-        (Kind::Density, by_density),
-        (Kind::C3, c3),
-        (Kind::Cdsort, cdsort),
-        (Kind::CdsortCalls, cdsort_calls),
-    ];
-    for (kind, make) in makers.into_iter().filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind)) {
-        candidates.push(laid(kind, make(graph)));
-    }
+    let makers = MAKERS.into_iter().filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind));
+    // No order needs another or the walk: each is made beside it, or here where there may be no more threads.
+    let candidates = thread::scope(|scope| {
+        let begin = |make: Maker| {
+            thread::Builder::new().spawn_scoped(scope, move || make(graph)).map_err(|_refused| make)
+        };
+        let begun: Vec<_> = makers.map(|(kind, make)| (kind, begin(make))).collect();
+        let trace = Trace::walk(graph, &subject.hits, options.fetches, options.seed);
+        let measured = |kind: Kind, order: Vec<u32>, addresses: &[u64]| Candidate {
+            kind,
+            pages: pages(subject, addresses, options.page_bytes),
+            misses: simulate(&trace, addresses, options.page_bytes),
+            ext_tsp: ext_tsp(graph, addresses),
+            order,
+        };
+        let laid = |kind: Kind, order: Vec<u32>| {
+            let addresses = lay_out(graph, &order);
+            measured(kind, order, &addresses)
+        };
+        // The program as it is has cold functions between the hot ones; a previous order was hot alone.
+        let mut candidates = vec![measured(Kind::Current, subject.current(), &subject.addresses)];
+        if let Some(order) = previous {
+            candidates.insert(0, laid(Kind::Previous, order));
+        }
+        candidates.extend(begun.into_iter().map(|(kind, begun)| {
+            let made = |thread: ScopedJoinHandle<'_, Vec<u32>>| {
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+            };
+            laid(kind, begun.map_or_else(|make| make(graph), made))
+        }));
+        candidates
+    });
     let asked = wanted.and_then(|wanted| candidates.iter().position(|candidate| candidate.kind == wanted));
     let cycles = |index: &usize| candidates[*index].misses.cycles();
     let least =

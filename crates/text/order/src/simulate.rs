@@ -122,7 +122,9 @@ impl Trace {
     pub fn walk(graph: &Graph, hits: &[Vec<(u64, u64)>], fetches: usize, seed: u64) -> Self {
         let count = graph.nodes().len();
         let mut random = Random(seed);
-        let mut out: Vec<Vec<(u32, u64)>> = vec![Vec::new(); count];
+        let mut degrees = vec![0; count];
+        graph.arcs().iter().for_each(|arc| degrees[arc.from as usize] += 1);
+        let mut out: Vec<Vec<(u32, u64)>> = degrees.into_iter().map(Vec::with_capacity).collect();
         let mut called = vec![0_u64; count];
         for arc in graph.arcs() {
             out[arc.from as usize].push((arc.to, arc.weight));
@@ -203,6 +205,10 @@ impl<const WAYS: usize> Cache<WAYS> {
     fn misses(&mut self, tag: u64) -> bool {
         let set = tag as usize % self.tags.len();
         let ways = &mut self.tags[set];
+        // Most fetches are of the line or the page of the one before.
+        if ways[0] == tag {
+            return false;
+        }
         let found = ways.iter().position(|way| *way == tag);
         // The ways stand in the order of their last use.
         ways[..=found.unwrap_or(WAYS - 1)].rotate_right(1);

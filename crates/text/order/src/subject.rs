@@ -48,28 +48,34 @@ impl Subject {
         if functions.is_empty() {
             return Err(SubjectError::NothingMatches { functions: found.len() });
         }
-        let place = |index: u32| functions.binary_search(&index).ok();
+        // Where each function of the profile is among them: looked for once, and not for every call.
+        let place = |index: Option<u32>| functions.binary_search(&index?).ok();
+        let places: Vec<Option<usize>> = found.iter().copied().map(place).collect();
         let node = |index: &u32| Node { bytes: program.functions()[*index as usize].bytes, weight: 0 };
         let mut nodes: Vec<Node> = functions.iter().map(node).collect();
         let mut hits = vec![Vec::new(); functions.len()];
         // Offsets of another build point at other instructions.
         let same_build = profile.is_of_build(program.build_id.as_deref());
         let (mut total, mut matched) = (0_u64, 0_u64);
-        for (function, found) in profile.functions.iter().zip(&found) {
+        for ((function, found), place) in profile.functions.iter().zip(&found).zip(&places) {
             total = total.saturating_add(function.weight);
-            let Some(index) = found else { continue };
+            if found.is_none() {
+                continue;
+            }
             matched = matched.saturating_add(function.weight);
-            if let Some(place) = place(*index) {
+            if let Some(place) = *place {
                 nodes[place].weight = nodes[place].weight.saturating_add(function.weight);
                 hits[place].extend(function.hits.iter().filter(|_| same_build));
             }
         }
         let (mut arcs, mut calls, mut through_tables) = (Vec::new(), 0_u64, 0_u64);
         for edge in &profile.edges {
-            let ends = (found[edge.caller as usize], found[edge.callee as usize]);
-            let (Some(caller), Some(callee)) = ends else { continue };
+            let ends = [edge.caller as usize, edge.callee as usize];
+            if ends.iter().any(|end| found[*end].is_none()) {
+                continue;
+            }
             calls = calls.saturating_add(edge.weight);
-            let (Some(from), Some(to)) = (place(caller), place(callee)) else {
+            let [Some(from), Some(to)] = ends.map(|end| places[end]) else {
                 through_tables = through_tables.saturating_add(edge.weight);
                 continue;
             };
