@@ -58,6 +58,7 @@ pub(super) fn doubtful(regions: &[Region], name: &str, at: &Range<u64>, offset: 
 #[expect(clippy::disallowed_methods, reason = "a file of this test")]
 mod tests {
     use std::ptr::null_mut;
+    use std::slice::from_ref;
 
     use planish_sys::pages;
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -92,10 +93,10 @@ mod tests {
             assert_eq!(told, [place(5..6)], "written, though with what the file has");
             assert_eq!(doubtful(&regions, name, &place(6..8), 6 * page as u64), []);
         }
-        assert_eq!(doubtful(&regions, "/bin/other", &all, offset), [all.clone()], "another file");
-        assert_eq!(doubtful(&regions, name, &all, page as u64), [all.clone()], "another place of it");
+        assert_eq!(doubtful(&regions, "/bin/other", &all, offset), from_ref(&all), "another file");
+        assert_eq!(doubtful(&regions, name, &all, page as u64), from_ref(&all), "another place of it");
         let beyond = all.start..all.end + (1 << 40);
-        assert_eq!(doubtful(&regions, name, &beyond, offset), [beyond.clone()], "more than is mapped");
+        assert_eq!(doubtful(&regions, name, &beyond, offset), from_ref(&beyond), "more than is mapped");
         // SAFETY: our own mapping, which nothing borrows.
         unsafe { munmap(start.cast(), 8 * page).unwrap() };
     }
