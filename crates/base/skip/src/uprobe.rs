@@ -49,6 +49,7 @@ int main(int count, char **words)
 
 /// A uprobe that is armed until it is asked how often it was hit, or dropped.
 pub struct Uprobe {
+    offset: u64,
     prober: Child,
     told: BufReader<ChildStdout>,
 }
@@ -73,8 +74,9 @@ impl Uprobe {
             skip(test, "cc does not know perf events");
             return None;
         }
+        let offset = offset_of(program, symbol) + beyond;
         let mut command = Command::new(prober);
-        command.arg(program).arg((offset(program, symbol) + beyond).to_string());
+        command.arg(program).arg(offset.to_string());
         let mut prober =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was just built");
         let (mut told, mut line) = (BufReader::new(prober.stdout.take().expect("a pipe")), String::new());
@@ -84,7 +86,13 @@ impl Uprobe {
             skip(test, "no uprobes here");
             return None;
         }
-        Some(Self { prober, told })
+        Some(Self { offset, prober, told })
+    }
+
+    /// Where it is in the file, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// How often code ran into it; then it is gone.
@@ -108,7 +116,7 @@ impl Drop for Uprobe {
 }
 
 /// Where a symbol lies in the file.
-fn offset(program: &Path, symbol: &str) -> u64 {
+fn offset_of(program: &Path, symbol: &str) -> u64 {
     let symbols = Command::new("nm").arg(program).output().expect("nm comes with cc");
     let symbols = String::from_utf8(symbols.stdout).expect("text");
     let line =

@@ -68,14 +68,14 @@ fn a_probe_that_was_armed_before_is_seen_and_the_program_lives() {
 fn a_probe_on_a_program_that_nobody_runs_is_seen_and_goes_on_counting() {
     let test = "a_probe_on_a_program_that_nobody_runs_is_seen_and_goes_on_counting";
     let Some(here) = Here::new(test, &["-O1"]) else { return };
-    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let Some(probe) = probe(test, &here) else { return };
+    let offset = format!("has a uprobe at offset {:#x}", probe.offset());
     assert_eq!(here.planish("text huge engine --dry-run").exit, 3);
     let refused = here.planish("text huge engine");
     let status = Command::new(here.program()).status().expect("it starts");
     assert!(status.success(), "{status}");
     assert_eq!((refused.exit, probe.hits()), (3, 1), "{}", refused.stdout);
     let message = refused.envelope()["messages"][0].to_string();
-    let offset = format!("has a uprobe at offset {:#x}", offset_of_code(&here.program()));
     assert!(message.contains(&offset), "{message}");
     assert!(!here.at(".engine.planish").exists());
     here.put_on_huge_pages(test, "engine");
@@ -109,8 +109,8 @@ fn a_probe_that_goes_with_the_copy_is_told_by_undo() {
     if here.put_on_huge_pages(test, "engine").is_none() {
         return;
     }
-    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
-    let at = offset_of_code(&here.program());
+    let Some(probe) = probe(test, &here) else { return };
+    let at = probe.offset();
     let undone = here.planish("undo");
     let told = format!("its uprobe at offset {at:#x} went with the other file");
     assert!(undone.exit == 0 && undone.stdout.contains(&told), "{}", undone.stdout);
@@ -122,7 +122,7 @@ fn a_probe_that_goes_with_the_copy_is_told_by_undo() {
 fn a_program_with_a_probe_is_not_started_as_a_copy() {
     let test = "a_program_with_a_probe_is_not_started_as_a_copy";
     let Some(here) = Here::new(test, &["-O1"]) else { return };
-    let Some(probe) = Probe::arm(test, &here, &here.program()) else { return };
+    let Some(probe) = probe(test, &here) else { return };
     let run = {
         let (state, line) = (here.at("state"), "run --huge text=copy -- ./engine sleeps");
         let words = ["--state", state.to_str().expect("text")].into_iter().chain(line.split(' '));
