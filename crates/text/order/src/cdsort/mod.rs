@@ -177,9 +177,7 @@ impl Sorter {
         }
         // The edge to each other chain from the one that is being joined.
         let mut marks = vec![NONE; self.chains.len()];
-        while let Some(chain) = heap.first() {
-            let Chain { links, best, .. } = &self.chains[chain as usize];
-            let best = links[*best].edge;
+        while let Some((chain, best)) = heap.first() {
             let edge = &self.edges[best as usize];
             if !edge.answers_to(chain) || !edge.is_weighed {
                 self.compare(chain, &mut heap);
@@ -226,8 +224,9 @@ impl Sorter {
     fn enter(&mut self, chain: u32, best: Option<(Key, usize)>, heap: &mut Heap) {
         match best {
             Some((key, at)) => {
-                self.chains[chain as usize].best = at;
-                heap.set(chain, key);
+                let Chain { links, best, .. } = &mut self.chains[chain as usize];
+                *best = at;
+                heap.set(chain, key, links[at].edge);
             }
             None => heap.remove(chain),
         }
