@@ -69,8 +69,10 @@ pub(super) fn put<'a>(
 ) -> io::Result<()> {
     let path = of_this_process(folder);
     let room = statvfs(folder)?;
-    if about_bytes > room.f_bavail.saturating_mul(room.f_frsize) / PARTS {
-        return Err(io::Error::other(format!("too little room is left in {}", folder.display())));
+    let bytes_max = room.f_bavail.saturating_mul(room.f_frsize) / PARTS;
+    let no_room = || io::Error::other(format!("too little room is left in {}", folder.display()));
+    if about_bytes > bytes_max {
+        return Err(no_room());
     }
     // O_EXCL, which follows no link at the end of a name either.
     let create = || File::options().write(true).create_new(true).mode(0o644).open(&path);
@@ -81,7 +83,9 @@ pub(super) fn put<'a>(
         }
         created => created?,
     };
-    let written = write_lines(&file, functions);
+    // Many symbols may share one long name, so that what is written is held to the same.
+    let written = write_lines(&file, functions, bytes_max)
+        .and_then(|is_all| if is_all { Ok(()) } else { Err(no_room()) });
     if written.is_err() {
         // Half of the names would give the other half to their neighbours.
         let _ = unlink(&path);
@@ -93,18 +97,30 @@ fn of_this_process(folder: &Path) -> PathBuf {
     folder.join(format!("perf-{}.map", std::process::id()))
 }
 
-/// Piece by piece: memory that was just written is still in the cache when the kernel copies it.
-fn write_lines<'a>(mut file: &File, functions: impl Iterator<Item = Function<'a>>) -> io::Result<()> {
+/// Piece by piece: memory that was just written is still in the cache when the kernel copies it. Whether all of it took
+/// no more than `bytes_max`; it ends where it would.
+fn write_lines<'a>(
+    mut file: &File,
+    functions: impl Iterator<Item = Function<'a>>,
+    bytes_max: u64,
+) -> io::Result<bool> {
     const PIECE_BYTES: usize = 128 << 10;
     let mut lines = Vec::with_capacity(PIECE_BYTES + (PIECE_BYTES >> 3));
+    let mut left = bytes_max;
+    let mut give = |lines: &mut Vec<u8>| {
+        let Some(rest) = left.checked_sub(lines.len() as u64) else { return Ok(false) };
+        left = rest;
+        file.write_all(lines)?;
+        lines.clear();
+        Ok(true)
+    };
     for function in functions {
         push_line(&mut lines, function);
-        if lines.len() >= PIECE_BYTES {
-            file.write_all(&lines)?;
-            lines.clear();
+        if lines.len() >= PIECE_BYTES && !give(&mut lines)? {
+            return Ok(false);
         }
     }
-    file.write_all(&lines)
+    give(&mut lines)
 }
 
 /// Whether a file is our own, and older than this process.
@@ -168,6 +184,22 @@ mod tests {
         let text = fs::read_to_string(of_this_process(folder.path())).unwrap();
         let wanted = (0..1000).map(|at| format!("{at:x} 1 {name}\n"));
         assert!(text == wanted.collect::<String>());
+    }
+
+    #[test]
+    fn no_more_is_written_than_there_may_be() {
+        let name = "n".repeat(1000);
+        let lines = |bytes_max| {
+            let file = tempfile::tempfile().unwrap();
+            let functions = (0..1000_u64).map(|_| (16, 1, name.as_bytes()));
+            let is_all = write_lines(&file, functions, bytes_max).unwrap();
+            (is_all, file.metadata().unwrap().len())
+        };
+        // Of 1000 times "10 1 ", the name and the end of the line.
+        assert_eq!(lines(1_006_000), (true, 1_006_000));
+        let (is_all, bytes) = lines(1_005_999);
+        assert!(!is_all && bytes < 1_005_999, "{bytes}");
+        assert_eq!(lines(0), (false, 0));
     }
 
     #[test]
