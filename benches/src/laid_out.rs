@@ -138,11 +138,15 @@ impl Proof {
     }
 }
 
+/// Fewer pairs of slices than the targets name are no figure.
+const PAIRS_MIN: u64 = 24;
+
 /// A gain as a ratio, with the pairs behind it: a planned look may have ended them early, and the interval of a rung
 /// is that of all its looks.
 fn figure(rung: &Value, gain: &Value) -> Result<(Figure, String)> {
     let confirmed = rung["confirmed"]["pairs"].as_u64().unwrap_or(0);
     let pairs = rung["pairs"].as_u64().unwrap_or(0);
+    ensure!(pairs >= PAIRS_MIN, "only {pairs} pairs of {PAIRS_MIN}: {}", rung["reason"]);
     let part = |name: &str| gain[name].as_f64().with_context(|| format!("no gain: {}", rung["reason"]));
     let figure = Figure { value: 1.0 - part("effect")?, low: 1.0 - part("high")?, high: 1.0 - part("low")? };
     let said = rung["reason"].as_str().unwrap_or_default();
