@@ -203,25 +203,21 @@ pub fn uprobe_of(file: &File) -> Result<Option<u64>> {
     let mut runs = Vec::new();
     Pagemap::open(None)?.runs(mapping.range(), &mut runs)?;
     // By a call and not by the mapping: a file that was cut meanwhile is an error of the call, and would end us.
-    let own = File::open("/proc/self/mem").map_err(|error| failed("open of mem", &error))?;
+    let own = File::open("/proc/self/mem").map_err(|error| Error::of_io("open of mem", &error))?;
     let (start, page) = (mapping.range().start, pages::base_bytes());
     let (mut has, mut due) = (vec![0; page], vec![0; page]);
     for run in runs.iter().filter(|run| run.filled != Filled::Zero) {
         for at in run.range.clone().step_by(page) {
             let offset = at - start;
             let part = page.min(bytes - usize::try_from(offset).unwrap_or(bytes));
-            own.read_exact_at(&mut has[..part], at).map_err(|error| failed("read of mem", &error))?;
-            file.read_exact_at(&mut due[..part], offset).map_err(|error| failed("pread", &error))?;
+            own.read_exact_at(&mut has[..part], at).map_err(|error| Error::of_io("read of mem", &error))?;
+            file.read_exact_at(&mut due[..part], offset).map_err(|error| Error::of_io("pread", &error))?;
             if let Some(first) = has[..part].iter().zip(&due[..part]).position(|(has, due)| has != due) {
                 return Ok(Some(offset + first as u64));
             }
         }
     }
     Ok(None)
-}
-
-fn failed(call: &'static str, error: &std::io::Error) -> Error {
-    Error::of(call, Errno::from_io_error(error).unwrap_or(Errno::IO))
 }
 
 #[cfg(test)]

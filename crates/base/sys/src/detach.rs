@@ -122,7 +122,7 @@ pub fn detach(work: impl FnOnce() -> u8) -> Result<Pid> {
     if threads != 1 {
         return Err(Error::Threads { threads });
     }
-    let (reader, writer) = io::pipe().map_err(|error| failed("pipe", &error))?;
+    let (reader, writer) = io::pipe().map_err(|error| Error::of_io("pipe", &error))?;
     match fork().map_err(|errno| Error::of("fork", errno))? {
         Some(middle) => {
             drop(writer);
@@ -163,7 +163,7 @@ fn middle(reader: io::PipeReader, mut writer: io::PipeWriter, work: impl FnOnce(
 
 fn read_pid(mut reader: io::PipeReader) -> Result<Pid> {
     let mut bytes = [0; 4];
-    reader.read_exact(&mut bytes).map_err(|error| failed("fork", &error))?;
+    reader.read_exact(&mut bytes).map_err(|error| Error::of_io("fork", &error))?;
     Pid::from_raw(i32::from_le_bytes(bytes)).ok_or(Error::of("fork", Errno::CHILD))
 }
 
@@ -200,10 +200,6 @@ pub(crate) fn wait_for(pid: Pid) -> Result<()> {
 fn thread_count() -> Result<usize> {
     let stat = rustix::fs::stat("/proc/self/task").map_err(|errno| Error::of("stat", errno))?;
     Ok(usize::try_from(stat.st_nlink).unwrap_or(usize::MAX).saturating_sub(2))
-}
-
-fn failed(call: &'static str, error: &io::Error) -> Error {
-    Error::of(call, Errno::from_io_error(error).unwrap_or(Errno::IO))
 }
 
 /// An alarm on the boot clock, which also runs while the machine is suspended.

@@ -111,6 +111,11 @@ impl Error {
         }
     }
 
+    /// The same of a call that the standard library makes; one that tells no number is EIO.
+    pub(crate) fn of_io(call: &'static str, source: &std::io::Error) -> Self {
+        Self::of(call, Errno::from_io_error(source).unwrap_or(Errno::IO))
+    }
+
     /// What the kernel answered, where it was asked at all.
     pub fn errno(&self) -> Option<Errno> {
         match self {

@@ -69,7 +69,7 @@ impl Loaded {
     /// Its auxiliary vector cannot be read, or has no such word.
     pub fn program_headers(&self) -> Result<u64> {
         let told = process::auxiliary(Pid::from_child(&self.child), libc::AT_PHDR)
-            .map_err(|error| Error::of("read of auxv", Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+            .map_err(|error| Error::of_io("read of auxv", &error))?;
         told.ok_or_else(|| Error::of("read of auxv", Errno::NODATA))
     }
 
@@ -79,7 +79,7 @@ impl Loaded {
     /// What the kernel says.
     pub fn touch(&self, address: u64) -> Result<()> {
         let read = self.memory.read_exact_at(&mut [0], address);
-        read.map_err(|error| Error::of("read of mem", Errno::from_io_error(&error).unwrap_or(Errno::IO)))
+        read.map_err(|error| Error::of_io("read of mem", &error))
     }
 }
 

@@ -66,9 +66,7 @@ impl Pagemap {
     pub fn open(pid: Option<Pid>) -> Result<Self> {
         let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.as_raw_pid().to_string());
         let opened = File::open(format!("/proc/{process}/pagemap"));
-        let file = opened.map_err(|error| {
-            Error::of("open of pagemap", Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        })?;
+        let file = opened.map_err(|error| Error::of_io("open of pagemap", &error))?;
         Ok(Self { file, guards: true })
     }
 
@@ -200,9 +198,10 @@ impl Pagemap {
         while from < range.end {
             let pages = ((range.end - from) / base).clamp(1, PAGES_MAX);
             bytes.resize(pages as usize * 8, 0u8);
-            let read = self.file.read_at(&mut bytes, from / base * 8).map_err(|error| {
-                Error::of("read of pagemap", Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            })?;
+            let read = self
+                .file
+                .read_at(&mut bytes, from / base * 8)
+                .map_err(|error| Error::of_io("read of pagemap", &error))?;
             let count = read / 8;
             if count == 0 {
                 break;
@@ -219,9 +218,7 @@ impl Pagemap {
         let base = pages::base_bytes() as u64;
         let mut bytes = vec![0u8; size_of_val(frames)];
         let read = self.file.read_at(&mut bytes, address / base * 8);
-        let read = read.map_err(|error| {
-            Error::of("read of pagemap", Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        })?;
+        let read = read.map_err(|error| Error::of_io("read of pagemap", &error))?;
         let entries = bytes[..read].chunks_exact(8);
         let count = entries.len();
         for (frame, entry) in frames.iter_mut().zip(entries) {
@@ -287,18 +284,17 @@ impl FrameFlags {
     pub fn open() -> Result<Self> {
         match File::open("/proc/kpageflags") {
             Ok(file) => Ok(Self { file }),
-            Err(error) => {
-                Err(Error::of("open of kpageflags", Errno::from_io_error(&error).unwrap_or(Errno::IO)))
-            }
+            Err(error) => Err(Error::of_io("open of kpageflags", &error)),
         }
     }
 
     /// Reads the flags of frames from `first`; how many were read: fewer at the end of memory.
     pub fn read(&self, first: u64, flags: &mut [u64]) -> Result<usize> {
         let mut bytes = vec![0u8; size_of_val(flags)];
-        let read = self.file.read_at(&mut bytes, first * 8).map_err(|error| {
-            Error::of("read of kpageflags", Errno::from_io_error(&error).unwrap_or(Errno::IO))
-        })?;
+        let read = self
+            .file
+            .read_at(&mut bytes, first * 8)
+            .map_err(|error| Error::of_io("read of kpageflags", &error))?;
         let entries = bytes[..read].chunks_exact(8);
         let count = entries.len();
         for (flag, entry) in flags.iter_mut().zip(entries) {

@@ -252,11 +252,7 @@ impl Process {
         });
         let offset = segment.expect("it is a part of one").offset_of(range.start);
         let stage = Stage::fill(&self.file, offset, bytes, (route, self.huge_bytes))?;
-        let all = moved(range, base);
-        let doubtful = match same::is_read_as_mapped(&self.file) {
-            true => same::doubtful(regions, &self.name, &all, offset),
-            false => vec![all],
-        };
+        let doubtful = same::doubtful(regions, (&self.file, &self.name), &moved(range, base), offset);
         let is_other = |part: &Range<u64>| {
             let from = usize::try_from(part.start - at).expect("it is mapped");
             let bytes = usize::try_from(length(part)).expect("it is mapped");

@@ -85,7 +85,7 @@ pub(super) struct Sink {
 
 impl Sink {
     pub(super) fn new() -> Result<Self> {
-        let failed = |error| Error::of("pipe2", Errno::from_io_error(&error).unwrap_or(Errno::IO));
+        let failed = |error| Error::of_io("pipe2", &error);
         let (out, into) = std::io::pipe().map_err(failed)?;
         for end in [out.as_fd(), into.as_fd()] {
             ioctl_fionbio(end, true).map_err(|errno| Error::of("FIONBIO", errno))?;

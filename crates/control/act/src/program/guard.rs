@@ -232,16 +232,12 @@ fn refuse_probed(host: &Host, path: &str, real: &Path) -> Result<(), ProgramRefu
         let is_it = |named: &str| named == path || host.canonical(named).as_deref() == Some(path);
         event_on(&events, is_it).map(|(event, at)| (event.to_owned(), at))
     });
-    let (event, at) = match listed {
-        Some((event, at)) => (Some(event), at),
-        None => {
-            match armed(real).map_err(|source| ProgramRefusal::Unread { path: path.to_owned(), source })? {
-                Some(at) => (None, at),
-                None => return Ok(()),
-            }
-        }
+    let unread = |source| ProgramRefusal::Unread { path: path.to_owned(), source };
+    let found = match listed {
+        Some((event, at)) => Some((Some(event), at)),
+        None => armed(real).map_err(unread)?.map(|at| (None, at)),
     };
-    Err(ProgramRefusal::Probed { path: path.to_owned(), at, event })
+    found.map_or(Ok(()), |(event, at)| Err(ProgramRefusal::Probed { path: path.to_owned(), at, event }))
 }
 
 /// Where in a file a uprobe is armed for everybody.

@@ -1,7 +1,8 @@
 /*
- * A program of 7 MiB of code that puts it on huge pages while two threads run it, and forks afterwards; with a word, one
- * whose code somebody has patched in memory, as a breakpoint does (patched), one that runs it until nobody listens any
- * more (stays), or one that does what it is told (obeys). With -DCOLD it has 22 MiB of other code before that, of which it touches every page before it asks.
+ * A program of 7 MiB of code that puts it on huge pages while two threads run it, and forks afterwards; with a word,
+ * one whose code somebody has patched in memory, as a breakpoint does (patched), one that runs it until nobody listens
+ * any more (stays), or one that does what it is told (obeys). With -DCOLD it has 22 MiB of other code before that, of
+ * which it touches every page before it asks.
  */
 #include <planish.h>
 
@@ -98,7 +99,7 @@ static int left(int execs)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Answers each word of its standard input with a line (huge: with two), and leaves with 7 when there is none any more. */
+/* Answers each word of its standard input with a line (huge: with two), and leaves with 7 when there is no more. */
 static int obey(void)
 {
     char word[16];

@@ -84,8 +84,8 @@ pub(super) fn put<'a>(
         created => created?,
     };
     // Many symbols may share one long name, so that what is written is held to the same.
-    let written = write_lines(&file, functions, bytes_max)
-        .and_then(|is_all| if is_all { Ok(()) } else { Err(no_room()) });
+    let written =
+        write_lines(&file, functions, bytes_max).and_then(|is_all| is_all.then_some(()).ok_or_else(no_room));
     if written.is_err() {
         // Half of the names would give the other half to their neighbours.
         let _ = unlink(&path);
